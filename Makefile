@@ -1,0 +1,68 @@
+# Dovetail. `make run` and `make test` are all a newcomer needs; both set everything up first.
+PYTHON ?= python3
+BIN := .venv/bin
+REFERENCE := .venv-reference/bin
+HOST ?= 127.0.0.1
+PORT ?= 8778
+export UV_PYTHON_DOWNLOADS = never
+
+.DEFAULT_GOAL := help
+.PHONY: help setup reference run test check format conformance client differential stress bench lock clean
+
+help: ## Show this list
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):[^#]*## (.*)/  make \1\t\2/' | expand -t 22
+
+setup: .venv/.ready ## Prepare .venv with Dovetail and its development tools
+
+.venv/.ready: pyproject.toml requirements/dev.txt requirements/uv.txt
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Dovetail needs Python 3.11 or newer")'
+	$(PYTHON) -m venv .venv
+	$(BIN)/pip install -q --disable-pip-version-check --require-hashes -r requirements/uv.txt
+	$(BIN)/uv pip install -q --python $(BIN)/python --require-hashes -r requirements/dev.txt
+	$(BIN)/uv pip install -q --python $(BIN)/python --no-deps --no-build-isolation -e .
+	@touch $@
+
+reference: .venv-reference/.ready ## Prepare .venv-reference with the real OpenStack Placement, to compare with
+
+.venv-reference/.ready: requirements/reference.txt .venv/.ready
+	$(PYTHON) -m venv --without-pip .venv-reference
+	$(BIN)/uv pip install -q --python $(REFERENCE)/python --require-hashes -r requirements/reference.txt
+	@touch $@
+
+run: setup ## Serve a demo fleet on loopback and print commands to try
+	@$(BIN)/dovetail serve --demo --host $(HOST) --port $(PORT)
+
+test: setup reference ## Run all tests, PostgreSQL and the conformance suites included
+	$(BIN)/pytest
+
+check: setup ## Formatting, lint, types, layers
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+format: setup ## Format and fix what can be fixed
+	$(BIN)/ruff format .
+	$(BIN)/ruff check --fix .
+
+conformance: setup reference ## OpenStack Placement's own 1,316 API tests, on SQLite and on PostgreSQL
+	$(BIN)/pytest tests/conformance
+
+differential: setup reference ## Random forests and queries, answers compared with the real Placement's (CASES=5000)
+	$(BIN)/python -m tests.differential.run --cases $(or $(CASES),5000)
+
+bench: setup reference ## Time Dovetail and the real Placement side by side
+	$(BIN)/python -m bench
+
+lock: setup ## Refresh the hashed requirements
+	for name in uv reference; do \
+	  $(BIN)/uv pip compile -q --upgrade --generate-hashes --no-header --no-emit-index-url --python-version 3.11 \
+	    requirements/$$name.in -o requirements/$$name.txt; done
+	$(BIN)/uv pip compile -q --upgrade --generate-hashes --no-header --no-emit-index-url --python-version 3.11 \
+	  pyproject.toml -o requirements/runtime.txt
+	$(BIN)/uv pip compile -q --upgrade --generate-hashes --no-header --no-emit-index-url --python-version 3.11 \
+	  --group dev pyproject.toml -o requirements/dev.txt
+
+clean: ## Remove everything that was made here
+	rm -rf .venv .venv-reference .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache var dist
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -1,0 +1,135 @@
+"""NumPy arrays that grow at their end, and the inventories of a resource class in such columns."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import DTypeLike, NDArray
+
+Rows = NDArray[np.int32]
+Mask = NDArray[np.bool_]
+
+NEVER = -(2**62)
+"""Free units of an inventory that is no more: fits nothing."""
+
+
+class Column:
+    """One growing array; appending costs what is appended, not what is there."""
+
+    __slots__ = ("_data", "size")
+
+    def __init__(self, dtype: DTypeLike) -> None:
+        self._data: NDArray[Any] = np.empty(0, dtype)
+        self.size = 0
+
+    @property
+    def values(self) -> NDArray[Any]:
+        return self._data[: self.size]
+
+    @property
+    def nbytes(self) -> int:
+        return self._data.nbytes
+
+    def extend(self, items: NDArray[Any]) -> None:
+        end = self.size + len(items)
+        if end > len(self._data):
+            # A first fill fits exactly; what grows later grows by half.
+            room = np.empty(
+                end if self.size == 0 else max(end, self.size * 3 // 2), self._data.dtype
+            )
+            room[: self.size] = self.values
+            self._data = room
+        self._data[self.size : end] = items
+        self.size = end
+
+    def copy(self) -> Column:
+        twin = Column(self._data.dtype)
+        twin.extend(self.values)
+        return twin
+
+
+class Stock:
+    """Who has how much of one resource class: an entry per inventory, ascending by row."""
+
+    __slots__ = ("capacity", "free", "max_unit", "min_unit", "plain", "rows", "step_size")
+
+    def __init__(self) -> None:
+        self.rows = Column(np.int32)
+        self.capacity = Column(np.int64)
+        self.free = Column(np.int64)
+        self.min_unit = Column(np.int32)
+        self.max_unit = Column(np.int32)
+        self.step_size = Column(np.int32)
+        self.plain = True
+        """No entry has a minimum or a step other than 1."""
+
+    def columns(self) -> tuple[Column, ...]:
+        return (
+            self.rows,
+            self.capacity,
+            self.free,
+            self.min_unit,
+            self.max_unit,
+            self.step_size,
+        )
+
+    def copy(self) -> Stock:
+        twin = Stock()
+        for mine, theirs in zip(self.columns(), twin.columns(), strict=True):
+            theirs.extend(mine.values)
+        twin.plain = self.plain
+        return twin
+
+    def extend(
+        self,
+        rows: Rows,
+        capacity: NDArray[np.int64],
+        used: NDArray[np.int64],
+        units: NDArray[np.int64],
+    ) -> None:
+        """Add entries whose rows are above all rows there are; `units` are min, max, step."""
+        self.rows.extend(rows)
+        self.capacity.extend(capacity)
+        self.free.extend(capacity - used)
+        for column, values in zip(
+            (self.min_unit, self.max_unit, self.step_size), units, strict=True
+        ):
+            column.extend(values)
+        self.plain = self.plain and bool((units[0] <= 1).all() and (units[2] == 1).all())
+
+    def fitting(self, amount: int) -> Rows:
+        """Rows of which `amount` can be had at once, ascending."""
+        if amount > np.iinfo(np.int32).max:
+            return np.empty(0, np.int32)
+        fits: Mask = self.free.values >= amount
+        fits &= self.max_unit.values >= amount
+        if not self.plain:
+            fits &= self.min_unit.values <= amount
+            fits &= amount % self.step_size.values == 0
+        found: Rows = self.rows.values[fits]
+        return found
+
+    def entry(self, row: int) -> int | None:
+        """Where the entry of a row is."""
+        at = int(np.searchsorted(self.rows.values, row))
+        if at < self.rows.size and self.rows.values[at] == row:
+            return at
+        return None
+
+    def headroom(self, row: int) -> int:
+        """The most that can be had of a row in one allocation."""
+        at = self.entry(row)
+        if at is None:
+            return 0
+        return int(min(self.free.values[at], self.max_unit.values[at]))
+
+    def use(self, row: int, used: int) -> None:
+        at = self.entry(row)
+        if at is not None:
+            self.free.values[at] = self.capacity.values[at] - used
+
+    def bury(self, first: int, last: int) -> None:
+        """Make the entries of rows first to last (exclusive) fit nothing any more."""
+        low, high = np.searchsorted(self.rows.values, (first, last))
+        self.free.values[low:high] = NEVER

@@ -1,0 +1,217 @@
+"""Narrows the fleet to the trees that could serve a request, in vector operations.
+
+A request becomes slots, each to be filled by one provider: one slot per suffixed group, one per
+resource class of the unsuffixed group (its classes may come from different providers). For each
+slot this finds the rows that can fill it, for their own tree and, if they share, for others.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+import msgspec
+import numpy as np
+
+from dovetail.core.request import Group, Request
+from dovetail.engine.columns import Mask, Rows
+from dovetail.engine.snapshot import Snapshot
+
+NO_ROWS: Rows = np.empty(0, np.int32)
+
+
+class Slot(msgspec.Struct):
+    """One provider to be found, and the rows that qualify."""
+
+    group: Group
+    resources: Mapping[str, int]
+    own: Rows
+    """Rows that may fill it in their own tree, ascending."""
+    shared_tree: Rows
+    shared_row: Rows
+    """Pairs: in this tree this row of another tree may fill it; ascending by tree."""
+
+    def options(self, tree: int, start: int, stop: int) -> list[int]:
+        """Rows that may fill the slot for an anchor tree, which has the rows start to stop."""
+        low, high = np.searchsorted(self.own, (start, stop))
+        found: list[int] = self.own[low:high].tolist()
+        if len(self.shared_tree):
+            low, high = np.searchsorted(self.shared_tree, (tree, tree + 1))
+            found += self.shared_row[low:high].tolist()
+        return found
+
+
+def slots_of(snapshot: Snapshot, request: Request) -> list[Slot]:
+    slots = []
+    for group in request.groups:
+        if group.suffix:
+            slots.append(granular_slot(snapshot, group))
+        else:
+            slots += spread_slots(snapshot, group)
+    return slots
+
+
+def granular_slot(snapshot: Snapshot, group: Group) -> Slot:
+    """A suffixed group: one provider meets all of it by itself."""
+    rows = fitting(snapshot, group.resources)
+    rows = rows[trait_mask(snapshot, group.required, group.forbidden)[snapshot.traits.values[rows]]]
+    if group.member_of or group.not_member_of:
+        members = aggregate_mask(snapshot, group.member_of, group.not_member_of)
+        rows = rows[members[snapshot.aggregates.values[rows]]]
+    if group.in_tree is not None:
+        rows = within(snapshot, rows, group.in_tree)
+    return Slot(group, group.resources, rows, *reach(snapshot, rows))
+
+
+def spread_slots(snapshot: Snapshot, group: Group) -> list[Slot]:
+    """The unsuffixed group: a slot per class. Required traits are met together, later."""
+    allowed = trait_mask(snapshot, (), group.forbidden)
+    slots = []
+    for name, amount in group.resources.items():
+        rows = fitting(snapshot, {name: amount})
+        rows = rows[allowed[snapshot.traits.values[rows]]]
+        own, shared = by_membership(snapshot, group, rows)
+        if group.in_tree is not None:
+            own, shared = within(snapshot, own, group.in_tree), NO_ROWS
+        pairs = reach(snapshot, shared)
+        if group.not_member_of:
+            pairs = outside(snapshot, pairs, group.not_member_of)
+        slots.append(Slot(group, {name: amount}, own, *pairs))
+    return slots
+
+
+def by_membership(snapshot: Snapshot, group: Group, rows: Rows) -> tuple[Rows, Rows]:
+    """Rows whose aggregates suit the unsuffixed group: for their own tree, and for sharing.
+
+    What the root is a member of counts for its whole tree, not for the trees shared with.
+    """
+    if not group.member_of and not group.not_member_of:
+        return rows, rows
+    numbers = snapshot.aggregates.values
+    own_sets = numbers[rows]
+    root_sets = numbers[snapshot.tree_start.values[snapshot.tree.values[rows]]]
+    inside = aggregate_mask(snapshot, group.member_of, ())
+    clear = aggregate_mask(snapshot, (), group.not_member_of)
+    own = (inside[own_sets] | inside[root_sets]) & clear[own_sets] & clear[root_sets]
+    shared = inside[own_sets] & clear[own_sets]
+    return rows[own], rows[shared]
+
+
+def outside(
+    snapshot: Snapshot, pairs: tuple[Rows, Rows], aggregates: Iterable[str]
+) -> tuple[Rows, Rows]:
+    """The pairs of (tree, row) whose tree has a root in none of the aggregates."""
+    trees, rows = pairs
+    clear = aggregate_mask(snapshot, (), aggregates)
+    keep = clear[snapshot.aggregates.values[snapshot.tree_start.values[trees]]]
+    return trees[keep], rows[keep]
+
+
+def fitting(snapshot: Snapshot, resources: Mapping[str, int]) -> Rows:
+    """Live rows that have room for all the resources by themselves."""
+    found: Rows | None = None
+    for name, amount in resources.items():
+        stock = snapshot.stock(name)
+        if stock is None:
+            return NO_ROWS
+        rows = stock.fitting(amount)
+        if found is None:
+            found = rows
+        else:
+            marked = np.zeros(snapshot.tree.size, np.bool_)
+            marked[rows] = True
+            found = found[marked[found]]
+    if found is None:
+        found = np.flatnonzero(snapshot.tree.values >= 0).astype(np.int32)
+    return found
+
+
+def within(snapshot: Snapshot, rows: Rows, uuid: str) -> Rows:
+    """The rows that are in the tree of the provider named."""
+    tree = snapshot.tree_with(uuid)
+    if tree is None:
+        return NO_ROWS
+    inside = snapshot.rows_of(tree)
+    low, high = np.searchsorted(rows, (inside.start, inside.stop))
+    return rows[low:high]
+
+
+def reach(snapshot: Snapshot, rows: Rows) -> tuple[Rows, Rows]:
+    """For those of the rows that share: (tree, row) for each other tree they serve, by tree."""
+    sharing = snapshot.sharing
+    if not len(sharing.rows) or not len(rows):
+        return NO_ROWS, NO_ROWS
+    at = np.minimum(np.searchsorted(rows, sharing.rows), len(rows) - 1)
+    shared = sharing.rows[rows[at] == sharing.rows]
+    trees = [sharing.reach(row) for row in shared.tolist()]
+    if not trees:
+        return NO_ROWS, NO_ROWS
+    all_trees = np.concatenate(trees)
+    all_rows = np.repeat(shared, [len(reached) for reached in trees])
+    order = np.lexsort((all_rows, all_trees))
+    return all_trees[order], all_rows[order]
+
+
+def trait_mask(
+    snapshot: Snapshot, required: Iterable[frozenset[str]], forbidden: Iterable[str]
+) -> Mask:
+    """By number of a trait set: whether it has what is required and nothing forbidden."""
+    ids = snapshot.trait_ids
+    return snapshot.trait_sets.meeting(
+        [{ids[name] for name in names if name in ids} for names in required],
+        {ids[name] for name in forbidden if name in ids},
+    )
+
+
+def aggregate_mask(
+    snapshot: Snapshot, required: Iterable[frozenset[str]], forbidden: Iterable[str]
+) -> Mask:
+    return snapshot.aggregate_sets.meeting(required, frozenset(forbidden))
+
+
+def surviving_trees(snapshot: Snapshot, request: Request, slots: list[Slot]) -> list[int]:
+    """Trees in which every slot has an option and the root is as asked, in a fixed order."""
+    alive = snapshot.tree_size.values > 0
+    for slot in slots:
+        alive &= trees_with(snapshot, slot.own, slot.shared_tree)
+    alive &= roots_as_asked(snapshot, request)
+    for anchors in collective_traits(snapshot, slots):
+        met = np.zeros(len(alive), np.bool_)
+        met[anchors] = True
+        alive &= met
+    trees = np.flatnonzero(alive)
+    roots = snapshot.tree_root_id.values[trees]
+    if np.any(roots[1:] < roots[:-1]):
+        trees = trees[np.argsort(roots)]
+    return trees.tolist()
+
+
+def trees_with(snapshot: Snapshot, own: Rows, shared_tree: Rows) -> Mask:
+    mask = np.zeros(snapshot.tree_size.size, np.bool_)
+    mask[snapshot.tree.values[own]] = True
+    mask[shared_tree] = True
+    return mask
+
+
+def collective_traits(snapshot: Snapshot, slots: list[Slot]) -> Iterable[Rows]:
+    """For each choice of traits that the unsuffixed group requires: trees where a row has one."""
+    spread = [slot for slot in slots if not slot.group.suffix]
+    if not spread or not spread[0].group.required:
+        return
+    own = np.concatenate([slot.own for slot in spread])
+    rows = np.concatenate([own, *(slot.shared_row for slot in spread)])
+    trees = np.concatenate([snapshot.tree.values[own], *(slot.shared_tree for slot in spread)])
+    for alternatives in spread[0].group.required:
+        having = trait_mask(snapshot, [alternatives], ())
+        yield trees[having[snapshot.traits.values[rows]]]
+
+
+def roots_as_asked(snapshot: Snapshot, request: Request) -> Mask:
+    roots = snapshot.tree_start.values
+    mask = np.ones(len(roots), np.bool_)
+    if request.root_required or request.root_forbidden:
+        traits = trait_mask(snapshot, request.root_required, request.root_forbidden)
+        mask &= traits[snapshot.traits.values[roots]]
+    if request.root_member_of or request.root_not_member_of:
+        members = aggregate_mask(snapshot, request.root_member_of, request.root_not_member_of)
+        mask &= members[snapshot.aggregates.values[roots]]
+    return mask

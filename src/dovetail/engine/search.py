@@ -1,0 +1,113 @@
+"""The engine's answer to a request: candidates, in a fixed order, found as they are asked for."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator
+
+from dovetail.core.request import Request
+from dovetail.engine.combine import Combination, Combiner
+from dovetail.engine.feasible import slots_of, surviving_trees
+from dovetail.engine.snapshot import Snapshot
+
+
+class Candidate:
+    """One way to serve the request: a row for each slot."""
+
+    __slots__ = ("_search", "rows")
+
+    def __init__(self, search: Search, rows: Combination) -> None:
+        self._search, self.rows = search, rows
+
+    @property
+    def allocations(self) -> dict[str, dict[str, int]]:
+        """Amounts by resource class by provider uuid."""
+        found: dict[str, dict[str, int]] = {}
+        for slot, row in zip(self._search.slots, self.rows, strict=True):
+            if slot.resources:
+                held = found.setdefault(self._search.snapshot.uuid(row), {})
+                for name, amount in slot.resources.items():
+                    held[name] = held.get(name, 0) + amount
+        return found
+
+    @property
+    def mappings(self) -> dict[str, frozenset[str]]:
+        """Provider uuids by suffix of the group they serve."""
+        found: dict[str, set[str]] = defaultdict(set)
+        for slot, row in zip(self._search.slots, self.rows, strict=True):
+            found[slot.group.suffix].add(self._search.snapshot.uuid(row))
+        return {suffix: frozenset(uuids) for suffix, uuids in found.items()}
+
+
+class Search:
+    """What `search` returns: iterate it for Candidates."""
+
+    def __init__(self, snapshot: Snapshot, request: Request) -> None:
+        self.snapshot, self.request = snapshot, request
+        self.slots = slots_of(snapshot, request)
+        self.trees = surviving_trees(snapshot, request, self.slots)
+
+    def __iter__(self) -> Iterator[Candidate]:
+        return (Candidate(self, rows) for rows in self.combinations() if rows is not None)
+
+    def combinations(self) -> Iterator[Combination | None]:
+        """The rows of each candidate; None now and then, so that a caller can look at the clock."""
+        found = 0
+        for rows in self._distinct():
+            yield rows
+            if rows is not None:
+                found += 1
+                if found == self.request.limit:
+                    return
+
+    def _distinct(self) -> Iterator[Combination | None]:
+        """Without repeats: only what shares alone can be reached from several trees."""
+        sharing = frozenset(self.snapshot.sharing.rows.tolist())
+        if not sharing:
+            yield from self._all()
+            return
+        seen: set[Combination] = set()
+        for rows in self._all():
+            if rows is not None and sharing.issuperset(rows):
+                if rows in seen:
+                    continue
+                seen.add(rows)
+            yield rows
+
+    def _all(self) -> Iterator[Combination | None]:
+        combiner = Combiner(self.snapshot, self.request, self.slots)
+        walks = (combiner.combinations(tree) for tree in self.trees)
+        if self.request.limit is None:
+            for walk in walks:
+                yield None
+                yield from walk
+        else:
+            yield from in_turns(walks)
+
+
+def in_turns(
+    walks: Iterator[Iterator[Combination | None]],
+) -> Iterator[Combination | None]:
+    """One answer of each walk, then the next of each: a limit gets as many hosts as it can."""
+    waiting: list[Iterator[Combination | None]] = []
+    for walk in walks:
+        for rows in walk:
+            yield rows
+            if rows is not None:
+                waiting.append(walk)
+                break
+        else:
+            yield None
+    while waiting:
+        still = []
+        for walk in waiting:
+            for rows in walk:
+                yield rows
+                if rows is not None:
+                    still.append(walk)
+                    break
+        waiting = still
+
+
+def search(snapshot: Snapshot, request: Request) -> Search:
+    return Search(snapshot, request)

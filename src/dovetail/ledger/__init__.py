@@ -1,0 +1,10 @@
+"""The durable truth: what hardware there is and who holds it, in SQL.
+
+`open_ledger(url)` gives a Ledger; the modules named by nouns hold the operations, each a function
+of a transaction. Only this package speaks to a database driver.
+"""
+
+from dovetail.ledger.opening import open_ledger
+from dovetail.ledger.protocol import Change, Cursor, Delta, Ledger, LedgerBusy, Transaction
+
+__all__ = ["Change", "Cursor", "Delta", "Ledger", "LedgerBusy", "Transaction", "open_ledger"]

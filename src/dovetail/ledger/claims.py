@@ -1,0 +1,327 @@
+"""Claims: the one place where hardware changes hands.
+
+`replace` makes a set of claims true, all or nothing: locks the providers involved in the order of
+their ids, checks generations, units and capacity, writes. Whatever the writers and replicas, no
+inventory is given away twice.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import msgspec
+
+from dovetail.core.claim import Claim, Held, Holding
+from dovetail.core.errors import (
+    CapacityExceeded,
+    Malformed,
+    NoInventory,
+    StaleGeneration,
+    UnitsViolated,
+)
+from dovetail.core.inventory import Inventory
+from dovetail.core.provider import Provider
+from dovetail.ledger import classes
+from dovetail.ledger.loading import chunks, marks
+from dovetail.ledger.protocol import Change, Transaction
+
+Place = tuple[int, int]
+"""provider id, class id"""
+
+
+class UnknownProvider(Malformed):
+    """A claim on a provider that does not exist."""
+
+    def __init__(self, uuid: str) -> None:
+        super().__init__(f"Allocation for resource provider '{uuid}' that does not exist.")
+
+
+class Consumer(msgspec.Struct):
+    id: int
+    generation: int
+    old: dict[Place, int]
+
+
+class Shelf(msgspec.Struct):
+    """One inventory that a claim touches, before and after."""
+
+    inventory: Inventory | None
+    used: int
+    delta: int = 0
+
+
+class Target(msgspec.Struct, frozen=True):
+    id: int
+    uuid: str
+    root_id: int
+
+
+def replace(tx: Transaction, claims: Sequence[Claim]) -> None:
+    """Make each claim all that its consumer holds."""
+    # In a fixed order, so that two writers with the same consumers cannot wait for each other.
+    consumers = {
+        uuid: find_consumer(tx, uuid) for uuid in sorted(claim.consumer for claim in claims)
+    }
+    for claim in claims:
+        check_generation(claim, consumers[claim.consumer])
+    targets = lock_targets(tx, claims, consumers.values())
+    class_ids = classes.ids(
+        tx, (name for claim in claims for held in claim.allocations.values() for name in held)
+    )
+    wanted = [(claim, amounts_by_place(claim, targets, class_ids)) for claim in claims]
+    shelves = read_shelves(tx, wanted, consumers.values())
+    names = {id_: name for name, id_ in class_ids.items()}
+    check(wanted, shelves, targets, names)
+    for claim, amounts in wanted:
+        write(tx, claim, amounts, consumers[claim.consumer])
+    write_usage(tx, shelves)
+    bump_served(tx, wanted, consumers)
+    note_changes(tx, shelves, targets)
+
+
+def find_consumer(tx: Transaction, uuid: str) -> Consumer | None:
+    row = tx.row(
+        f"SELECT id, generation FROM consumers WHERE uuid = ?{tx.for_update}",  # noqa: S608
+        (uuid,),
+    )
+    if row is None:
+        return None
+    held = tx.rows(
+        "SELECT provider_id, class_id, used FROM allocations WHERE consumer_id = ?", (row[0],)
+    )
+    return Consumer(row[0], row[1], {(provider, class_): used for provider, class_, used in held})
+
+
+def check_generation(claim: Claim, consumer: Consumer | None) -> None:
+    if not claim.check_generation:
+        return
+    known = consumer.generation if consumer else None
+    if claim.generation != known:
+        expected = "null" if known is None else known
+        raise StaleGeneration(
+            f"consumer generation conflict - expected {expected} but got {claim.generation}"
+        )
+
+
+def lock_targets(
+    tx: Transaction, claims: Sequence[Claim], consumers: Iterable[Consumer | None]
+) -> dict[int | str, Target]:
+    """The providers of old and new allocations, by id and by uuid, held until the end."""
+    uuids = list(dict.fromkeys(uuid for claim in claims for uuid in claim.allocations))
+    ids = {place[0] for consumer in consumers if consumer for place in consumer.old}
+    if not uuids and not ids:
+        return {}
+    rows = tx.rows(
+        f"""SELECT id, uuid, root_id FROM providers
+            WHERE uuid IN ({marks(len(uuids))}) OR id IN ({marks(len(ids))})
+            ORDER BY id{tx.for_update}""",  # noqa: S608
+        (*uuids, *sorted(ids)),
+    )
+    found: dict[int | str, Target] = {}
+    for row in rows:
+        target = Target(*row)
+        found[target.id] = found[target.uuid] = target
+    for uuid in uuids:
+        if uuid not in found:
+            raise UnknownProvider(uuid)
+    return found
+
+
+def amounts_by_place(
+    claim: Claim, targets: dict[int | str, Target], class_ids: dict[str, int]
+) -> dict[Place, int]:
+    return {
+        (targets[uuid].id, class_ids[name]): amount
+        for uuid, resources in claim.allocations.items()
+        for name, amount in resources.items()
+    }
+
+
+def read_shelves(
+    tx: Transaction,
+    wanted: Sequence[tuple[Claim, dict[Place, int]]],
+    consumers: Iterable[Consumer | None],
+) -> dict[Place, Shelf]:
+    """Every inventory touched, with how its use is about to change."""
+    deltas: dict[Place, int] = defaultdict(int)
+    for consumer in consumers:
+        for place, amount in (consumer.old if consumer else {}).items():
+            deltas[place] -= amount
+    for _, amounts in wanted:
+        for place, amount in amounts.items():
+            deltas[place] += amount
+    shelves = {place: Shelf(None, 0, delta) for place, delta in deltas.items()}
+    for some in chunks(sorted({provider for provider, _ in deltas})):
+        for row in tx.rows(
+            f"""SELECT provider_id, class_id, used, total, reserved, min_unit, max_unit,
+                       step_size, allocation_ratio
+                FROM inventories WHERE provider_id IN ({marks(len(some))})""",  # noqa: S608
+            some,
+        ):
+            shelf = shelves.get((row[0], row[1]))
+            if shelf is not None:
+                shelf.used = row[2]
+                shelf.inventory = inventory_of(row[3:])
+    return shelves
+
+
+def inventory_of(row: Sequence[Any]) -> Inventory:
+    total, reserved, min_unit, max_unit, step_size, ratio = row
+    return Inventory(
+        total=total,
+        reserved=reserved,
+        min_unit=min_unit,
+        max_unit=max_unit,
+        step_size=step_size,
+        allocation_ratio=ratio,
+    )
+
+
+def check(
+    wanted: Sequence[tuple[Claim, dict[Place, int]]],
+    shelves: dict[Place, Shelf],
+    targets: dict[int | str, Target],
+    names: dict[int, str],
+) -> None:
+    """Refuse what does not fit; what leaves an overfull inventory no fuller is let through."""
+    for _, amounts in wanted:
+        for place, amount in amounts.items():
+            shelf, name, uuid = shelves[place], names[place[1]], targets[place[0]].uuid
+            if shelf.inventory is None:
+                raise NoInventory(name, uuid)
+            if not shelf.inventory.allows(amount):
+                raise UnitsViolated(name, uuid)
+            if shelf.used + shelf.delta > shelf.inventory.capacity and shelf.delta > 0:
+                raise CapacityExceeded(name, uuid)
+
+
+def write(
+    tx: Transaction, claim: Claim, amounts: dict[Place, int], consumer: Consumer | None
+) -> None:
+    """Record the claim's own rows: the consumer and its allocations."""
+    if consumer is not None:
+        tx.run("DELETE FROM allocations WHERE consumer_id = ?", (consumer.id,))
+    if not amounts:
+        if consumer is not None:
+            tx.run("DELETE FROM consumers WHERE id = ?", (consumer.id,))
+        return
+    if consumer is None:
+        row = tx.row(
+            """INSERT INTO consumers (uuid, generation, project_id, user_id, consumer_type)
+               VALUES (?, 1, ?, ?, ?) RETURNING id""",
+            (claim.consumer, claim.project, claim.user, claim.consumer_type),
+        )
+        assert row
+        consumer_id = row[0]
+    else:
+        consumer_id = consumer.id
+        tx.run(
+            """UPDATE consumers SET generation = generation + 1, project_id = ?, user_id = ?,
+                 consumer_type = coalesce(?, consumer_type) WHERE id = ?""",
+            (claim.project, claim.user, claim.consumer_type, consumer_id),
+        )
+    tx.many(
+        """INSERT INTO allocations (consumer_id, provider_id, class_id, used, created_at)
+           VALUES (?, ?, ?, ?, ?)""",
+        [
+            (consumer_id, provider, class_, amount, tx.now)
+            for (provider, class_), amount in amounts.items()
+        ],
+    )
+
+
+def write_usage(tx: Transaction, shelves: dict[Place, Shelf]) -> None:
+    tx.many(
+        "UPDATE inventories SET used = used + ? WHERE provider_id = ? AND class_id = ?",
+        [(shelf.delta, *place) for place, shelf in sorted(shelves.items()) if shelf.delta],
+    )
+
+
+def bump_served(
+    tx: Transaction,
+    wanted: Sequence[tuple[Claim, dict[Place, int]]],
+    consumers: dict[str, Consumer | None],
+) -> None:
+    """A new generation for each provider that a claim names, or that an empty one releases."""
+    served: set[int] = set()
+    for claim, amounts in wanted:
+        consumer = consumers[claim.consumer]
+        places = amounts or (consumer.old if consumer else {})
+        served.update(provider for provider, _ in places)
+    tx.many(
+        "UPDATE providers SET generation = generation + 1, changed_at = ? WHERE id = ?",
+        [(tx.now, id_) for id_ in sorted(served)],
+    )
+
+
+def note_changes(
+    tx: Transaction, shelves: dict[Place, Shelf], targets: dict[int | str, Target]
+) -> None:
+    for provider, _ in shelves:
+        tx.changed(Change.USAGE, targets[provider].root_id)
+
+
+def release(tx: Transaction, consumer_uuid: str) -> bool:
+    """Give everything back that the consumer holds; False if it holds nothing.
+
+    Unlike an empty claim this leaves the generations of the providers alone.
+    """
+    consumer = find_consumer(tx, consumer_uuid)
+    if consumer is None:
+        return False
+    targets = lock_targets(tx, (), [consumer])
+    shelves = {place: Shelf(None, 0, -amount) for place, amount in consumer.old.items()}
+    tx.run("DELETE FROM allocations WHERE consumer_id = ?", (consumer.id,))
+    tx.run("DELETE FROM consumers WHERE id = ?", (consumer.id,))
+    write_usage(tx, shelves)
+    note_changes(tx, shelves, targets)
+    return True
+
+
+def of_consumer(tx: Transaction, uuid: str) -> Holding | None:
+    rows = tx.rows(
+        """SELECT c.project_id, c.user_id, c.consumer_type, c.generation,
+                  p.uuid, p.generation, k.name, a.used, a.created_at
+           FROM consumers c
+           JOIN allocations a ON a.consumer_id = c.id
+           JOIN providers p ON p.id = a.provider_id
+           JOIN resource_classes k ON k.id = a.class_id
+           WHERE c.uuid = ? ORDER BY p.id, k.id""",
+        (uuid,),
+    )
+    if not rows:
+        return None
+    project, user, consumer_type, generation = rows[0][:4]
+    return Holding(
+        consumer=uuid,
+        project=project,
+        user=user,
+        consumer_type=consumer_type,
+        generation=generation,
+        held=tuple(held_of(row[4:]) for row in rows),
+    )
+
+
+def held_of(row: Sequence[Any]) -> Held:
+    provider_uuid, provider_generation, class_name, amount, created_at = row
+    return Held(
+        provider_uuid=provider_uuid,
+        provider_generation=provider_generation,
+        class_name=class_name,
+        amount=amount,
+        created_at=created_at,
+    )
+
+
+def on_provider(tx: Transaction, provider: Provider) -> list[tuple[str, int, str, int, int]]:
+    """consumer uuid, consumer generation, class name, amount, created at; oldest consumer first."""
+    return tx.rows(
+        """SELECT c.uuid, c.generation, k.name, a.used, a.created_at
+           FROM allocations a
+           JOIN consumers c ON c.id = a.consumer_id
+           JOIN resource_classes k ON k.id = a.class_id
+           WHERE a.provider_id = ? ORDER BY c.id, k.id""",
+        (provider.id,),
+    )

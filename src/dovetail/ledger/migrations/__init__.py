@@ -1,0 +1,1 @@
+"""One migration history for both databases, run by Alembic."""

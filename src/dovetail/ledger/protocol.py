@@ -1,0 +1,96 @@
+"""The seam between the ledger and everything above it.
+
+A Ledger runs operations, each a function of one Transaction: `write` in a durable transaction of
+its own (all or nothing), `read` in a consistent view. `poll` tells what changed since a cursor.
+All three return futures, so that callers wait without holding a thread.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import Future
+from enum import IntEnum
+from typing import Any, Protocol, TypeVar
+
+import msgspec
+
+from dovetail.core.errors import DovetailError
+from dovetail.core.tables import Names, Tables
+
+T = TypeVar("T")
+Row = tuple[Any, ...]
+Operation = Callable[["Transaction"], T]
+Cursor = str
+"""Where a reader stands in the change log; only the ledger that gave it can read it."""
+
+
+class LedgerBusy(DovetailError):
+    """The database did not let the operation through in time; nothing was written."""
+
+
+class Change(IntEnum):
+    """What a row of the change log says has to be read again."""
+
+    TREE = 0
+    USAGE = 1
+    NAMES = 2
+
+
+class Delta(msgspec.Struct):
+    """What a snapshot has to take in to be true at `cursor`."""
+
+    cursor: Cursor
+    everything: bool = False
+    """The tables are the whole forest, not only what changed."""
+    trees: Tables | None = None
+    removed_roots: Sequence[int] = ()
+    usage: Sequence[tuple[int, int, int]] = ()
+    """provider id, class id, used"""
+    names: Names | None = None
+
+
+class Transaction(Protocol):
+    """One unit of work. Statements use `?` for parameters on every database."""
+
+    now: int
+    """Unix seconds, the same for all rows the operation writes."""
+    for_update: str
+    """What to append to a SELECT whose rows must not change until the end."""
+
+    def rows(self, statement: str, parameters: Sequence[Any] = ()) -> list[Row]: ...
+
+    def row(self, statement: str, parameters: Sequence[Any] = ()) -> Row | None: ...
+
+    def run(self, statement: str, parameters: Sequence[Any] = ()) -> int:
+        """Execute and return how many rows were touched."""
+        ...
+
+    def many(self, statement: str, parameters: Iterable[Sequence[Any]]) -> None: ...
+
+    def bulk(self, table: str, columns: Sequence[str], rows: Iterable[Row]) -> None:
+        """Insert a great many rows in the database's fastest way."""
+        ...
+
+    def reserve_ids(self, table: str, count: int) -> int:
+        """The first of `count` consecutive ids that nobody else will get."""
+        ...
+
+    def changed(self, change: Change, root_id: int = 0) -> None:
+        """Note a change for the log; written with the operation."""
+        ...
+
+
+class Ledger(Protocol):
+    def write(self, operation: Operation[T]) -> Future[T]: ...
+
+    def read(self, operation: Operation[T]) -> Future[T]: ...
+
+    def poll(self, cursor: Cursor | None) -> Future[Delta | None]:
+        """What changed since `cursor` (None: everything); None if nothing did."""
+        ...
+
+    def check(self) -> None:
+        """Raise unless the database answers and its tables are of this version."""
+        ...
+
+    def close(self) -> None: ...
