@@ -30,7 +30,7 @@ reference: .venv-reference/.ready ## Prepare .venv-reference with the real OpenS
 	@touch $@
 
 run: setup ## Serve a demo fleet on loopback and print commands to try
-	@$(BIN)/dovetail serve --demo --host $(HOST) --port $(PORT)
+	@$(BIN)/dovetail serve --demo --auth noauth2 --policy open --database sqlite:///var/demo.db --host $(HOST) --port $(PORT)
 
 test: setup reference ## Run all tests, PostgreSQL and the conformance suites included
 	$(BIN)/pytest

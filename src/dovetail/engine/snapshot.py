@@ -32,6 +32,7 @@ class Snapshot:
         self.trait_names: dict[int, str] = {}
         self.class_ids: dict[str, int] = {}
         self.class_names: dict[int, str] = {}
+        self.names_version = 0
         self._clear()
 
     def _clear(self) -> None:
@@ -92,6 +93,7 @@ class Snapshot:
         self.class_names, self.trait_names = names.classes, names.traits
         self.class_ids = {name: id_ for id_, name in names.classes.items()}
         self.trait_ids = {name: id_ for id_, name in names.traits.items()}
+        self.names_version += 1
         self._shared = None
 
     def copy(self) -> Snapshot:

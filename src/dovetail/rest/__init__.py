@@ -1,0 +1,1 @@
+"""The HTTP edge: routes, versions, schemas, error shapes. Rules live below."""

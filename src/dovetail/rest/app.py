@@ -1,0 +1,230 @@
+"""The ASGI application: every request passes here, in the same steps.
+
+    1 name it (request id)   4 find its endpoint       7 run the handler
+    2 recognise the caller   5 check version, media    8 answer, in the dialect asked for
+    3 read its version       6 ask the policy          9 log
+
+Errors raised anywhere on the way become answers in step 8.
+"""
+
+from __future__ import annotations
+
+import time
+import uuid
+
+import structlog
+from starlette.requests import ClientDisconnect, Request
+from starlette.responses import Response
+from starlette.types import Receive, Scope, Send
+
+from dovetail.core.errors import DovetailError, Malformed, NotFound
+from dovetail.ledger import LedgerBusy
+from dovetail.rest import errors, fleet, health, versions
+from dovetail.rest.access import NOBODY, Identity
+from dovetail.rest.backend import Backend
+from dovetail.rest.errors import HttpError, bad_request
+from dovetail.rest.http import JSON, Call, Query, Reply, Version
+from dovetail.rest.media import accepts_json, require_json
+from dovetail.rest.placement.routes import ROUTES
+from dovetail.rest.policy import FLEET
+from dovetail.rest.routing import Endpoint, Router, Routes
+
+log = structlog.get_logger("dovetail.rest")
+
+OWN_PREFIX = "/dovetail/"
+OWN_ROUTES: Routes = {
+    "/livez": {"GET": Endpoint(health.livez, public=True)},
+    "/readyz": {"GET": Endpoint(health.readyz, public=True)},
+    "/dovetail/v1/fleet": {"POST": Endpoint(fleet.load, FLEET, streams=True)},
+}
+
+
+class Application:
+    """Placement's API and Dovetail's own, over one backend."""
+
+    def __init__(self, backend: Backend) -> None:
+        self._backend = backend
+        self._router = Router({**ROUTES, **OWN_ROUTES})
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "lifespan":
+            await self._live(receive, send)
+            return
+        started = time.perf_counter()
+        request = Request(scope, receive)
+        exchange = Exchange(request, self._backend, self._router)
+        try:
+            reply = await exchange.answer()
+        except ClientDisconnect:
+            return
+        await response(exchange, reply)(scope, receive, send)
+        self._log(exchange, reply, started)
+
+    async def _live(self, receive: Receive, send: Send) -> None:
+        """Serve until told to stop; then nothing acknowledged may be left unwritten."""
+        while True:
+            message = await receive()
+            await send({"type": f"{message['type']}.complete"})
+            if message["type"] == "lifespan.shutdown":
+                self._backend.ledger.close()
+                return
+
+    @staticmethod
+    def _log(exchange: Exchange, reply: Reply, started: float) -> None:
+        request = exchange.request
+        log.info(
+            "request",
+            method=request.method,
+            path=request.scope["path"],
+            query=request.scope["query_string"].decode("latin-1"),
+            status=reply.status,
+            bytes=len(reply.body),
+            milliseconds=round((time.perf_counter() - started) * 1000, 3),
+            user=exchange.identity.user or None,
+            request_id=exchange.request_id,
+            global_request_id=request.headers.get("x-openstack-request-id"),
+            version=None if exchange.version is None else versions.shown(exchange.version),
+        )
+
+
+def response(exchange: Exchange, reply: Reply) -> Response:
+    headers = {**reply.headers, "x-openstack-request-id": exchange.request_id}
+    if exchange.version is not None:
+        headers[versions.HEADER] = f"{versions.SERVICE} {versions.shown(exchange.version)}"
+        headers["vary"] = versions.HEADER
+    headers.update(exchange.cors_headers())
+    built = Response(reply.body, reply.status, headers)
+    if reply.content_type is not None:
+        built.headers["content-type"] = reply.content_type
+    return built
+
+
+class Exchange:
+    """One request and what is known of it so far."""
+
+    def __init__(self, request: Request, backend: Backend, router: Router) -> None:
+        self.request, self._backend, self._router = request, backend, router
+        self.request_id = f"req-{uuid.uuid4()}"
+        self.identity: Identity = NOBODY
+        self.version: Version | None = None
+        self._path = raw_path(request)
+
+    async def answer(self) -> Reply:
+        if self.request.method == "OPTIONS" and self._backend.cors_origin:
+            return Reply(200, content_type=None)
+        try:
+            return await self._handle()
+        except HttpError as error:
+            return self._refuse(error)
+        except LedgerBusy as error:
+            log.warning("ledger busy", request_id=self.request_id, error=str(error))
+            return self._refuse(HttpError(503, str(error), headers={"retry-after": "1"}))
+        except NotFound as error:
+            return self._refuse(HttpError(404, str(error)))
+        except Malformed as error:
+            return self._refuse(HttpError(400, str(error)))
+        except (ClientDisconnect, DovetailError):
+            raise
+        except Exception:
+            log.exception("unexpected error", request_id=self.request_id)
+            return self._refuse(HttpError(500, f"See the log for {self.request_id}."))
+
+    async def _handle(self) -> Reply:
+        self._recognise()
+        self.version = versions.asked(self.request.headers.get(versions.HEADER))
+        self._check_content()
+        endpoint, params = self._router.find(self.request.method, self._path)
+        self._check_endpoint(endpoint)
+        call = Call(
+            request=self.request,
+            backend=self._backend,
+            identity=self.identity,
+            version=self.version,
+            params=params,
+            query=self._query(),
+        )
+        self._authorise(endpoint, call)
+        if not endpoint.streams:
+            call.body = await self._body()
+        return await endpoint.handler(call)
+
+    def _recognise(self) -> None:
+        identity = self._backend.authenticator.identify(self.request.headers)
+        if identity is not None:
+            self.identity = identity
+        elif self._path not in {"/", ""} and not self._path.startswith(("/livez", "/readyz")):
+            raise HttpError(401, "", headers={"www-authenticate": "X-Auth-Token"})
+
+    def _check_content(self) -> None:
+        length = self.request.headers.get("content-length", "")
+        if length and not length.isdecimal():
+            raise bad_request("content-length header must be an integer")
+        if length.strip("0") and not self.request.headers.get("content-type"):
+            raise bad_request("content-type header required when content-length > 0")
+
+    def _check_endpoint(self, endpoint: Endpoint) -> None:
+        assert self.version is not None
+        if self.version < endpoint.since:
+            raise HttpError(endpoint.missing)
+        if endpoint.gives_json and not accepts_json(self.request.headers.get("accept", "")):
+            raise HttpError(406, f"Only {JSON} is provided")
+        if endpoint.takes_json:
+            require_json(self.request.headers)
+
+    def _query(self) -> Query:
+        raw = self.request.scope["query_string"]
+        if len(raw) > self._backend.limits.query_bytes:
+            raise HttpError(
+                414, f"The query string may have {self._backend.limits.query_bytes} bytes."
+            )
+        try:
+            return Query(raw)
+        except (UnicodeDecodeError, ValueError) as error:
+            raise bad_request(f"Invalid query string parameters: {error}") from error
+
+    def _authorise(self, endpoint: Endpoint, call: Call) -> None:
+        action, project = endpoint.action, call.query.get("project_id")
+        if action is not None and not self._backend.rules.allows(action, self.identity, project):
+            raise HttpError(403, f"Policy does not allow {action} to be performed.")
+
+    async def _body(self) -> bytes:
+        limit = self._backend.limits.body_bytes
+        parts, size = [], 0
+        async for part in self.request.stream():
+            size += len(part)
+            if size > limit:
+                raise HttpError(413, f"The body of a request may have {limit} bytes.")
+            parts.append(part)
+        return b"".join(parts)
+
+    def _refuse(self, error: HttpError) -> Reply:
+        if self._path.startswith(OWN_PREFIX):
+            return errors.problem(error, self.request_id)
+        headers = self.request.headers
+        wanted = headers.get("content-type") if error.status == 415 else headers.get("accept")
+        return errors.reply(
+            error,
+            method=self.request.method,
+            media=wanted or "None",
+            accept=headers.get("accept", ""),
+            version=self.version,
+            request_id=self.request_id,
+        )
+
+    def cors_headers(self) -> dict[str, str]:
+        """For pages of the one origin that may use this server from a browser."""
+        origin = self._backend.cors_origin
+        if origin is None or self.request.headers.get("origin") != origin:
+            return {}
+        return {
+            "access-control-allow-origin": origin,
+            "access-control-allow-headers": versions.HEADER,
+            "access-control-allow-methods": "GET, POST, PUT, DELETE",
+            "access-control-expose-headers": f"{versions.HEADER}, x-openstack-request-id",
+        }
+
+
+def raw_path(request: Request) -> str:
+    """The path as sent: names in it may hold encoded slashes."""
+    raw: bytes = request.scope.get("raw_path") or request.scope["path"].encode()
+    return raw.partition(b"?")[0].decode("latin-1")

@@ -1,0 +1,23 @@
+"""/livez and /readyz: for whatever restarts servers, and whatever sends them work."""
+
+from __future__ import annotations
+
+import asyncio
+
+from dovetail.ledger import LedgerBusy
+from dovetail.rest.http import Call, Reply
+
+PLAIN = "text/plain; charset=UTF-8"
+
+
+async def livez(_call: Call) -> Reply:
+    return Reply(200, b"ok\n", content_type=PLAIN)
+
+
+async def readyz(call: Call) -> Reply:
+    """Ready when the database answers and the snapshot could be brought up to date."""
+    try:
+        await asyncio.wait_for(call.backend.keeper.fresh(), timeout=5)
+    except (LedgerBusy, TimeoutError) as error:
+        return Reply(503, f"not ready: {error}\n".encode(), content_type=PLAIN)
+    return Reply(200, b"ok\n", content_type=PLAIN)

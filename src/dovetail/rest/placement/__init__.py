@@ -1,0 +1,1 @@
+"""The Placement API, microversions 1.0 to 1.39: one module per noun, all routes in routes.py."""

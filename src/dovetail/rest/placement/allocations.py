@@ -1,0 +1,136 @@
+"""/allocations, /allocations/{consumer_uuid} and /resource_providers/{uuid}/allocations"""
+
+from __future__ import annotations
+
+import uuid as uuids
+from collections.abc import Mapping
+from typing import Any
+
+from dovetail.core.claim import Claim
+from dovetail.core.errors import (
+    NotFound,
+    ProviderNotFound,
+    Refused,
+    StaleGeneration,
+)
+from dovetail.core.provider import Provider
+from dovetail.ledger import Transaction, claims, providers
+from dovetail.ledger.claims import UnknownProvider
+from dovetail.rest import errors
+from dovetail.rest.errors import HttpError, bad_request, conflict, not_found
+from dovetail.rest.http import Call, Reply
+from dovetail.rest.placement import schemas
+from dovetail.rest.validation import is_uuid_like
+
+UNNAMED_OWNER = "00000000-0000-0000-0000-000000000000"
+"""Project and user of consumers made by clients older than 1.8, which name none."""
+
+
+def claim_of(call: Call, consumer: str, data: Mapping[str, Any]) -> Claim:
+    held = data["allocations"]
+    if not call.since(12):
+        held = {item["resource_provider"]["uuid"]: item for item in held}
+    return Claim(
+        consumer=consumer,
+        project=data.get("project_id", UNNAMED_OWNER),
+        user=data.get("user_id", UNNAMED_OWNER),
+        consumer_type=data.get("consumer_type"),
+        allocations={
+            uuid: {name: int(amount) for name, amount in item["resources"].items()}
+            for uuid, item in held.items()
+        },
+        generation=data.get("consumer_generation"),
+        check_generation=call.since(28),
+    )
+
+
+def refusal(error: Exception, not_found_lead: str) -> HttpError:
+    """What a claim that was not granted is answered with."""
+    if isinstance(error, UnknownProvider):
+        return bad_request(str(error))
+    if isinstance(error, StaleGeneration):
+        return conflict(str(error), errors.CONCURRENT_UPDATE)
+    if isinstance(error, Refused):
+        return conflict(f"Unable to allocate inventory: {error}")
+    return bad_request(f"{not_found_lead} {error}")
+
+
+NOT_GRANTED = (UnknownProvider, StaleGeneration, Refused, NotFound)
+
+
+async def replace(call: Call) -> Reply:
+    """PUT for one consumer."""
+    given = call.params["consumer_uuid"]
+    if not is_uuid_like(given):
+        raise bad_request(f"Malformed consumer_uuid: {given}")
+    consumer = str(uuids.UUID(given))
+    data = schemas.PUT_ALLOCATIONS.at(call.version).body(call)
+    claim = claim_of(call, consumer, data)
+    try:
+        await call.write(lambda tx: claims.replace(tx, [claim]))
+    except NOT_GRANTED as error:
+        lead = f"Unable to allocate inventory for consumer {consumer}:"
+        raise refusal(error, lead) from error
+    return call.empty()
+
+
+async def replace_several(call: Call) -> Reply:
+    """POST for many consumers at once, all or nothing."""
+    data = schemas.POST_ALLOCATIONS.at(call.version).body(call)
+    wanted = [claim_of(call, consumer, item) for consumer, item in data.items()]
+    try:
+        await call.write(lambda tx: claims.replace(tx, wanted))
+    except NOT_GRANTED as error:
+        raise refusal(error, "Unable to allocate inventory") from error
+    return call.empty()
+
+
+async def show(call: Call) -> Reply:
+    holding = await call.read(lambda tx: claims.of_consumer(tx, call.params["consumer_uuid"]))
+    if holding is None:
+        return call.json({"allocations": {}})
+    by_provider: dict[str, dict[str, Any]] = {}
+    for held in holding.held:
+        item = by_provider.setdefault(
+            held.provider_uuid, {"resources": {}, "generation": held.provider_generation}
+        )
+        item["resources"][held.class_name] = held.amount
+    shown: dict[str, Any] = {"allocations": by_provider}
+    if call.since(12):
+        shown |= {"project_id": holding.project, "user_id": holding.user}
+    if call.since(28):
+        shown["consumer_generation"] = holding.generation
+    if call.since(38):
+        shown["consumer_type"] = holding.consumer_type or "unknown"
+    return call.json(shown, modified=max(held.created_at for held in holding.held))
+
+
+async def delete(call: Call) -> Reply:
+    consumer = call.params["consumer_uuid"]
+    if not await call.write(lambda tx: claims.release(tx, consumer)):
+        raise not_found(f"No allocations for consumer '{consumer}'")
+    return call.empty()
+
+
+async def on_provider(call: Call) -> Reply:
+    uuid = call.params["uuid"]
+
+    def read(tx: Transaction) -> tuple[Provider, list[tuple[str, int, str, int, int]]]:
+        provider = providers.get(tx, uuid)
+        return provider, claims.on_provider(tx, provider)
+
+    try:
+        provider, rows = await call.read(read)
+    except ProviderNotFound as error:
+        raise not_found(f"Resource provider '{uuid}' not found: {error}") from error
+    by_consumer: dict[str, dict[str, Any]] = {}
+    for consumer, generation, name, amount, _ in rows:
+        item = by_consumer.setdefault(consumer, {"resources": {}})
+        item["resources"][name] = amount
+        if call.since(28):
+            item["consumer_generation"] = generation
+    shown = {
+        "allocations": by_consumer,
+        "resource_provider_generation": provider.generation,
+    }
+    return call.json(shown, modified=max((row[4] for row in rows), default=None))

@@ -1,0 +1,146 @@
+"""The small languages in query strings: resources, traits and aggregates to ask for."""
+
+from __future__ import annotations
+
+from dovetail.rest.errors import bad_request
+from dovetail.rest.http import Call
+from dovetail.rest.validation import is_uuid_like
+
+INVALID = "Invalid query string parameters: "
+
+
+def resources(text: str) -> dict[str, int]:
+    """`VCPU:2,MEMORY_MB:1024` as amounts by class."""
+    form = (
+        "Badly formed resources parameter. Expected resources query string parameter in form: "
+        "?resources=VCPU:2,MEMORY_MB:1024. Got: "
+    )
+    if not text.strip():
+        raise bad_request(f"{form}empty string.")
+    amounts = {}
+    for part in text.split(","):
+        name, colon, amount = part.partition(":")
+        if not colon or ":" in amount:
+            raise bad_request(f"{form}{part}.")
+        amounts[name] = positive(name, amount)
+    return amounts
+
+
+def positive(name: str, text: str) -> int:
+    # The bound keeps absurd numbers from costing time; nothing is ever that large.
+    try:
+        amount = int(text) if len(text) <= 40 else 10**40
+    except ValueError:
+        raise bad_request(
+            f"Requested resource {name} expected positive integer amount. Got: {text}."
+        ) from None
+    if amount < 1:
+        raise bad_request(f"Requested resource {name} requires amount >= 1. Got: {amount}.")
+    return amount
+
+
+def traits(
+    text: str, *, allow_forbidden: bool, allow_any: bool
+) -> tuple[list[frozenset[str]], frozenset[str]]:
+    """`A,!B` or `in:A,C` as sets of alternatives required, and traits forbidden."""
+    if text.startswith("in:"):
+        return [alternatives(text, allow_any=allow_any)], frozenset()
+    names = [name.strip() for name in text.split(",")]
+    forbidden = {name.lstrip("!") for name in names if name.startswith("!")}
+    if not all(names) or not all(forbidden):
+        form = "HW_CPU_X86_VMX,!CUSTOM_MAGIC" if allow_forbidden else "HW_CPU_X86_VMX,CUSTOM_MAGIC"
+        raise bad_request(
+            f"{INVALID}Expected 'required' parameter value of the form: {form}. "
+            f"Got an empty trait in: {text}"
+        )
+    if forbidden and not allow_forbidden:
+        raise bad_request(
+            f"{INVALID}Expected 'required' parameter value of the form: "
+            f"HW_CPU_X86_VMX,CUSTOM_MAGIC. Got: {text}"
+        )
+    required = [frozenset({name}) for name in names if not name.startswith("!")]
+    return required, frozenset(forbidden)
+
+
+def alternatives(text: str, *, allow_any: bool) -> frozenset[str]:
+    form = "in:HW_CPU_X86_VMX,CUSTOM_MAGIC"
+    if not allow_any:
+        raise bad_request(
+            f"{INVALID}The format '{form}' only supported since microversion 1.39. Got: {text}"
+        )
+    names = {name.strip() for name in text.removeprefix("in:").split(",")}
+    if not all(names):
+        raise bad_request(
+            f"{INVALID}Expected 'required' parameter value of the form: {form}. "
+            f"Got an empty trait in: {text}"
+        )
+    if any(name.startswith("!") for name in names):
+        raise bad_request(
+            f"{INVALID}The format '{form}' does not support forbidden traits. Got: {text}"
+        )
+    return frozenset(names)
+
+
+def required_traits(
+    call: Call, suffix: str = ""
+) -> tuple[tuple[frozenset[str], ...], frozenset[str]]:
+    """All `required` parameters of a group; before 1.39 the last one counts."""
+    values = call.query.all(f"required{suffix}")
+    if not call.since(39):
+        values = values[-1:]
+    required: list[frozenset[str]] = []
+    forbidden: frozenset[str] = frozenset()
+    for value in values:
+        more, fewer = traits(value, allow_forbidden=call.since(22), allow_any=call.since(39))
+        required += more
+        forbidden |= fewer
+    return tuple(required), forbidden
+
+
+def aggregates(text: str) -> tuple[frozenset[str], frozenset[str]]:
+    """`A`, `in:A,B`, `!A` or `!in:A,B` as alternatives required, and aggregates forbidden."""
+    if "," in text and not text.startswith(("in:", "!in:")):
+        raise bad_request(
+            "Multiple values for 'member_of' must be prefixed with the 'in:' or '!in:' keyword "
+            f"using the valid microversion. Got: {text}"
+        )
+    negated = text.startswith("!")
+    values = text.removeprefix("!").removeprefix("in:").split(",")
+    for value in values:
+        if not is_uuid_like(value):
+            raise bad_request(
+                f"{INVALID}Expected 'member_of' parameter to contain valid UUID(s). Got: {value}"
+            )
+    found = frozenset(values)
+    return (frozenset(), found) if negated else (found, frozenset())
+
+
+def member_of(
+    call: Call, suffix: str = "", key: str = "member_of"
+) -> tuple[tuple[frozenset[str], ...], frozenset[str]]:
+    """All `member_of` parameters of a group."""
+    values = call.query.all(f"{key}{suffix}")
+    if len(values) > 1 and not call.since(24):
+        raise bad_request(f"Multiple member_of{suffix} parameters are not supported")
+    required: list[frozenset[str]] = []
+    forbidden: frozenset[str] = frozenset()
+    for value in values:
+        inside, outside = aggregates(value)
+        if inside:
+            required.append(inside)
+        if outside and not call.since(32):
+            raise bad_request(
+                f"Forbidden member_of{suffix} parameters are not supported "
+                "in the specified microversion"
+            )
+        forbidden |= outside
+    return tuple(required), forbidden
+
+
+def tree(text: str) -> str:
+    uuid = text.strip()
+    if not is_uuid_like(uuid):
+        raise bad_request(
+            f"{INVALID}Expected 'in_tree' parameter to be a format of uuid. Got: {text}"
+        )
+    return uuid

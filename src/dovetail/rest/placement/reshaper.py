@@ -1,0 +1,55 @@
+"""/reshaper"""
+
+from __future__ import annotations
+
+from dovetail.core.errors import (
+    InventoryInUse,
+    NotFound,
+    ProviderNotFound,
+    Refused,
+    StaleGeneration,
+)
+from dovetail.ledger import reshaping
+from dovetail.ledger.claims import UnknownProvider
+from dovetail.rest import errors
+from dovetail.rest.errors import HttpError, bad_request, conflict
+from dovetail.rest.http import Call, Reply
+from dovetail.rest.placement import schemas
+from dovetail.rest.placement.allocations import claim_of
+from dovetail.rest.placement.inventories import inventory_of
+
+
+async def reshape(call: Call) -> Reply:
+    data = schemas.RESHAPE.at(call.version).body(call)
+    wanted = {
+        uuid: (
+            item["resource_provider_generation"],
+            {name: inventory_of(stock) for name, stock in item["inventories"].items()},
+        )
+        for uuid, item in data["inventories"].items()
+    }
+    claims = [claim_of(call, consumer, item) for consumer, item in data["allocations"].items()]
+    try:
+        await call.write(lambda tx: reshaping.reshape(tx, wanted, claims))
+    except ProviderNotFound as error:
+        raise bad_request(
+            f"Resource provider {error.uuid} in inventories not found: {error}",
+            errors.PROVIDER_NOT_FOUND,
+        ) from error
+    except (StaleGeneration, UnknownProvider, NotFound, InventoryInUse, Refused) as error:
+        raise refusal(error) from error
+    return call.empty()
+
+
+def refusal(error: Exception) -> HttpError:
+    match error:
+        case StaleGeneration():
+            return conflict(str(error), errors.CONCURRENT_UPDATE)
+        case UnknownProvider():
+            return bad_request(str(error))
+        case NotFound():
+            return bad_request(f"malformed reshaper data: {error}")
+        case InventoryInUse():
+            return conflict(f"update conflict: {error}", errors.INVENTORY_IN_USE)
+        case _:
+            return conflict(f"Unable to allocate inventory: {error}")

@@ -1,0 +1,25 @@
+"""GET /: which versions are spoken here."""
+
+from __future__ import annotations
+
+from dovetail.rest.http import Call, Reply
+from dovetail.rest.placement.schemas import EXTENSIONS
+from dovetail.rest.versions import NEWEST, OLDEST, shown
+
+DOCUMENT = {
+    "versions": [
+        {
+            "id": f"v{shown(OLDEST)}",
+            "max_version": shown(NEWEST),
+            "min_version": shown(OLDEST),
+            "status": "CURRENT",
+            "links": [{"rel": "self", "href": ""}],
+            # Accepted by GET /allocation_candidates from 1.36 on, beside what Placement knows.
+            "extensions": [*EXTENSIONS, "same_subtree=!"],
+        }
+    ]
+}
+
+
+async def home(call: Call) -> Reply:
+    return call.json(DOCUMENT)

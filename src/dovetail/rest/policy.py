@@ -1,0 +1,57 @@
+"""What a caller may do: named sets of rules, one rule per action.
+
+`legacy`: role admin may do everything. `secure`: Placement's present defaults, role admin or
+service, service alone to reshape, and a reader of a project sees its usages. `open`: everybody may
+do everything.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from dovetail.rest.access import Identity
+
+Rule = Callable[[Identity, str | None], bool]
+"""Caller and the project asked about, if any."""
+
+RESHAPE = "placement:reshaper:reshape"
+USAGES = "placement:usages"
+FLEET = "dovetail:fleet:load"
+
+
+def everybody(_caller: Identity, _project: str | None) -> bool:
+    return True
+
+
+def admin(caller: Identity, _project: str | None) -> bool:
+    return "admin" in caller.roles
+
+
+def admin_or_service(caller: Identity, _project: str | None) -> bool:
+    return not caller.system_scope and not caller.roles.isdisjoint({"admin", "service"})
+
+
+def service(caller: Identity, _project: str | None) -> bool:
+    return not caller.system_scope and "service" in caller.roles
+
+
+def also_reader_of_project(caller: Identity, project: str | None) -> bool:
+    reads = "reader" in caller.roles and project is not None and caller.project == project
+    return admin_or_service(caller, project) or (reads and not caller.system_scope)
+
+
+class RuleSet:
+    def __init__(self, default: Rule, exceptions: Mapping[str, Rule] | None = None) -> None:
+        self._default, self._exceptions = default, dict(exceptions or {})
+
+    def allows(self, action: str, caller: Identity, project: str | None = None) -> bool:
+        return self._exceptions.get(action, self._default)(caller, project)
+
+
+RULE_SETS: Mapping[str, RuleSet] = {
+    "legacy": RuleSet(admin),
+    "secure": RuleSet(
+        admin_or_service, {RESHAPE: service, USAGES: also_reader_of_project, FLEET: admin}
+    ),
+    "open": RuleSet(everybody),
+}

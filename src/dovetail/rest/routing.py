@@ -1,0 +1,74 @@
+"""From method and path to the endpoint that answers, by one table."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping
+from urllib.parse import unquote
+
+import msgspec
+
+from dovetail.rest.errors import HttpError, not_found
+from dovetail.rest.http import Call, Reply, Version
+
+Handler = Callable[[Call], Awaitable[Reply]]
+
+
+class Endpoint(msgspec.Struct, frozen=True):
+    """One method of one path."""
+
+    handler: Handler
+    action: str | None = None
+    """What the policy knows it by; None needs no permission."""
+    since: Version = 0
+    missing: int = 404
+    """The answer to clients of an older version."""
+    takes_json: bool = False
+    gives_json: bool = False
+    public: bool = False
+    """Answers without a token."""
+    streams: bool = False
+    """Reads the body by itself."""
+
+
+Routes = Mapping[str, Mapping[str, Endpoint]]
+
+
+class Router:
+    """Finds routes by their segments: a dictionary step per segment, whatever their number."""
+
+    def __init__(self, routes: Routes) -> None:
+        self._fixed: dict[tuple[str, ...], Mapping[str, Endpoint]] = {}
+        self._shaped: dict[tuple[str | None, ...], tuple[list[str], Mapping[str, Endpoint]]] = {}
+        for path, methods in routes.items():
+            segments = tuple(path.strip("/").split("/"))
+            if "{" not in path:
+                self._fixed[segments] = methods
+            else:
+                names = [part[1:-1] for part in segments if part.startswith("{")]
+                shape = tuple(None if part.startswith("{") else part for part in segments)
+                self._shaped[shape] = (names, methods)
+
+    def find(self, method: str, raw_path: str) -> tuple[Endpoint, dict[str, str]]:
+        methods, params = self._resolve(raw_path)
+        endpoint = methods.get(method)
+        if endpoint is None:
+            raise HttpError(
+                405,
+                "The method specified is not allowed for this resource.",
+                headers={"allow": ", ".join(methods)},
+            )
+        return endpoint, params
+
+    def _resolve(self, raw_path: str) -> tuple[Mapping[str, Endpoint], dict[str, str]]:
+        segments = tuple(unquote(part) for part in raw_path[1:].split("/"))
+        methods = self._fixed.get(segments)
+        if methods is not None:
+            return methods, {}
+        # Placeholders stand at every second place: /things/{thing}/parts/{part}.
+        shape = tuple(None if at % 2 else part for at, part in enumerate(segments))
+        found = self._shaped.get(shape)
+        values = segments[1::2]
+        if found is None or not all(values):
+            raise not_found()
+        names, methods = found
+        return methods, dict(zip(names, values, strict=True))

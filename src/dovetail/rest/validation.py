@@ -1,0 +1,77 @@
+"""JSON Schema, twice: fast to decide, and in Python's words to explain.
+
+Clients of Placement match the text of the `jsonschema` package. The Rust validator says in
+microseconds whether a document is good; only a bad one is looked at again to word the refusal.
+"""
+
+from __future__ import annotations
+
+import uuid
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import jsonschema_rs
+import orjson
+
+from dovetail.rest.errors import bad_request
+from dovetail.rest.http import Call, Query
+
+if TYPE_CHECKING:
+    import jsonschema
+
+
+def is_uuid_like(value: object) -> bool:
+    """Any writing of a UUID: with or without dashes, in braces, upper case."""
+    if not isinstance(value, str):
+        return False
+    bare = value.replace("urn:", "").replace("uuid:", "").strip("{}").replace("-", "").lower()
+    try:
+        return uuid.UUID(value).hex == bare
+    except ValueError:
+        return False
+
+
+class Schema:
+    """One JSON Schema, ready to check documents."""
+
+    def __init__(self, schema: dict[str, Any]) -> None:
+        self.schema = schema
+        self._fast = jsonschema_rs.validator_for(
+            schema, formats={"uuid": is_uuid_like}, validate_formats=True
+        )
+
+    @cached_property
+    def _slow(self) -> jsonschema.Draft202012Validator:
+        import jsonschema
+
+        formats = jsonschema.FormatChecker(formats=())
+        formats.checks("uuid")(is_uuid_like)
+        return jsonschema.Draft202012Validator(self.schema, format_checker=formats)
+
+    def complaint(self, document: Any) -> str | None:
+        """What is wrong with a document, if anything."""
+        if self._fast.is_valid(document):
+            return None
+        from jsonschema.exceptions import best_match
+
+        error = best_match(self._slow.iter_errors(document))
+        return None if error is None else str(error)
+
+    def body(self, call: Call) -> Any:
+        """The body of a request, decoded and checked."""
+        try:
+            document = orjson.loads(call.body)
+        except orjson.JSONDecodeError as error:
+            raise bad_request(f"Malformed JSON: {error}") from error
+        self.check(document)
+        return document
+
+    def check(self, document: Any) -> None:
+        complaint = self.complaint(document)
+        if complaint is not None:
+            raise bad_request(f"JSON does not validate: {complaint}")
+
+    def query(self, query: Query) -> None:
+        complaint = self.complaint(query.last)
+        if complaint is not None:
+            raise bad_request(f"Invalid query string parameters: {complaint}")

@@ -1,0 +1,38 @@
+"""Microversions: which of Placement's 40 dialects a client speaks."""
+
+from __future__ import annotations
+
+from dovetail.rest.errors import HttpError, bad_request
+from dovetail.rest.http import Version
+
+SERVICE = "placement"
+HEADER = "openstack-api-version"
+OLDEST: Version = 0
+NEWEST: Version = 39
+
+
+def shown(version: Version) -> str:
+    return f"1.{version}"
+
+
+def asked(header: str | None) -> Version:
+    """The version a client asks for; without a word about Placement it is the first."""
+    wanted = None
+    for part in (header or "").split(","):
+        words = part.split()
+        if len(words) == 2 and words[0].lower() == SERVICE:
+            wanted = words[1].lower()
+    if wanted is None:
+        return OLDEST
+    if wanted == "latest":
+        return NEWEST
+    major, _, minor = wanted.partition(".")
+    if not (major.isascii() and major.isdigit() and minor.isascii() and minor.isdigit()):
+        raise bad_request(f"Invalid microversion: invalid version string: {wanted}")
+    if len(minor) > 3 or int(major) != 1 or not OLDEST <= int(minor) <= NEWEST:
+        raise HttpError(
+            406,
+            f"Invalid microversion: Unacceptable version header: {wanted}",
+            extra={"max_version": shown(NEWEST), "min_version": shown(OLDEST)},
+        )
+    return int(minor)

@@ -1,0 +1,1 @@
+"""Use cases: keep a snapshot true, ask the engine, commit to the ledger."""

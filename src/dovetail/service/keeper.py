@@ -1,0 +1,75 @@
+"""Keeps one snapshot per process true to the ledger.
+
+`fresh()` returns a snapshot that includes every commit made before it was called: it waits for a
+look at the change log that began after the call. Calls that arrive while a look is under way share
+the next one, so a busy server looks no more often than an idle one. Used on the event loop only.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from dovetail.engine import Snapshot
+from dovetail.ledger import Cursor, Delta, Ledger
+
+
+class SnapshotKeeper:
+    def __init__(self, ledger: Ledger) -> None:
+        self._ledger = ledger
+        self._snapshot = Snapshot()
+        self._cursor: Cursor | None = None
+        self._looking: asyncio.Task[None] | None = None
+        self._next: asyncio.Task[None] | None = None
+        self._holders = 0
+
+    async def fresh(self) -> Snapshot:
+        """The snapshot, true now. It changes at the next await: see `held`."""
+        await asyncio.shield(self._look())
+        return self._snapshot
+
+    def _look(self) -> asyncio.Task[None]:
+        """A look that starts no earlier than now."""
+        if self._looking is None or self._looking.done():
+            self._looking = asyncio.create_task(self._take_in())
+            return self._looking
+        if self._next is None or self._next.done():
+            self._next = asyncio.create_task(self._after(self._looking))
+        return self._next
+
+    async def _after(self, current: asyncio.Task[None]) -> None:
+        await asyncio.wait([current])
+        self._looking, self._next = self._next, None
+        await self._take_in()
+
+    async def _take_in(self) -> None:
+        delta = await asyncio.wrap_future(self._ledger.poll(self._cursor))
+        if delta is not None:
+            self._apply(delta)
+
+    def _apply(self, delta: Delta) -> None:
+        if self._holders and (delta.trees or delta.usage or delta.names):
+            # Somebody is still reading the old state: leave it to them.
+            self._snapshot = self._snapshot.copy()
+            self._holders = 0
+        snapshot = self._snapshot
+        if delta.everything and delta.trees and delta.names:
+            snapshot.load(delta.trees, delta.names)
+        elif delta.trees or delta.removed_roots:
+            assert delta.trees is not None
+            snapshot.replace(delta.trees, delta.names, delta.removed_roots)
+        elif delta.names:
+            snapshot.rename(delta.names)
+        snapshot.update_usage(delta.usage)
+        self._cursor = delta.cursor
+
+    @contextmanager
+    def held(self, snapshot: Snapshot) -> Iterator[None]:
+        """While held, the snapshot stays as it is even across awaits."""
+        self._holders += 1
+        try:
+            yield
+        finally:
+            if snapshot is self._snapshot:
+                self._holders -= 1
