@@ -117,12 +117,11 @@ class Stock:
             return at
         return None
 
-    def headroom(self, row: int) -> int:
-        """The most that can be had of a row in one allocation."""
-        at = self.entry(row)
-        if at is None:
-            return 0
-        return int(min(self.free.values[at], self.max_unit.values[at]))
+    def headroom(self, rows: Rows) -> NDArray[np.int64]:
+        """The most that can be had in one allocation of each of the rows, which all have some."""
+        at = np.searchsorted(self.rows.values, rows)
+        found: NDArray[np.int64] = np.minimum(self.free.values[at], self.max_unit.values[at])
+        return found
 
     def use(self, row: int, used: int) -> None:
         at = self.entry(row)

@@ -1,8 +1,9 @@
-"""Combines providers within one tree: every way to fill all slots, found lazily.
+"""Combines providers within a tree: every way to fill all slots, found lazily.
 
 Slots with the fewest options go first; a choice that breaks a rule is dropped at once with all
-that would follow; a position found hopeless once is recognised when it comes again. So the work
-follows the number of answers, not the product of the options.
+that would follow; a position found hopeless once is recognised when it comes again. Trees that
+offer the same are worked out once. So the work follows the number of answers, not the product of
+the options.
 """
 
 from __future__ import annotations
@@ -12,7 +13,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import product
 
 from dovetail.core.request import Affinity, Request
+from dovetail.engine.columns import Rows
 from dovetail.engine.feasible import Slot, trait_mask
+from dovetail.engine.offers import Questions, Table, batches, contended_by, offers
 from dovetail.engine.rules import (
     Capacity,
     CollectiveTraits,
@@ -27,11 +30,10 @@ from dovetail.engine.snapshot import Snapshot
 Combination = tuple[int, ...]
 """The row chosen for each slot."""
 
-PULSE = 1024
-"""After so many choices without an answer, the search shows a sign of life."""
+Combinations = Iterator[Combination | None]
+"""None now and then, when much was tried and nothing found: a sign of life."""
 
-MEMORY = 100_000
-"""Hopeless positions remembered per tree."""
+PULSE = 1024
 
 
 class Combiner:
@@ -40,128 +42,195 @@ class Combiner:
     def __init__(self, snapshot: Snapshot, request: Request, slots: Sequence[Slot]) -> None:
         self._snapshot, self._slots = snapshot, slots
         asked = Counter(name for slot in slots for name in slot.resources)
-        self._contended = {name for name, times in asked.items() if times > 1}
-        suffixed = [slot for slot in slots if slot.group.suffix]
-        self._isolated = request.isolated if len(suffixed) > 1 else frozenset()
+        spread = [slot.group for slot in slots if not slot.group.suffix]
+        self._questions = Questions(
+            contended={
+                name: sum(slot.resources.get(name, 0) for slot in slots)
+                for name, times in asked.items()
+                if times > 1
+            },
+            required=[
+                trait_mask(snapshot, [alternatives], ())
+                for alternatives in (spread[0].required if spread else ())
+            ],
+        )
+        suffixed = sum(1 for slot in slots if slot.group.suffix)
+        self._isolated = request.isolated if suffixed > 1 else frozenset()
         self._affinities = [
             affinity
             for affinity in request.affinities
             if len(affinity.together) + len(affinity.apart) > 1
         ]
-        spread = [slot.group for slot in slots if not slot.group.suffix]
-        self._required = [
-            trait_mask(snapshot, [alternatives], ())
-            for alternatives in (spread[0].required if spread else ())
-        ]
         self._one_per_tree = request.one_provider_per_tree
-        self._free = not (
-            self._contended
+        self._ruled = bool(
+            self._questions.contended
+            or self._questions.required
             or self._isolated
             or self._affinities
-            or self._required
             or self._one_per_tree
         )
+        self._patterns: dict[tuple[int | bytes, ...], Pattern] = {}
 
-    def combinations(self, tree: int) -> Iterator[Combination | None]:
-        """Every combination for one tree; None now and then while there is nothing to show."""
-        rows = self._snapshot.rows_of(tree)
-        options = [slot.options(tree, rows.start, rows.stop) for slot in self._slots]
-        if self._free:
-            return product(*options)
+    def walks(self, trees: Rows) -> Iterator[Combinations]:
+        """For each tree in turn, its combinations."""
+        snapshot = self._snapshot
+        for batch in batches(trees):
+            tables = [offers(snapshot, slot, self._questions, batch) for slot in self._slots]
+            starts = snapshot.tree_start.values[batch].tolist()
+            shapes = snapshot.tree_shape.values[batch].tolist()
+            for start, shape, *parts in zip(starts, shapes, *tables, strict=True):
+                yield self._combinations(start, shape, parts)
+
+    def _combinations(self, start: int, shape: int, parts: Sequence[Table]) -> Combinations:
+        if not self._ruled:
+            return placed(product(*(part[:, 0].tolist() for part in parts)), start)
+        key: tuple[int | bytes, ...] = (shape, *(part.tobytes() for part in parts))
+        pattern = self._patterns.get(key)
+        if pattern is None:
+            pattern = self._patterns[key] = Pattern(self._walk(start, parts))
+        return placed(pattern, start)
+
+    def _walk(self, start: int, parts: Sequence[Table]) -> Combinations:
+        """The combinations of one tree in local numbers."""
+        tables: list[list[list[int]]] = [part.tolist() for part in parts]
         # Fewest options first; the sort is stable, so the order of answers is fixed.
-        order = sorted(range(len(options)), key=lambda at: len(options[at]))
-        steps = [options[at] for at in order]
-        rules = self._rules(order, steps)
-        if rules is None:
-            return iter(())
-        return Search(order, steps, rules).run()
+        order = sorted(range(len(tables)), key=lambda at: len(tables[at]))
+        steps = [[line[0] for line in tables[at]] for at in order]
+        rules = self._rules(start, [self._slots[at] for at in order], [tables[at] for at in order])
+        return Walk(order, steps, rules).run() if rules is not None else iter(())
 
-    def _rules(self, order: Sequence[int], steps: Sequence[list[int]]) -> list[Rule] | None:
+    def _rules(
+        self, start: int, slots: Sequence[Slot], tables: Sequence[list[list[int]]]
+    ) -> list[Rule] | None:
         """The rules for one tree; None if they plainly cannot all be kept there."""
-        slots = [self._slots[at] for at in order]
         rules: list[Rule] = []
-        distinct = sorted({row for rows in steps for row in rows})
-        bits = {row: 1 << at for at, row in enumerate(distinct)}
-        if self._contended:
-            wanted = [self._contended_part(slot) for slot in slots]
-            headroom = self._headroom(wanted, steps)
+        steps = [[line[0] for line in table] for table in tables]
+        distinct = sorted({option for options in steps for option in options})
+        bits = {option: 1 << at for at, option in enumerate(distinct)}
+        if self._questions.contended:
+            wanted, headroom = self._contention(slots, tables)
             if not enough_in_all(wanted, headroom):
                 return None
             rules.append(Capacity(wanted, headroom))
         if self._isolated:
             alone = [slot.group.suffix in self._isolated for slot in slots]
-            if not distinct_rows(
-                [rows for rows, is_alone in zip(steps, alone, strict=True) if is_alone]
+            if not distinct_options(
+                [o for o, is_alone in zip(steps, alone, strict=True) if is_alone]
             ):
                 return None
-            suffixed = [
-                is_alone if slot.group.suffix else None
-                for slot, is_alone in zip(slots, alone, strict=True)
-            ]
-            rules.append(Isolation(suffixed, bits))
+            rules.append(
+                Isolation(
+                    [
+                        is_alone if slot.group.suffix else None
+                        for slot, is_alone in zip(slots, alone, strict=True)
+                    ],
+                    bits,
+                )
+            )
         if self._affinities:
-            ancestry = self._ancestry(distinct, bits)
-            masks = [sum(bits[row] for row in rows) for rows in steps]
-            rules += [self._subtree(a, slots, masks, ancestry, bits) for a in self._affinities]
-        if self._required:
-            meets = {row: self._met(row) for row in distinct}
+            ancestry = self._ancestry(start, distinct, bits)
+            masks = [sum(bits[option] for option in options) for options in steps]
+            rules += [subtree(a, slots, masks, ancestry, bits) for a in self._affinities]
+        if self._questions.required:
             spread = [not slot.group.suffix for slot in slots]
-            rules.append(CollectiveTraits(spread, steps, meets, len(self._required)))
+            meets = {
+                line[0]: line[-1]
+                for table, is_spread in zip(tables, spread, strict=True)
+                if is_spread
+                for line in table
+            }
+            rules.append(CollectiveTraits(spread, steps, meets, len(self._questions.required)))
         if self._one_per_tree:
-            trees = {row: int(self._snapshot.tree.values[row]) for row in distinct}
-            rules.append(OneProviderPerTree([bool(slot.resources) for slot in slots], trees))
+            giving = [bool(slot.resources) for slot in slots]
+            rules.append(OneProviderPerTree(giving, {o: self._tree(o) for o in distinct}))
         return rules
 
-    def _contended_part(self, slot: Slot) -> dict[str, int]:
-        return {name: amount for name, amount in slot.resources.items() if name in self._contended}
+    def _contention(
+        self, slots: Sequence[Slot], tables: Sequence[list[list[int]]]
+    ) -> tuple[list[dict[str, int]], dict[tuple[int, str], int]]:
+        """By step what is wanted of contended classes; by option and class what can be had."""
+        wanted: list[dict[str, int]] = []
+        headroom: dict[tuple[int, str], int] = {}
+        for slot, table in zip(slots, tables, strict=True):
+            names = contended_by(slot, self._questions)
+            wanted.append({name: slot.resources[name] for name in names})
+            for line in table:
+                for name, room in zip(names, line[1:], strict=False):
+                    headroom[line[0], name] = room
+        return wanted, headroom
 
-    def _headroom(
-        self, wanted: Sequence[Mapping[str, int]], steps: Sequence[list[int]]
-    ) -> dict[tuple[int, str], int]:
-        room: dict[tuple[int, str], int] = {}
-        for amounts, rows in zip(wanted, steps, strict=True):
-            for name in amounts:
-                stock = self._snapshot.stock(name)
-                assert stock
-                for row in rows:
-                    if (row, name) not in room:
-                        room[row, name] = stock.headroom(row)
-        return room
-
-    def _ancestry(self, rows: Sequence[int], bits: Mapping[int, int]) -> dict[int, int]:
-        """For each row, the bits of itself and of those rows that are above it."""
+    def _ancestry(
+        self, start: int, options: Sequence[int], bits: Mapping[int, int]
+    ) -> dict[int, int]:
+        """For each option, the bits of itself and of those options that are above it."""
         parent = self._snapshot.parent.values
         ancestry = {}
-        for row in rows:
-            mask, up = 0, row
-            while up >= 0:
-                mask |= bits.get(up, 0)
-                up = int(parent[up])
-            ancestry[row] = mask
+        for option in options:
+            mask, row = 0, row_of(option, start)
+            while row >= 0:
+                mask |= bits.get(row - start if option >= 0 else ~row, 0)
+                row = int(parent[row])
+            ancestry[option] = mask
         return ancestry
 
-    @staticmethod
-    def _subtree(
-        affinity: Affinity,
-        slots: Sequence[Slot],
-        masks: Sequence[int],
-        ancestry: Mapping[int, int],
-        bits: Mapping[int, int],
-    ) -> Subtree:
-        return Subtree(
-            [slot.group.suffix in affinity.together for slot in slots],
-            [slot.group.suffix in affinity.apart for slot in slots],
-            masks,
-            ancestry,
-            bits,
-        )
-
-    def _met(self, row: int) -> int:
-        number = self._snapshot.traits.values[row]
-        return sum(1 << at for at, mask in enumerate(self._required) if mask[number])
+    def _tree(self, option: int) -> int:
+        """The tree of an option, where it matters only whether two options have the same."""
+        return -1 if option >= 0 else int(self._snapshot.tree.values[~option])
 
 
-class Search:
+def row_of(option: int, start: int) -> int:
+    return start + option if option >= 0 else ~option
+
+
+def placed(combinations: Iterator[Combination] | Pattern, start: int) -> Combinations:
+    """Local numbers as rows of the snapshot."""
+    for combination in combinations:
+        if combination is None:
+            yield None
+        else:
+            yield tuple([start + o if o >= 0 else ~o for o in combination])
+
+
+def subtree(
+    affinity: Affinity,
+    slots: Sequence[Slot],
+    masks: Sequence[int],
+    ancestry: Mapping[int, int],
+    bits: Mapping[int, int],
+) -> Subtree:
+    return Subtree(
+        [slot.group.suffix in affinity.together for slot in slots],
+        [slot.group.suffix in affinity.apart for slot in slots],
+        masks,
+        ancestry,
+        bits,
+    )
+
+
+class Pattern:
+    """Combinations shared by trees that are alike: found once, by whoever comes first."""
+
+    def __init__(self, walk: Combinations) -> None:
+        self._walk = walk
+        self._found: list[Combination] = []
+
+    def __iter__(self) -> Combinations:
+        at = 0
+        while True:
+            while at < len(self._found):
+                yield self._found[at]
+                at += 1
+            try:
+                combination = next(self._walk)
+            except StopIteration:
+                return
+            if combination is None:
+                yield None
+            else:
+                self._found.append(combination)
+
+
+class Walk:
     """A depth-first walk over the slots of one tree."""
 
     def __init__(
@@ -172,32 +241,32 @@ class Search:
         self._hopeless: set[tuple[int, State]] = set()
         self._choices = 0
 
-    def run(self) -> Iterator[Combination | None]:
-        return self._walk(0, tuple(rule.start for rule in self._rules), ())
+    def run(self) -> Combinations:
+        return self._from(0, tuple(rule.start for rule in self._rules), ())
 
-    def _walk(self, step: int, state: State, chosen: Combination) -> Iterator[Combination | None]:
+    def _from(self, step: int, state: State, chosen: Combination) -> Combinations:
         if step == len(self._steps):
             yield tuple([chosen[place] for place in self._place])
             return
         if (step, state) in self._hopeless:
             return
         found = False
-        for row in self._steps[step]:
+        for option in self._steps[step]:
             self._choices += 1
             if self._choices % PULSE == 0:
                 yield None
-            after = self._extend(state, step, row)
+            after = self._extend(state, step, option)
             if after is not None:
-                for combination in self._walk(step + 1, after, (*chosen, row)):
+                for combination in self._from(step + 1, after, (*chosen, option)):
                     found = found or combination is not None
                     yield combination
-        if not found and len(self._hopeless) < MEMORY:
+        if not found:
             self._hopeless.add((step, state))
 
-    def _extend(self, state: State, step: int, row: int) -> State:
+    def _extend(self, state: State, step: int, option: int) -> State:
         after = []
         for rule, before in zip(self._rules, state, strict=True):
-            remembered = rule.extend(before, step, row)
+            remembered = rule.extend(before, step, option)
             if remembered is None:
                 return None
             after.append(remembered)
@@ -207,7 +276,7 @@ class Search:
 def enough_in_all(
     wanted: Sequence[Mapping[str, int]], headroom: Mapping[tuple[int, str], int]
 ) -> bool:
-    """Whether the rows together have as much as the slots want together."""
+    """Whether the options together have as much as the slots want together."""
     total: Counter[str] = Counter()
     for amounts in wanted:
         total.update(amounts)
@@ -217,16 +286,16 @@ def enough_in_all(
     return all(room[name] >= amount for name, amount in total.items())
 
 
-def distinct_rows(options: Sequence[list[int]]) -> bool:
-    """Whether each slot can have a row of its own (a bipartite matching)."""
+def distinct_options(options: Sequence[list[int]]) -> bool:
+    """Whether each slot can have an option of its own (a bipartite matching)."""
     holder: dict[int, int] = {}
 
     def place(slot: int, tried: set[int]) -> bool:
-        for row in options[slot]:
-            if row not in tried:
-                tried.add(row)
-                if row not in holder or place(holder[row], tried):
-                    holder[row] = slot
+        for option in options[slot]:
+            if option not in tried:
+                tried.add(option)
+                if option not in holder or place(holder[option], tried):
+                    holder[option] = slot
                     return True
         return False
 

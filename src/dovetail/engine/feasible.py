@@ -30,15 +30,6 @@ class Slot(msgspec.Struct):
     shared_row: Rows
     """Pairs: in this tree this row of another tree may fill it; ascending by tree."""
 
-    def options(self, tree: int, start: int, stop: int) -> list[int]:
-        """Rows that may fill the slot for an anchor tree, which has the rows start to stop."""
-        low, high = np.searchsorted(self.own, (start, stop))
-        found: list[int] = self.own[low:high].tolist()
-        if len(self.shared_tree):
-            low, high = np.searchsorted(self.shared_tree, (tree, tree + 1))
-            found += self.shared_row[low:high].tolist()
-        return found
-
 
 def slots_of(snapshot: Snapshot, request: Request) -> list[Slot]:
     slots = []
@@ -168,7 +159,7 @@ def aggregate_mask(
     return snapshot.aggregate_sets.meeting(required, frozenset(forbidden))
 
 
-def surviving_trees(snapshot: Snapshot, request: Request, slots: list[Slot]) -> list[int]:
+def surviving_trees(snapshot: Snapshot, request: Request, slots: list[Slot]) -> Rows:
     """Trees in which every slot has an option and the root is as asked, in a fixed order."""
     alive = snapshot.tree_size.values > 0
     for slot in slots:
@@ -178,11 +169,11 @@ def surviving_trees(snapshot: Snapshot, request: Request, slots: list[Slot]) -> 
         met = np.zeros(len(alive), np.bool_)
         met[anchors] = True
         alive &= met
-    trees = np.flatnonzero(alive)
+    trees: Rows = np.flatnonzero(alive).astype(np.int32)
     roots = snapshot.tree_root_id.values[trees]
     if np.any(roots[1:] < roots[:-1]):
         trees = trees[np.argsort(roots)]
-    return trees.tolist()
+    return trees
 
 
 def trees_with(snapshot: Snapshot, own: Rows, shared_tree: Rows) -> Mask:

@@ -75,8 +75,7 @@ class Search:
             yield rows
 
     def _all(self) -> Iterator[Combination | None]:
-        combiner = Combiner(self.snapshot, self.request, self.slots)
-        walks = (combiner.combinations(tree) for tree in self.trees)
+        walks = Combiner(self.snapshot, self.request, self.slots).walks(self.trees)
         if self.request.limit is None:
             for walk in walks:
                 yield None

@@ -47,6 +47,9 @@ class Snapshot:
         self.tree_size = Column(np.int32)
         self.tree_root_id = Column(np.int64)
         self.tree_version = Column(np.int64)
+        self.tree_shape = Column(np.int32)
+        """Trees whose rows have the same parents, counted from the first, share a number."""
+        self._shapes: dict[bytes, int] = {}
         self.trait_sets = Sets[int]()
         self.aggregate_sets = Sets[str]()
         self.stocks: dict[int, Stock] = {}
@@ -114,8 +117,19 @@ class Snapshot:
         return self.stocks.get(self.class_ids.get(class_name, -1))
 
     def uuid(self, row: int) -> str:
-        text = f"{int(self.uuid_high.values[row]):016x}{int(self.uuid_low.values[row]):016x}"
-        return f"{text[:8]}-{text[8:12]}-{text[12:16]}-{text[16:20]}-{text[20:]}"
+        return self.uuids([row])[0]
+
+    def uuids(self, rows: Sequence[int]) -> list[str]:
+        """The UUIDs of many rows: much cheaper than one by one."""
+        halves = np.empty((len(rows), 2), ">u8")
+        halves[:, 0] = self.uuid_high.values[rows]
+        halves[:, 1] = self.uuid_low.values[rows]
+        text = halves.tobytes().hex()
+        return [
+            f"{text[at : at + 8]}-{text[at + 8 : at + 12]}-{text[at + 12 : at + 16]}-"
+            f"{text[at + 16 : at + 20]}-{text[at + 20 : at + 32]}"
+            for at in range(0, len(text), 32)
+        ]
 
     def tree_with(self, uuid: str) -> int | None:
         """The tree that a provider is in."""
@@ -182,6 +196,7 @@ class Snapshot:
         above = np.array([-1 if parent is None else parent for parent in parents], np.int64)
         self.parent.extend(np.where(above < 0, -1, self.row_of.values[above]))
         self.tree.extend(self._trees(np.array(roots, np.int64), base, first_version))
+        self._shape_trees(base)
         self.live_rows += count
         self._append_sets(tables, ids)
         self._append_inventories(tables)
@@ -209,6 +224,22 @@ class Snapshot:
         self.tree_version.extend(np.full(len(fresh), first_version, np.int64))
         rows: Rows = numbers[which]
         return rows
+
+    def _shape_trees(self, base: int) -> None:
+        """Tell apart the forms of the trees that start at row `base` or later."""
+        self.tree_shape.extend(np.zeros(self.tree_start.size - self.tree_shape.size, np.int32))
+        fresh = np.flatnonzero((self.tree_start.values >= base) & (self.tree_size.values > 0))
+        starts = self.tree_start.values[fresh]
+        offsets = self.parent.values[base:] - self.tree_start.values[self.tree.values[base:]]
+        relative = np.where(self.parent.values[base:] < 0, -1, offsets).astype(np.int32)
+        for tree, start, size in zip(
+            fresh.tolist(),
+            (starts - base).tolist(),
+            self.tree_size.values[fresh].tolist(),
+            strict=True,
+        ):
+            form = relative[start : start + size].tobytes()
+            self.tree_shape.values[tree] = self._shapes.setdefault(form, len(self._shapes))
 
     def _append_sets(self, tables: Tables, ids: Sequence[int]) -> None:
         for column, sets, pairs in (

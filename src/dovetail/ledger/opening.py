@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from importlib import resources
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from dovetail.core.errors import DovetailError
-from dovetail.ledger.postgres import PostgresLedger
 from dovetail.ledger.protocol import Ledger
 from dovetail.ledger.sqlite import SqliteLedger
 from dovetail.ledger.standards import sync_standard_names
@@ -32,10 +30,21 @@ def open_ledger(url: str) -> Ledger:
     return ledger
 
 
-def backend(url: str) -> Callable[[str], Ledger]:
+class Backend(Protocol):
+    """A kind of ledger: opens one at a URL, and tells the revision of the tables there."""
+
+    def __call__(self, url: str) -> Ledger: ...
+
+    def revision(self, url: str) -> str | None: ...
+
+
+def backend(url: str) -> Backend:
     if url.startswith("sqlite:///"):
         return SqliteLedger
     if url.startswith(("postgresql://", "postgres://")):
+        # Only those who use PostgreSQL wait for its driver.
+        from dovetail.ledger.postgres import PostgresLedger
+
         return PostgresLedger
     raise BadDatabase(
         f"{url!r} is no database URL: use sqlite:///path/to/file or postgresql://user@host/name"
@@ -44,8 +53,7 @@ def backend(url: str) -> Callable[[str], Ledger]:
 
 def revision(url: str) -> str | None:
     """The revision of the tables at `url`; None where there are none."""
-    ledger = backend(url)
-    return ledger.revision(url)  # type: ignore[attr-defined,no-any-return]
+    return backend(url).revision(url)
 
 
 def upgrade(url: str) -> None:

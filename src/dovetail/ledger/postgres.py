@@ -21,6 +21,7 @@ import psycopg
 from psycopg import errors, sql
 from psycopg_pool import ConnectionPool, PoolTimeout
 
+from dovetail.core.errors import Malformed
 from dovetail.ledger import following
 from dovetail.ledger.protocol import (
     Change,
@@ -113,7 +114,12 @@ class PostgresLedger:
 
     def __init__(self, url: str) -> None:
         self._pool = ConnectionPool(
-            url, min_size=1, max_size=THREADS, kwargs={"autocommit": True}, timeout=WAIT_SECONDS
+            url,
+            min_size=1,
+            max_size=THREADS,
+            kwargs={"autocommit": True},
+            timeout=WAIT_SECONDS,
+            open=True,
         )
         self._threads = ThreadPoolExecutor(THREADS, thread_name_prefix="ledger")
         self._writes = 0
@@ -152,6 +158,8 @@ class PostgresLedger:
             if isinstance(error, RETRIED):
                 raise
             raise LedgerBusy(f"the database cannot be reached: {error}") from error
+        except psycopg.DataError as error:
+            raise Malformed(f"the database cannot hold a value: {error}") from error
 
     def _write(self, operation: Operation[T]) -> T:
         for attempt in range(ATTEMPTS):

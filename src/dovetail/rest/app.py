@@ -17,7 +17,7 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
-from dovetail.core.errors import DovetailError, Malformed, NotFound
+from dovetail.core.errors import Malformed, NotFound
 from dovetail.ledger import LedgerBusy
 from dovetail.rest import errors, fleet, health, versions
 from dovetail.rest.access import NOBODY, Identity
@@ -123,7 +123,7 @@ class Exchange:
             return self._refuse(HttpError(404, str(error)))
         except Malformed as error:
             return self._refuse(HttpError(400, str(error)))
-        except (ClientDisconnect, DovetailError):
+        except ClientDisconnect:
             raise
         except Exception:
             log.exception("unexpected error", request_id=self.request_id)
@@ -173,6 +173,8 @@ class Exchange:
 
     def _query(self) -> Query:
         raw = self.request.scope["query_string"]
+        if b"%00" in raw or "%00" in self._path:
+            raise bad_request("NUL characters are not allowed in an address.")
         if len(raw) > self._backend.limits.query_bytes:
             raise HttpError(
                 414, f"The query string may have {self._backend.limits.query_bytes} bytes."

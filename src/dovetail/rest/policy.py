@@ -24,7 +24,7 @@ def everybody(_caller: Identity, _project: str | None) -> bool:
 
 
 def admin(caller: Identity, _project: str | None) -> bool:
-    return "admin" in caller.roles
+    return not caller.system_scope and "admin" in caller.roles
 
 
 def admin_or_service(caller: Identity, _project: str | None) -> bool:

@@ -59,6 +59,8 @@ class Schema:
 
     def body(self, call: Call) -> Any:
         """The body of a request, decoded and checked."""
+        if b"\\u0000" in call.body:
+            raise bad_request("JSON does not validate: NUL characters are not allowed")
         try:
             document = orjson.loads(call.body)
         except orjson.JSONDecodeError as error:

