@@ -1,0 +1,49 @@
+"""An application over an empty SQLite ledger, and a client of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from dovetail.ledger import open_ledger
+from dovetail.rest.access import NoAuth
+from dovetail.rest.app import Application
+from dovetail.rest.backend import Backend
+from dovetail.rest.policy import RULE_SETS
+from dovetail.service.keeper import SnapshotKeeper
+from tests.rest.client import Client
+
+Make = Callable[..., Client]
+
+
+@pytest.fixture
+def serve(tmp_path: Path) -> Iterator[Make]:
+    """Makes a client of a server configured as said."""
+    ledger = open_ledger(f"sqlite:///{tmp_path}/ledger.db")
+    clients: list[Client] = []
+
+    def make(policy: str = "legacy", **settings: Any) -> Client:
+        backend = Backend(
+            **{
+                "ledger": ledger,
+                "keeper": SnapshotKeeper(ledger),
+                "authenticator": NoAuth(),
+                "rules": RULE_SETS[policy],
+                **settings,
+            }
+        )
+        clients.append(Client(Application(backend)))
+        return clients[-1]
+
+    yield make
+    for client in clients:
+        client.close()
+    ledger.close()
+
+
+@pytest.fixture
+def client(serve: Make) -> Client:
+    return serve()
