@@ -27,7 +27,7 @@ class Tables(msgspec.Struct):
 
 
 class Names(msgspec.Struct):
-    """Names of the ids that appear in Tables."""
+    """All names the ledger knows, by id."""
 
     classes: dict[int, str]
     traits: dict[int, str]

@@ -164,22 +164,25 @@ class Combiner:
     ) -> dict[int, int]:
         """For each option, the bits of itself and of those options that are above it."""
         parent = self._snapshot.parent.values
+        size = self._snapshot.tree_size.values[self._snapshot.tree.values[start]]
+        own = parent[start : start + size].tolist()
         ancestry = {}
         for option in options:
-            mask, row = 0, row_of(option, start)
-            while row >= 0:
-                mask |= bits.get(row - start if option >= 0 else ~row, 0)
-                row = int(parent[row])
+            mask, up = 0, option
+            if option >= 0:
+                while up >= 0:
+                    mask |= bits.get(up, 0)
+                    up = own[up] - start
+            else:
+                while up < 0:
+                    mask |= bits.get(up, 0)
+                    up = ~int(parent[~up])
             ancestry[option] = mask
         return ancestry
 
     def _tree(self, option: int) -> int:
         """The tree of an option, where it matters only whether two options have the same."""
         return -1 if option >= 0 else int(self._snapshot.tree.values[~option])
-
-
-def row_of(option: int, start: int) -> int:
-    return start + option if option >= 0 else ~option
 
 
 def placed(combinations: Iterator[Combination] | Pattern, start: int) -> Combinations:
@@ -276,14 +279,17 @@ class Walk:
 def enough_in_all(
     wanted: Sequence[Mapping[str, int]], headroom: Mapping[tuple[int, str], int]
 ) -> bool:
-    """Whether the options together have as much as the slots want together."""
-    total: Counter[str] = Counter()
+    """Whether the options together could hold what the slots want: in units, and in pieces."""
+    portions: dict[str, list[int]] = {}
     for amounts in wanted:
-        total.update(amounts)
-    room: Counter[str] = Counter()
-    for (_, name), units in headroom.items():
-        room[name] += units
-    return all(room[name] >= amount for name, amount in total.items())
+        for name, amount in amounts.items():
+            portions.setdefault(name, []).append(amount)
+    for name, pieces in portions.items():
+        rooms = [room for (_, of), room in headroom.items() if of == name]
+        smallest = min(pieces)
+        if sum(rooms) < sum(pieces) or sum(room // smallest for room in rooms) < len(pieces):
+            return False
+    return True
 
 
 def distinct_options(options: Sequence[list[int]]) -> bool:

@@ -138,7 +138,8 @@ def reach(snapshot: Snapshot, rows: Rows) -> tuple[Rows, Rows]:
         return NO_ROWS, NO_ROWS
     all_trees = np.concatenate(trees)
     all_rows = np.repeat(shared, [len(reached) for reached in trees])
-    order = np.lexsort((all_rows, all_trees))
+    # By id, not by row: rows depend on what changed when, and replicas have to answer alike.
+    order = np.lexsort((snapshot.provider_id.values[all_rows], all_trees))
     return all_trees[order], all_rows[order]
 
 

@@ -51,14 +51,20 @@ def offers(snapshot: Snapshot, slot: Slot, questions: Questions, trees: Rows) ->
     own = slot.own[spans(lows, highs)]
     first = np.repeat(starts, highs - lows)
     table = answered(snapshot, slot, questions, own, own - first)
-    tables = np.split(table, np.cumsum(highs - lows)[:-1])
+    tables = cut(table, highs - lows)
     if not len(slot.shared_tree):
         return tables
     lows, highs = np.searchsorted(slot.shared_tree, (trees, trees + 1))
     shared = slot.shared_row[spans(lows, highs)]
     table = answered(snapshot, slot, questions, shared, ~shared)
-    more = np.split(table, np.cumsum(highs - lows)[:-1])
+    more = cut(table, highs - lows)
     return [np.concatenate(pair) for pair in zip(tables, more, strict=True)]
+
+
+def cut(table: Table, sizes: NDArray[np.intp]) -> list[Table]:
+    """The table in pieces of these sizes (np.split does the same, five times slower)."""
+    ends = np.cumsum(sizes).tolist()
+    return [table[start:end] for start, end in zip([0, *ends[:-1]], ends, strict=True)]
 
 
 def spans(lows: NDArray[np.intp], highs: NDArray[np.intp]) -> NDArray[np.intp]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import uuid as uuids
+
 from dovetail.rest.errors import bad_request
 from dovetail.rest.http import Call
 from dovetail.rest.validation import is_uuid_like
@@ -143,4 +145,4 @@ def tree(text: str) -> str:
         raise bad_request(
             f"{INVALID}Expected 'in_tree' parameter to be a format of uuid. Got: {text}"
         )
-    return uuid
+    return str(uuids.UUID(uuid))

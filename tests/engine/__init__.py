@@ -1,0 +1,1 @@
+"""The engine against a slow, obviously correct oracle, and against the specification's examples."""

@@ -1,0 +1,131 @@
+"""The engine's answers are the oracle's, in one fixed order, whatever made the snapshot."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from itertools import pairwise
+from pathlib import Path
+from unittest.mock import patch
+
+from hypothesis import given
+from hypothesis import strategies as st
+from msgspec.structs import replace
+
+from dovetail.core.request import Group, Request
+from dovetail.engine.snapshot import WORTH_COMPACTING
+
+from . import oracle
+from .answers import ask, carry_over, loaded
+from .forest import SHARING, Forest, grow, node
+from .strategies import (
+    alike_forests,
+    examples,
+    forests,
+    histories,
+    related_requests,
+    requests,
+    spread_requests,
+)
+
+
+@examples(1000)
+@given(forests(), requests())
+def test_the_engine_finds_what_the_oracle_finds(forest: Forest, request: Request) -> None:
+    agree(forest, request)
+
+
+@examples(500)
+@given(forests(), spread_requests())
+def test_they_agree_on_a_group_of_several_providers(forest: Forest, request: Request) -> None:
+    agree(forest, request)
+
+
+@examples(500)
+@given(forests(), related_requests())
+def test_they_agree_on_relations_between_groups(forest: Forest, request: Request) -> None:
+    agree(forest, request)
+
+
+@examples(500)
+@given(alike_forests(), st.one_of(requests(), related_requests(), spread_requests()))
+def test_they_agree_on_trees_that_look_alike(forest: Forest, request: Request) -> None:
+    agree(forest, request)
+
+
+def agree(forest: Forest, request: Request) -> None:
+    found = ask(loaded(forest), request)
+    assert set(found) == oracle.candidates(forest, request)
+    assert len(found) == len(set(found))
+
+
+@examples(400)
+@given(forests(), requests(), st.integers(1, 12))
+def test_a_limit_cuts_a_longer_answer_short(forest: Forest, request: Request, limit: int) -> None:
+    """A limited answer takes the trees in turns, so it is no prefix of the unlimited one."""
+    snapshot = loaded(forest)
+    longer = ask(snapshot, replace(request, limit=10**6))
+    assert ask(snapshot, replace(request, limit=limit)) == longer[:limit]
+    assert set(longer) == oracle.candidates(forest, request)
+
+
+@examples(400)
+@given(histories(), requests(), st.sampled_from([0, WORTH_COMPACTING]))
+def test_a_snapshot_kept_up_to_date_answers_like_a_new_one(
+    history: list[Forest], request: Request, slack: int
+) -> None:
+    snapshot = loaded(history[0])
+    with patch("dovetail.engine.snapshot.WORTH_COMPACTING", slack):
+        for before, after in pairwise(history):
+            former = snapshot.copy()
+            carry_over(snapshot, before, after)
+            assert set(ask(snapshot, request)) == oracle.candidates(after, request)
+            # In the same order too: replicas with different histories have to answer alike.
+            assert ask(snapshot, request) == ask(loaded(after), request)
+            assert set(ask(former, request)) == oracle.candidates(before, request)
+
+
+def test_the_order_does_not_depend_on_how_strings_hash() -> None:
+    orders = {printed_by_a_new_process(hash_seed) for hash_seed in ("1", "2", "3")}
+    assert len(orders) == 1
+    assert len(orders.pop().splitlines()) == 96
+
+
+def printed_by_a_new_process(hash_seed: str) -> str:
+    package = str(__package__)
+    return subprocess.run(
+        [sys.executable, "-c", f"from {package}.test_search import show; show()"],
+        cwd=Path(__file__).parents[package.count(".") + 1],
+        env={**os.environ, "PYTHONHASHSEED": hash_seed},
+        capture_output=True,
+        text=True,
+        check=True,
+    ).stdout
+
+
+def show() -> None:
+    """Print a fixed answer in the engine's order, one candidate a line."""
+    hosts = [
+        node(
+            f"cn{number}",
+            *(node(f"cn{number}-nic{nic}", VF=4, traits=["NET1", "NET2"]) for nic in range(4)),
+            VCPU=4,
+            aggregates=["agg-1", "agg-2"],
+        )
+        for number in range(2)
+    ]
+    disks = [
+        node(f"ss{number}", DISK_GB=9, traits=[SHARING], aggregates=["agg-1", "agg-2"])
+        for number in range(4)
+    ]
+    request = Request(
+        groups=(
+            Group(resources={"VCPU": 1, "DISK_GB": 1}, member_of=(frozenset(["agg-1", "agg-2"]),)),
+            Group(suffix="_A", resources={"VF": 1}, required=(frozenset(["NET1", "NET2"]),)),
+            Group(suffix="_B", resources={"VF": 1}, forbidden=frozenset(["LARGE", "HW_NIC_ROOT"])),
+        ),
+        isolated=frozenset(["_A", "_B"]),
+    )
+    for found in ask(loaded(grow(*hosts, *disks)), request):
+        print(sorted(found.allocations), sorted((s, sorted(n)) for s, n in found.mappings))
