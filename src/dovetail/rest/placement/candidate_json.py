@@ -1,14 +1,14 @@
 """Writes allocation candidates as JSON bytes, each part once.
 
-An answer can hold tens of thousands of candidates made of few parts. So a provider's share in a
-candidate is encoded once per answer, a tree's summaries once per change of the tree, and what is
-left per candidate is joining bytes.
+An answer can hold tens of thousands of candidates that hardly differ. So their common text is
+written once per answer, a tree's summaries once per change of the tree, and what is left per
+candidate is filling in UUIDs.
 """
 
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -19,98 +19,85 @@ from dovetail.engine.combine import Combination
 from dovetail.engine.feasible import Slot
 from dovetail.rest.http import Version
 
+Template = tuple[str, list[int]]
+
 KEPT_BYTES = 64 * 2**20
 """Summaries of trees kept for the next answer."""
 
 
-class Parts(dict[int, bytes]):
-    """What is written of a row, by row; written when first asked for."""
-
-    def __init__(self, uuids: Mapping[int, bytes], before: bytes, after: bytes) -> None:
-        self._uuids, self._before, self._after = uuids, before, after
-
-    def __missing__(self, row: int) -> bytes:
-        part = self[row] = self._before + self._uuids[row] + self._after
-        return part
-
-
 class CandidateWriter:
-    """Joins the parts of one answer."""
+    """Fills templates: candidates differ in little more than the UUIDs of their providers.
+
+    What the text looks like depends only on which slots are on the same provider. So there is one
+    template for candidates whose slots are all on different providers (almost all are), and one
+    for each other way in which slots can coincide.
+    """
 
     def __init__(self, search: Search, version: Version) -> None:
         self._search, self._version = search, version
-        slots = search.slots
-        self._giving = [at for at, slot in enumerate(slots) if slot.resources]
-        self._suffixed = [at for at, slot in enumerate(slots) if slot.group.suffix]
-        self._unsuffixed = [at for at, slot in enumerate(slots) if not slot.group.suffix]
-        self._uuids: dict[int, bytes] = {}
-        self._shares: dict[tuple[int, ...], Parts] = {}
+        self._templates: dict[tuple[int, ...], Template] = {}
 
     def requests(self, combinations: Sequence[Combination]) -> bytes:
         rows = sorted({row for combination in combinations for row in combination})
-        texts = self._search.snapshot.uuids(rows)
-        self._uuids = {row: b'"%b"' % t.encode() for row, t in zip(rows, texts, strict=True)}
-        opening, closing = (b"{", b"}") if self._version >= 12 else (b"[", b"]")
-        lead, mapped = b'{"allocations":' + opening, closing + b',"mappings":{'
-        allocations, mappings = self._allocations(), self._mappings()
-        if self._version < 34:
-            last = closing + b"}"
-            written = [lead + allocations(combination) + last for combination in combinations]
-        else:
-            written = [
-                b"%b%b%b%b}}" % (lead, allocations(combination), mapped, mappings(combination))
-                for combination in combinations
-            ]
-        return b"[" + b",".join(written) + b"]"
-
-    def _allocations(self) -> Callable[[Combination], bytes]:
-        giving = self._giving
-        singles = [(at, self._share((at,))) for at in giving]
-        count = len(giving)
-
-        def write(rows: Combination) -> bytes:
-            if len({rows[at] for at in giving}) == count:
-                # Each slot on a row of its own: the common case, and the fast one.
-                return b",".join([share[rows[at]] for at, share in singles])
-            by_row: dict[int, tuple[int, ...]] = {}
-            for at in giving:
-                by_row[rows[at]] = (*by_row.get(rows[at], ()), at)
-            return b",".join([self._share(slots)[row] for row, slots in by_row.items()])
-
-        return write
-
-    def _share(self, slots: tuple[int, ...]) -> Parts:
-        """What a provider gives to these slots together."""
-        parts = self._shares.get(slots)
-        if parts is None:
-            amounts: dict[str, int] = {}
-            for at in slots:
-                for name, amount in self._search.slots[at].resources.items():
-                    amounts[name] = amounts.get(name, 0) + amount
-            resources = b'"resources":' + orjson.dumps(amounts) + b"}"
-            if self._version >= 12:
-                parts = Parts(self._uuids, b"", b":{" + resources)
+        uuids = dict(zip(rows, self._search.snapshot.uuids(rows), strict=True))
+        slots = len(self._search.slots)
+        text, order = self._template(tuple(range(slots)))
+        written = []
+        for combination in combinations:
+            if len(set(combination)) == slots:
+                written.append(text % tuple([uuids[combination[at]] for at in order]))
             else:
-                parts = Parts(self._uuids, b'{"resource_provider":{"uuid":', b"}," + resources)
-            self._shares[slots] = parts
-        return parts
+                coinciding = tuple([combination.index(row) for row in combination])
+                special, places = self._template(coinciding)
+                written.append(special % tuple([uuids[combination[at]] for at in places]))
+        return f"[{','.join(written)}]".encode()
 
-    def _mappings(self) -> Callable[[Combination], bytes]:
-        slots, unsuffixed, uuids = self._search.slots, self._unsuffixed, self._uuids
-        suffixed = [
-            (at, Parts(uuids, orjson.dumps(slots[at].group.suffix) + b":[", b"]"))
-            for at in self._suffixed
+    def _template(self, coinciding: tuple[int, ...]) -> Template:
+        """The text with a mark for each UUID, and the slots whose providers they are.
+
+        `coinciding`: for each slot the first slot that is on the same provider.
+        """
+        found = self._templates.get(coinciding)
+        if found is None:
+            allocations, given = self._allocations(coinciding)
+            mappings, mapped = self._mappings(coinciding)
+            if self._version < 34:
+                found = f'{{"allocations":{allocations}}}', given
+            else:
+                text = f'{{"allocations":{allocations},"mappings":{mappings}}}'
+                found = text, given + mapped
+            self._templates[coinciding] = found
+        return found
+
+    def _allocations(self, coinciding: tuple[int, ...]) -> Template:
+        amounts: dict[int, dict[str, int]] = {}
+        for at, slot in zip(coinciding, self._search.slots, strict=True):
+            for name, amount in slot.resources.items():
+                held = amounts.setdefault(at, {})
+                held[name] = held.get(name, 0) + amount
+        if self._version >= 12:
+            shares = [f'"%s":{{"resources":{text(held)}}}' for held in amounts.values()]
+            return f"{{{','.join(shares)}}}", list(amounts)
+        shares = [
+            f'{{"resource_provider":{{"uuid":"%s"}},"resources":{text(held)}}}'
+            for held in amounts.values()
         ]
+        return f"[{','.join(shares)}]", list(amounts)
 
-        def write(rows: Combination) -> bytes:
-            items = [parts[rows[at]] for at, parts in suffixed]
-            if unsuffixed:
-                several = {rows[at] for at in unsuffixed}
-                listed = b",".join([uuids[row] for row in sorted(several)])
-                items.append(b'"":[%b]' % listed)
-            return b",".join(items)
+    def _mappings(self, coinciding: tuple[int, ...]) -> Template:
+        serving: dict[str, dict[int, None]] = {}
+        for at, slot in zip(coinciding, self._search.slots, strict=True):
+            serving.setdefault(slot.group.suffix, {})[at] = None
+        mapped = []
+        for suffix, places in serving.items():
+            marks = ",".join(['"%s"'] * len(places))
+            mapped.append(f"{text(suffix)}:[{marks}]")
+        return f"{{{','.join(mapped)}}}", [at for places in serving.values() for at in places]
 
-        return write
+
+def text(value: object) -> str:
+    """JSON that stands in a template, where a percent sign would be a mark."""
+    return orjson.dumps(value).decode().replace("%", "%%")
 
 
 class SummaryWriter:
@@ -134,13 +121,16 @@ class SummaryWriter:
             asked = {name for slot in slots for name in slot.resources}
             found = [providers_json(snapshot, range(row, row + 1), version, asked) for row in rows]
         else:
-            trees = sorted(set(snapshot.tree.values[rows].tolist())) if rows else []
-            found = [self._tree(snapshot, tree) for tree in trees]
+            trees = np.unique(snapshot.tree.values[rows])
+            roots = snapshot.tree_root_id.values[trees].tolist()
+            changes = snapshot.tree_version.values[trees].tolist()
+            found = [
+                self._tree(snapshot, tree, root, (snapshot.names_version, change))
+                for tree, root, change in zip(trees.tolist(), roots, changes, strict=True)
+            ]
         return b"{" + b",".join(found) + b"}"
 
-    def _tree(self, snapshot: Snapshot, tree: int) -> bytes:
-        root = int(snapshot.tree_root_id.values[tree])
-        change = (snapshot.names_version, int(snapshot.tree_version.values[tree]))
+    def _tree(self, snapshot: Snapshot, tree: int, root: int, change: tuple[int, int]) -> bytes:
         kept = self._kept.get(root)
         if kept is not None and kept[0] == change:
             return kept[1]
