@@ -73,6 +73,8 @@ def serve(host: str, port: int, workers: int, demo: bool, **options: Any) -> Non
         log_config=None,
         timeout_graceful_shutdown=DRAIN_SECONDS,
         timeout_keep_alive=75,
+        # A worker that is still starting on a busy machine is not a worker that hangs.
+        timeout_worker_healthcheck=60,
     )
     bound = config.bind_socket()
     announce(bound, demo=demo)

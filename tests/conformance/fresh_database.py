@@ -1,0 +1,24 @@
+"""Makes an empty PostgreSQL database and prints its URL; called by the serve script.
+
+The one argument is the URL of a database that may be connected to. The new database stays
+behind: point this at a PostgreSQL server that is thrown away afterwards.
+"""
+
+import sys
+import uuid
+from urllib.parse import urlsplit, urlunsplit
+
+import psycopg
+from psycopg import sql
+
+
+def create(base: str) -> str:
+    name = f"dovetail_conformance_{uuid.uuid4().hex}"
+    with psycopg.connect(base, autocommit=True) as connection:
+        connection.execute(sql.SQL("CREATE DATABASE {}").format(sql.Identifier(name)))
+    # An empty host (unix socket) keeps its two slashes only when the user part is there.
+    return urlunsplit(urlsplit(base)._replace(path=f"/{name}"))
+
+
+if __name__ == "__main__":
+    print(create(sys.argv[1]))

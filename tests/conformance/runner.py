@@ -1,0 +1,49 @@
+"""What gabbits.py and client.py have in common: options, and work spread over processes.
+
+Processes, because test files read environment variables and every file needs its own.
+"""
+
+import argparse
+import multiprocessing
+from collections.abc import Callable, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from functools import partial
+from typing import TypeVar
+
+import server
+
+import report
+
+Item = TypeVar("Item")
+
+
+def parser(description: str) -> argparse.ArgumentParser:
+    options = argparse.ArgumentParser(description=description)
+    options.add_argument("--jobs", type=int, default=2, help="servers at the same time")
+    options.add_argument("--verbose", action="store_true", help="whole messages of failures")
+    options.add_argument(
+        "--start",
+        metavar="CMD",
+        default=server.DOVETAIL,
+        help="the server's command; {port}, {dir} and {profile} are filled in",
+    )
+    return options
+
+
+def run(
+    work: Callable[[Item, str], report.Outcome],
+    items: Sequence[Item],
+    options: argparse.Namespace,
+) -> int:
+    """Call work(item, start command) for every item, print as it goes; the exit status."""
+    outcomes = []
+    context = multiprocessing.get_context("fork")
+    with ProcessPoolExecutor(options.jobs, mp_context=context) as pool:
+        for outcome in pool.map(partial(_call, work, options.start), items):
+            report.show(outcome, verbose=options.verbose)
+            outcomes.append(outcome)
+    return report.finish(outcomes)
+
+
+def _call(work: Callable[[Item, str], report.Outcome], start: str, item: Item) -> report.Outcome:
+    return work(item, start)

@@ -1,0 +1,21 @@
+"""Names the test files and the tables of several worlds use."""
+
+VARIABLES = (
+    *("RP_UUID", "RP_NAME", "RP_UUID1", "RP_NAME1", "RP_UUID2", "RP_NAME2"),
+    *("PARENT_PROVIDER_UUID", "ALT_PARENT_PROVIDER_UUID"),
+    *("PROJECT_ID", "PROJECT_ID_ALT", "ADMIN_PROJECT_ID", "SERVICE_PROJECT_ID"),
+    *("USER_ID", "USER_ID_ALT"),
+    *("INSTANCE_UUID", "MIGRATION_UUID", "CONSUMER_UUID"),
+)
+"""Read by files of any world, as new UUIDs."""
+
+CLASS_NAMES = {
+    "CUSTOM_RES_CLASS": "CUSTOM_IRON_NFV",
+    "CUSTOM_RES_CLASS1": "CUSTOM_IRON_NFV1",
+    "CUSTOM_RES_CLASS2": "CUSTOM_IRON_NFV2",
+}
+"""Read by files of any world, always the same."""
+
+SHARES = "MISC_SHARES_VIA_AGGREGATE"
+EGRESS, INGRESS = "NET_BW_EGR_KILOBIT_PER_SEC", "NET_BW_IGR_KILOBIT_PER_SEC"
+PACKETS = "NET_PACKET_RATE_KILOPACKET_PER_SEC"

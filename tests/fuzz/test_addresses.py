@@ -1,0 +1,29 @@
+"""Paths and query strings, from odd to hopeless."""
+
+from __future__ import annotations
+
+from hypothesis import given
+
+from .address_noise import noisy_paths, noisy_queries
+from .examiner import Examiner
+from .routes import Call
+
+
+def test_bent_queries(examiner: Examiner) -> None:
+    @examiner.examples(1500)
+    @given(noisy_queries())
+    def check(case: tuple[Call, bytes]) -> None:
+        call, target = case
+        examiner.examine(call.message()._replace(target=target))
+
+    check()
+
+
+def test_bent_paths(examiner: Examiner) -> None:
+    @examiner.examples(500)
+    @given(noisy_paths())
+    def check(case: tuple[Call, bytes]) -> None:
+        call, target = case
+        examiner.examine(call.message()._replace(target=target))
+
+    check()

@@ -1,0 +1,30 @@
+"""Versions, media types, tokens, methods and ways of transfer that do not belong together."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from .examiner import Examiner
+from .header_noise import bent_messages, every_method
+from .message import Message
+
+
+def test_bent_headers(examiner: Examiner) -> None:
+    @examiner.examples(900)
+    @given(bent_messages())
+    def check(message: Message) -> None:
+        examiner.examine(message)
+
+    check()
+
+
+def test_every_method_on_every_path(examiner: Examiner) -> None:
+    messages = every_method()
+
+    @examiner.examples(len(messages))
+    @given(st.sampled_from(messages))
+    def check(message: Message) -> None:
+        examiner.examine(message)
+
+    check()

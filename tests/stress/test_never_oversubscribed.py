@@ -1,0 +1,104 @@
+"""Eight clients, tight hardware, and servers that die by SIGKILL every few seconds.
+
+Whatever happens, no inventory is used above its capacity, what was acknowledged is there to the
+unit, what was released is gone, and a write that nobody answered happened wholly or not at all.
+
+Each backend gets DOVETAIL_STRESS_SECONDS, 20 by default. For the long run, with its figures:
+
+    DOVETAIL_STRESS_SECONDS=60 .venv/bin/pytest -s tests/stress
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import random
+from concurrent.futures import Future, ProcessPoolExecutor, wait
+from multiprocessing import get_context
+from pathlib import Path
+
+import pytest
+
+from . import fleet, servers
+from .audit import audit, outdated, overdrawn
+from .client import run
+from .history import History, merged
+from .tables import inspect
+from .wire import LostError, UnreachableError, Wire
+
+SECONDS = float(os.environ.get("DOVETAIL_STRESS_SECONDS", "20"))
+CLIENTS = 8
+
+pytestmark = pytest.mark.timeout(SECONDS + 120)
+
+
+def test_two_replicas_on_postgresql(tmp_path: Path) -> None:
+    with servers.postgres(tmp_path / "postgresql") as database:
+        replicas = [servers.Server(database, tmp_path / f"{name}.log") for name in ("a", "b")]
+        stress(replicas)
+
+
+def test_one_server_on_sqlite(tmp_path: Path) -> None:
+    database = f"sqlite:///{tmp_path / 'ledger.db'}"
+    stress([servers.Server(database, tmp_path / "server.log")])
+
+
+def stress(replicas: list[servers.Server]) -> None:
+    ports = [server.port for server in replicas]
+    with servers.running(*replicas):
+        with contextlib.closing(Wire(ports, random.Random())) as wire:
+            fleet.load(wire)
+        history, kills = fight(replicas)
+        faults = []
+        for server in replicas:
+            with contextlib.closing(Wire([server.port], random.Random())) as wire:
+                faults += outdated(wire)
+            server.kill()
+        replicas[0].start()
+        with contextlib.closing(Wire(ports[:1], random.Random())) as wire:
+            faults += audit(wire, history) + inspect(replicas[0].database)
+    show(history, kills)
+    assert faults == []
+    assert kills > 0
+    assert history.counts["claims"] > 0
+    assert history.counts["conflicts"] + history.counts["full"] > 0, "there was no contention"
+
+
+def fight(replicas: list[servers.Server]) -> tuple[History, int]:
+    ports = [server.port for server in replicas]
+    with ProcessPoolExecutor(CLIENTS, mp_context=get_context("spawn")) as pool:
+        clients = [pool.submit(run, f"client-{n}", ports, SECONDS) for n in range(CLIENTS)]
+        kills, faults = kill_during(clients, replicas)
+        history = merged([client.result() for client in clients])
+    history.faults += faults
+    return history, kills
+
+
+def kill_during(
+    clients: list[Future[History]], replicas: list[servers.Server]
+) -> tuple[int, list[str]]:
+    """Kills at random, looks for oversubscription between; how many kills, and what was seen."""
+    chance = random.Random(0)
+    kills = 0
+    faults: list[str] = []
+    with contextlib.closing(Wire([server.port for server in replicas], chance)) as wire:
+        while wait(clients, timeout=chance.uniform(1.5, 3.5)).not_done:
+            server = chance.choice(replicas)
+            server.kill()
+            kills += 1
+            faults += look(wire)
+            server.start()
+            faults += look(wire)
+    return kills, faults
+
+
+def look(wire: Wire) -> list[str]:
+    with contextlib.suppress(LostError, UnreachableError):
+        return overdrawn(wire)
+    return []
+
+
+def show(history: History, kills: int) -> None:
+    figures = ", ".join(f"{count} {what}" for what, count in sorted(history.counts.items()))
+    print(f"\n{history.counts['claims'] / SECONDS:.0f} claims/s, {kills} kills: {figures}")
+    print(f"{len(history.held)} held at the end, {len(history.doubts)} writes in doubt")
