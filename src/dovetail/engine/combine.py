@@ -9,7 +9,7 @@ the options.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from itertools import product
 
 from dovetail.core.request import Affinity, Request
@@ -34,6 +34,11 @@ Combinations = Iterator[Combination | None]
 """None now and then, when much was tried and nothing found: a sign of life."""
 
 PULSE = 1024
+
+REMEMBERED_REQUESTS = 64
+REMEMBERED_PATTERNS = 10_000
+LONG_PATTERN = 256
+"""Bounds on what is kept from one request for the next of its kind."""
 
 
 class Combiner:
@@ -69,17 +74,44 @@ class Combiner:
             or self._affinities
             or self._one_per_tree
         )
-        self._patterns: dict[tuple[int | bytes, ...], Pattern] = {}
+        self._patterns = self._remembered()
+
+    def _remembered(self) -> dict[tuple[int | bytes, ...], Pattern]:
+        """Patterns of earlier requests that differ from this one at most in what tables tell."""
+        asked: Hashable = (
+            tuple((slot.group.suffix, tuple(slot.resources.items())) for slot in self._slots),
+            len(self._questions.required),
+            self._isolated,
+            tuple((affinity.together, affinity.apart) for affinity in self._affinities),
+            self._one_per_tree,
+        )
+        notes = self._snapshot.notes
+        patterns: dict[tuple[int | bytes, ...], Pattern] = notes.setdefault(asked, {})
+        notes.move_to_end(asked)
+        while len(notes) > REMEMBERED_REQUESTS:
+            notes.popitem(last=False)
+        return patterns
+
+    def _forget_much(self) -> None:
+        """Keep what is quickly told again; a long list is worked out again when it is needed."""
+        long = [key for key, pattern in self._patterns.items() if pattern.size > LONG_PATTERN]
+        for key in long:
+            del self._patterns[key]
+        if len(self._patterns) > REMEMBERED_PATTERNS:
+            self._patterns.clear()
 
     def walks(self, trees: Rows) -> Iterator[Combinations]:
         """For each tree in turn, its combinations."""
         snapshot = self._snapshot
-        for batch in batches(trees):
-            tables = [offers(snapshot, slot, self._questions, batch) for slot in self._slots]
-            starts = snapshot.tree_start.values[batch].tolist()
-            shapes = snapshot.tree_shape.values[batch].tolist()
-            for start, shape, *parts in zip(starts, shapes, *tables, strict=True):
-                yield self._combinations(start, shape, parts)
+        try:
+            for batch in batches(trees):
+                tables = [offers(snapshot, slot, self._questions, batch) for slot in self._slots]
+                starts = snapshot.tree_start.values[batch].tolist()
+                shapes = snapshot.tree_shape.values[batch].tolist()
+                for start, shape, *parts in zip(starts, shapes, *tables, strict=True):
+                    yield self._combinations(start, shape, parts)
+        finally:
+            self._forget_much()
 
     def _combinations(self, start: int, shape: int, parts: Sequence[Table]) -> Combinations:
         if not self._ruled:
@@ -216,6 +248,10 @@ class Pattern:
     def __init__(self, walk: Combinations) -> None:
         self._walk = walk
         self._found: list[Combination] = []
+
+    @property
+    def size(self) -> int:
+        return len(self._found)
 
     def __iter__(self) -> Combinations:
         at = 0

@@ -8,8 +8,8 @@ it to stand still takes a `copy`.
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections import OrderedDict, defaultdict
+from collections.abc import Hashable, Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -50,6 +50,8 @@ class Snapshot:
         self.tree_shape = Column(np.int32)
         """Trees whose rows have the same parents, counted from the first, share a number."""
         self._shapes: dict[bytes, int] = {}
+        self.notes: OrderedDict[Hashable, dict[Any, Any]] = OrderedDict()
+        """What searches worked out that holds as long as shapes keep their numbers."""
         self.trait_sets = Sets[int]()
         self.aggregate_sets = Sets[str]()
         self.stocks: dict[int, Stock] = {}
@@ -108,6 +110,7 @@ class Snapshot:
             else:
                 setattr(twin, name, value)
         twin._shared = None
+        twin.notes = OrderedDict()
         twin.stocks = {class_id: stock.copy() for class_id, stock in self.stocks.items()}
         return twin
 

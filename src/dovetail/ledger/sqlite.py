@@ -28,6 +28,14 @@ from dovetail.ledger.protocol import (
     Transaction,
 )
 
+PRAGMAS = (
+    "journal_mode=WAL",
+    "synchronous=FULL",
+    "foreign_keys=ON",
+    "cache_size=-65536",
+    # Copying the log back waits for the disk several times: rarely, then.
+    "wal_autocheckpoint=4000",
+)
 BUSY_SECONDS = 30
 READERS = 4
 KEPT_CHANGES = 100_000
@@ -38,7 +46,7 @@ def connect(path: str) -> sqlite3.Connection:
     connection = sqlite3.connect(
         path, timeout=BUSY_SECONDS, isolation_level=None, cached_statements=512
     )
-    for pragma in ("journal_mode=WAL", "synchronous=FULL", "foreign_keys=ON", "cache_size=-65536"):
+    for pragma in PRAGMAS:
         connection.execute(f"PRAGMA {pragma}")
     return connection
 

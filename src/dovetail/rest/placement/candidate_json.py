@@ -163,23 +163,15 @@ def providers_json(
         for row, capacity, free in entries:
             resources[row][name] = {"capacity": capacity, "used": capacity - free}
     uuids = dict(zip(rows, snapshot.uuids(rows), strict=True))
-    shown = {
-        uuids[row]: provider_summary(snapshot, row, amounts, version)
-        for row, amounts in resources.items()
-    }
+    shown: dict[str, dict[str, Any]] = {}
+    for row, amounts in resources.items():
+        summary = shown[uuids[row]] = {"resources": amounts}
+        if version >= 17:
+            held = snapshot.trait_sets.members[snapshot.traits.values[row]]
+            summary["traits"] = [snapshot.trait_names[trait] for trait in sorted(held)]
+        if version >= 29:
+            # From here on the rows are those of a whole tree, so parent and root are among them.
+            parent = int(snapshot.parent.values[row])
+            summary["parent_provider_uuid"] = uuids.get(parent)
+            summary["root_provider_uuid"] = uuids[rows.start]
     return orjson.dumps(shown)[1:-1]
-
-
-def provider_summary(
-    snapshot: Snapshot, row: int, amounts: dict[str, dict[str, int]], version: Version
-) -> dict[str, Any]:
-    summary: dict[str, Any] = {"resources": amounts}
-    if version >= 17:
-        held = snapshot.trait_sets.members[snapshot.traits.values[row]]
-        summary["traits"] = [snapshot.trait_names[trait] for trait in sorted(held)]
-    if version >= 29:
-        parent = int(snapshot.parent.values[row])
-        root = int(snapshot.tree_start.values[snapshot.tree.values[row]])
-        summary["parent_provider_uuid"] = None if parent < 0 else snapshot.uuid(parent)
-        summary["root_provider_uuid"] = snapshot.uuid(root)
-    return summary

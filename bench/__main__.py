@@ -1,0 +1,66 @@
+"""The command: `python -m bench [--part compare|claims|scale] ...`."""
+
+import argparse
+import signal
+import sys
+from pathlib import Path
+
+from . import report, scale
+from .claims import claim_runs
+from .compare import compare
+from .pair import loaded_pair
+from .report import Results, progress
+
+PARTS = ("compare", "claims", "scale")
+
+
+def main() -> None:
+    options = _options()
+    # Unwinds the stack, so that a terminated bench leaves no server behind.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit("terminated"))
+    parts = (options.part,) if options.part else PARTS
+    results = Results()
+    if "compare" in parts or "claims" in parts:
+        _run_pair(options, parts, results)
+    if "scale" in parts:
+        _run_scale(scale.FULL_SIZES if options.scale_full else scale.SIZES, results)
+    if options.json:
+        results.write(options.json)
+
+
+def _options() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="python -m bench", description=__doc__)
+    parser.add_argument("--part", choices=PARTS, help="run this part only")
+    parser.add_argument("--hosts", type=int, default=1000, help="hosts of the compared fleet")
+    parser.add_argument(
+        "--rounds", type=int, default=5, help="timed requests per query to placement; dovetail x6"
+    )
+    parser.add_argument("--seconds", type=float, default=8, help="length of each claim loop")
+    parser.add_argument("--scale-full", action="store_true", help="go on to 100,000 hosts")
+    parser.add_argument("--json", type=Path, metavar="FILE", help="write all measurements there")
+    return parser.parse_args()
+
+
+def _run_pair(options: argparse.Namespace, parts: tuple[str, ...], results: Results) -> None:
+    with loaded_pair(options.hosts) as pair:
+        results.loads = pair.loads
+        print(report.loading_table(pair.loads), flush=True)
+        if "compare" in parts:
+            progress("asking both in turn")
+            results.comparisons = compare(pair.reference, pair.dovetail, options.rounds)
+            print(report.comparison_table(results.comparisons), flush=True)
+        if "claims" in parts:
+            progress("claiming from both in turn")
+            results.claims = claim_runs(pair.reference, pair.dovetail, options.seconds)
+            print(report.claims_table(results.claims), flush=True)
+
+
+def _run_scale(sizes: tuple[int, ...], results: Results) -> None:
+    for hosts in sizes:
+        progress(f"dovetail alone with {hosts:,} hosts")
+        results.scale.append(scale.measure(hosts))
+    print(report.scale_table(results.scale), flush=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,141 @@
+"""Puts what was measured into aligned tables, and into one JSON file."""
+
+import os
+import platform
+import sys
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, field
+from itertools import pairwise
+from pathlib import Path
+
+import orjson
+
+from .claims import ClaimRun
+from .compare import Comparison
+from .loading import Load
+from .scale import ScalePoint
+
+Row = Sequence[str]
+
+
+@dataclass(slots=True)
+class Results:
+    loads: list[Load] = field(default_factory=list)
+    comparisons: list[Comparison] = field(default_factory=list)
+    claims: list[ClaimRun] = field(default_factory=list)
+    scale: list[ScalePoint] = field(default_factory=list)
+
+    def write(self, path: Path) -> None:
+        machine = {"cpus": os.cpu_count(), "python": platform.python_version()}
+        document = {"machine": machine} | asdict(self)
+        path.write_bytes(orjson.dumps(document, option=orjson.OPT_INDENT_2) + b"\n")
+
+
+def progress(text: str) -> None:
+    print(f"... {text}", file=sys.stderr, flush=True)
+
+
+def table(heading: str, columns: Row, rows: Sequence[Row]) -> str:
+    """The first column to the left, all others to the right."""
+    widths = [max(map(len, column)) for column in zip(columns, *rows, strict=True)]
+    lines = [
+        "  ".join([row[0].ljust(widths[0]), *map(str.rjust, row[1:], widths[1:])])
+        for row in (columns, *rows)
+    ]
+    return "\n".join(["", heading, "-" * len(lines[0]), *lines, "-" * len(lines[0])])
+
+
+def loading_table(loads: Sequence[Load]) -> str:
+    """The first load is the one the others are compared with."""
+    base = loads[0].hosts_per_second
+    rows = [
+        (
+            load.way,
+            f"{load.hosts:,}",
+            f"{load.seconds:.1f} s",
+            f"{load.hosts_per_second:,.1f}",
+            _ratio(load.hosts_per_second / base),
+        )
+        for load in loads
+    ]
+    return table("Loading", ("way", "hosts", "time", "hosts/s", "ratio"), rows)
+
+
+def comparison_table(comparisons: Sequence[Comparison]) -> str:
+    rows = [
+        (
+            result.query,
+            f"{result.candidates:,}",
+            f"{result.reference_p50:,.1f} ms",
+            f"{result.dovetail_p50:,.2f} ms",
+            _ratio(result.reference_p50 / result.dovetail_p50),
+        )
+        for result in comparisons
+    ]
+    columns = ("query", "candidates", "placement p50", "dovetail p50", "ratio")
+    warnings = [f"WARNING: {text}" for result in comparisons for text in result.warnings]
+    return "\n".join([table("Candidates", columns, rows), *warnings])
+
+
+def claims_table(runs: Sequence[ClaimRun]) -> str:
+    """Runs come in pairs: the same loop on the reference, then on Dovetail."""
+    rows = []
+    for theirs, ours in list(pairwise(runs))[::2]:
+        rows.append(
+            (
+                f"{ours.query}, {ours.clients} client{'s' * (ours.clients > 1)}",
+                f"{theirs.loops_per_second:,.2f}",
+                f"{ours.loops_per_second:,.1f}",
+                _ratio(_quotient(ours.loops_per_second, theirs.loops_per_second)),
+                f"{theirs.refused}, {theirs.failed}",
+                f"{ours.refused}, {ours.failed}",
+            )
+        )
+    columns = (
+        "claim loop",
+        "placement/s",
+        "dovetail/s",
+        "ratio",
+        "placement 409, 5xx",
+        "dovetail 409, 5xx",
+    )
+    return table("Claims (candidates, then PUT /allocations), loops per second", columns, rows)
+
+
+def scale_table(points: Sequence[ScalePoint]) -> str:
+    base = points[0]
+    rows = [
+        (
+            f"{point.hosts:,}",
+            f"{point.providers:,}",
+            f"{point.load_seconds:.1f} s",
+            f"{point.first_answer_seconds:.2f} s",
+            _megabytes(point.resident_bytes),
+            f"{point.bytes_per_provider:,.0f}",
+            f"{point.restart_seconds:.1f} s",
+            _megabytes(point.restart_resident_bytes),
+            f"{point.simple_p50:.2f} ms",
+            f"{point.simple_p50 / base.simple_p50:.2f}x",
+            f"{point.full_vm_p50:.2f} ms",
+            f"{point.full_vm_p50 / base.full_vm_p50:.2f}x",
+        )
+        for point in points
+    ]
+    columns = (
+        *("hosts", "providers", "load", "first answer", "RSS", "B/provider"),
+        *("restart to answer", "RSS then", "simple p50", f"of {base.hosts:,}"),
+        *("full VM p50", f"of {base.hosts:,}"),
+    )
+    return table("Scale (dovetail alone, limit 10)", columns, rows)
+
+
+def _quotient(above: float, below: float) -> float:
+    return above / below if below else float("inf")
+
+
+def _ratio(value: float) -> str:
+    return f"{value:,.1f}x"
+
+
+def _megabytes(amount: int) -> str:
+    return f"{amount / 2**20:,.0f} MiB"
