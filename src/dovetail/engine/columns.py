@@ -27,10 +27,6 @@ class Column:
     def values(self) -> NDArray[Any]:
         return self._data[: self.size]
 
-    @property
-    def nbytes(self) -> int:
-        return self._data.nbytes
-
     def extend(self, items: NDArray[Any]) -> None:
         end = self.size + len(items)
         if end > len(self._data):

@@ -155,13 +155,6 @@ class Snapshot:
             self._shared = Sharing(self)
         return self._shared
 
-    @property
-    def nbytes(self) -> int:
-        """Memory of the columns."""
-        own = [value for value in vars(self).values() if isinstance(value, Column)]
-        stocked = [column for stock in self.stocks.values() for column in stock.columns()]
-        return sum(column.nbytes for column in own + stocked)
-
     # -- the layout -----------------------------------------------------------------------------
 
     def _bury(self, root_id: int) -> None:

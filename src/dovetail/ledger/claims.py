@@ -23,7 +23,7 @@ from dovetail.core.errors import (
 )
 from dovetail.core.inventory import Inventory
 from dovetail.core.provider import Provider
-from dovetail.ledger import classes
+from dovetail.ledger import classes, inventories
 from dovetail.ledger.loading import chunks, marks
 from dovetail.ledger.protocol import Change, Transaction
 
@@ -155,28 +155,15 @@ def read_shelves(
     shelves = {place: Shelf(None, 0, delta) for place, delta in deltas.items()}
     for some in chunks(sorted({provider for provider, _ in deltas})):
         for row in tx.rows(
-            f"""SELECT provider_id, class_id, used, total, reserved, min_unit, max_unit,
-                       step_size, allocation_ratio
+            f"""SELECT provider_id, class_id, used, {inventories.COLUMNS}
                 FROM inventories WHERE provider_id IN ({marks(len(some))})""",  # noqa: S608
             some,
         ):
             shelf = shelves.get((row[0], row[1]))
             if shelf is not None:
                 shelf.used = row[2]
-                shelf.inventory = inventory_of(row[3:])
+                shelf.inventory = inventories.of_row(row[3:])
     return shelves
-
-
-def inventory_of(row: Sequence[Any]) -> Inventory:
-    total, reserved, min_unit, max_unit, step_size, ratio = row
-    return Inventory(
-        total=total,
-        reserved=reserved,
-        min_unit=min_unit,
-        max_unit=max_unit,
-        step_size=step_size,
-        allocation_ratio=ratio,
-    )
 
 
 def check(

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import msgspec
 
@@ -34,14 +35,15 @@ def of_provider(tx: Transaction, provider: Provider) -> dict[str, Stock]:
     return {name: Stock(of_row(rest), used, at) for name, used, at, *rest in rows}
 
 
-def of_row(row: list[float]) -> Inventory:
+def of_row(row: Sequence[Any]) -> Inventory:
+    """From the values of COLUMNS."""
     total, reserved, min_unit, max_unit, step_size, ratio = row
     return Inventory(
-        total=int(total),
-        reserved=int(reserved),
-        min_unit=int(min_unit),
-        max_unit=int(max_unit),
-        step_size=int(step_size),
+        total=total,
+        reserved=reserved,
+        min_unit=min_unit,
+        max_unit=max_unit,
+        step_size=step_size,
         allocation_ratio=ratio,
     )
 

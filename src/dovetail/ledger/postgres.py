@@ -142,9 +142,6 @@ class PostgresLedger:
     def poll(self, cursor: Cursor | None) -> Future[Delta | None]:
         return self._threads.submit(self._poll, cursor)
 
-    def check(self) -> None:
-        self.read(lambda tx: tx.rows("SELECT 1 FROM providers LIMIT 1")).result()
-
     def close(self) -> None:
         self._threads.shutdown()
         self._pool.close()

@@ -167,9 +167,6 @@ class SqliteLedger:
     def poll(self, cursor: Cursor | None) -> Future[Delta | None]:
         return self._readers.submit(self._poll, cursor)
 
-    def check(self) -> None:
-        self.read(lambda tx: tx.rows("SELECT 1 FROM providers LIMIT 1")).result()
-
     def close(self) -> None:
         self._committer.close()
         self._readers.shutdown()

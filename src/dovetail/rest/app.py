@@ -64,9 +64,11 @@ class Application:
         """Serve until told to stop; then nothing acknowledged may be left unwritten."""
         while True:
             message = await receive()
-            await send({"type": f"{message['type']}.complete"})
-            if message["type"] == "lifespan.shutdown":
+            ending = message["type"] == "lifespan.shutdown"
+            if ending:
                 self._backend.ledger.close()
+            await send({"type": f"{message['type']}.complete"})
+            if ending:
                 return
 
     @staticmethod
