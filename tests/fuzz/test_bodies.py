@@ -19,7 +19,7 @@ def test_requests_are_valid_before_they_are_bent(examiner: Examiner, call: Call)
 
 
 def test_bent_bodies(examiner: Examiner) -> None:
-    @examiner.examples(900)
+    @examiner.examples(300)
     @given(bent_bodies(WITH_BODY))
     def check(message: Message) -> None:
         examiner.examine(message)
@@ -27,10 +27,19 @@ def test_bent_bodies(examiner: Examiner) -> None:
     check()
 
 
+def test_many_bent_bodies(examiner: Examiner) -> None:
+    @examiner.examples(1500)
+    @given(bent_bodies(WITH_BODY))
+    def check(message: Message) -> None:
+        examiner.examine(message, closely=False)
+
+    check()
+
+
 def test_a_refused_claim_does_not_stand_in_the_way_of_the_next(examiner: Examiner) -> None:
     [valid] = CLAIMS
 
-    @examiner.examples(100)
+    @examiner.examples(60)
     @given(bent_bodies(CLAIMS))
     def check(message: Message) -> None:
         reply = examiner.examine(message)

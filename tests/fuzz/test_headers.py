@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from hypothesis import given
-from hypothesis import strategies as st
 
 from .examiner import Examiner
 from .header_noise import bent_messages, every_method
@@ -11,7 +10,7 @@ from .message import Message
 
 
 def test_bent_headers(examiner: Examiner) -> None:
-    @examiner.examples(900)
+    @examiner.examples(400)
     @given(bent_messages())
     def check(message: Message) -> None:
         examiner.examine(message)
@@ -20,11 +19,5 @@ def test_bent_headers(examiner: Examiner) -> None:
 
 
 def test_every_method_on_every_path(examiner: Examiner) -> None:
-    messages = every_method()
-
-    @examiner.examples(len(messages))
-    @given(st.sampled_from(messages))
-    def check(message: Message) -> None:
-        examiner.examine(message)
-
-    check()
+    for message in every_method():
+        examiner.examine(message, closely=False)

@@ -103,6 +103,7 @@ class World:
         self._erase()
         self._build()
         self.pristine = self.state()
+        self.pristine_glimpse = self.glimpse()
         found = {one["uuid"]: one["generation"] for one in self.pristine["providers"]}
         assert found == GENERATIONS, found
 
@@ -114,20 +115,25 @@ class World:
         self._build()
         assert self.state() == self.pristine
 
-    def state(self) -> dict[str, Any]:
-        """All that can be asked, in an order that does not depend on the server."""
+    def glimpse(self) -> dict[str, Any]:
+        """What shows nearly every change, at a fifth of the cost of the whole state."""
         providers = sorted(self._providers(), key=lambda one: str(one["uuid"]))
         for provider in providers:
             provider.pop("links")
-        parts = {one["uuid"]: self._parts(one["uuid"]) for one in providers}
-        consumers = {name for part in parts.values() for name in part["allocations"]}
         return {
             "providers": providers,
-            "parts": parts,
-            "consumers": {name: self._get(f"/allocations/{name}") for name in sorted(consumers)},
             "classes": sorted(self._custom_classes()),
             "traits": sorted(self._custom_traits()),
+            "usages": self._get("/usages?project_id=project"),
         }
+
+    def state(self) -> dict[str, Any]:
+        """All that can be asked, in an order that does not depend on the server."""
+        glimpse = self.glimpse()
+        parts = {one["uuid"]: self._parts(one["uuid"]) for one in glimpse["providers"]}
+        consumers = {name for part in parts.values() for name in part["allocations"]}
+        holdings = {name: self._get(f"/allocations/{name}") for name in sorted(consumers)}
+        return {**glimpse, "parts": parts, "consumers": holdings}
 
     def call(self, method: str, path: str, body: object = None) -> tuple[int, Any]:
         headers = {

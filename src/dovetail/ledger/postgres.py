@@ -48,12 +48,14 @@ RETRIED = (
     errors.ForeignKeyViolation,
 )
 
-UNSEEN = """
+NEWS = """
     SELECT pg_current_snapshot()::text,
-           (SELECT xid FROM changes_trimmed) < pg_snapshot_xmin(%(seen)s::pg_snapshot),
-           EXISTS (SELECT FROM changes WHERE {new})"""
-NEW = """xid >= pg_snapshot_xmin(%(seen)s::pg_snapshot)
-         AND NOT pg_visible_in_snapshot(xid, %(seen)s::pg_snapshot)"""
+           (SELECT xid FROM changes_trimmed) < pg_snapshot_xmin(s.seen),
+           ARRAY (SELECT DISTINCT ARRAY[kind::bigint, root_id] FROM changes
+                  WHERE xid >= pg_snapshot_xmin(s.seen)
+                    AND NOT pg_visible_in_snapshot(xid, s.seen))
+    FROM (SELECT ?::pg_snapshot) AS s (seen)"""
+"""Where the log stands now, whether nothing unseen was trimmed, and what is unseen."""
 
 
 @lru_cache(maxsize=1024)
@@ -174,33 +176,31 @@ class PostgresLedger:
         raise LedgerBusy(f"other writers kept changing the same rows: {last}")
 
     def _read(self, operation: Operation[T]) -> T:
-        with self._connection() as connection, connection.transaction():
-            connection.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY")
-            return operation(PostgresTransaction(connection))
+        with self._connection() as connection:
+            connection.execute("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
+            try:
+                return operation(PostgresTransaction(connection))
+            finally:
+                connection.execute("ROLLBACK")
 
     def _poll(self, cursor: Cursor | None) -> Delta | None:
-        if cursor is None:
-            return self._read(lambda tx: following.whole(tx, current(tx)))
-        with self._connection() as connection:
-            found = connection.execute(UNSEEN.format(new=NEW), {"seen": cursor}).fetchone()
-        assert found
-        newest, complete, changed = found
-        if not complete:
-            return self._read(lambda tx: following.whole(tx, current(tx)))
-        if not changed:
-            # Nothing to take in, but a newer place keeps the next look short.
-            return Delta(cursor=newest) if newest != cursor else None
+        if cursor is not None:
+            # A look outside a transaction first: almost always there is nothing new.
+            with self._connection() as connection:
+                newest, complete, log = news(PostgresTransaction(connection), cursor)
+            if complete and not log:
+                # Nothing to take in, but a newer place keeps the next look short.
+                return Delta(cursor=newest) if newest != cursor else None
         return self._read(lambda tx: self._delta(tx, cursor))
 
     @staticmethod
-    def _delta(tx: Transaction, cursor: Cursor) -> Delta:
-        log = tx.rows(
-            "SELECT DISTINCT kind, root_id FROM changes "
-            "WHERE xid >= pg_snapshot_xmin(?::pg_snapshot) "
-            "AND NOT pg_visible_in_snapshot(xid, ?::pg_snapshot)",
-            (cursor, cursor),
-        )
-        return following.since(tx, current(tx), log)
+    def _delta(tx: Transaction, cursor: Cursor | None) -> Delta:
+        if cursor is None:
+            row = tx.row("SELECT pg_current_snapshot()::text")
+            assert row
+            return following.whole(tx, row[0])
+        newest, complete, log = news(tx, cursor)
+        return following.since(tx, newest, log) if complete else following.whole(tx, newest)
 
     def _trim_sometimes(self) -> None:
         self._writes += 1
@@ -218,7 +218,8 @@ class PostgresLedger:
             )
 
 
-def current(tx: Transaction) -> Cursor:
-    row = tx.row("SELECT pg_current_snapshot()::text")
+def news(tx: Transaction, cursor: Cursor) -> tuple[Cursor, bool, list[tuple[int, int]]]:
+    row = tx.row(NEWS, (cursor,))
     assert row
-    return str(row[0])
+    newest, complete, log = row
+    return newest, complete, [(kind, root_id) for kind, root_id in log]

@@ -25,7 +25,7 @@ Cursor = str
 
 
 class LedgerBusy(DovetailError):
-    """The database did not let the operation through in time; nothing was written."""
+    """The database was not to be had; if the connection broke in a commit, the write may stand."""
 
 
 class Change(IntEnum):
