@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Sequence
 from typing import Any
 
 from hypothesis import HealthCheck, settings
@@ -39,6 +40,10 @@ class Examiner:
             deadline=None,
             suppress_health_check=list(HealthCheck),
         )
+
+    def share_of(self, messages: Sequence[Message]) -> Sequence[Message]:
+        """All of them, or as many as this examiner is meant to look at."""
+        return messages[:: round(1 / self._share)]
 
     def examine(self, message: Message, *, closely: bool = True) -> Reply:
         """Sends a request that is sound as HTTP, and judges what comes of it.

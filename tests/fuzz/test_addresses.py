@@ -20,7 +20,7 @@ def test_bent_queries(examiner: Examiner) -> None:
 
 
 def test_bent_paths(examiner: Examiner) -> None:
-    @examiner.examples(400)
+    @examiner.examples(300)
     @given(noisy_paths())
     def check(case: tuple[Call, bytes]) -> None:
         call, target = case

@@ -19,7 +19,7 @@ def test_requests_are_valid_before_they_are_bent(examiner: Examiner, call: Call)
 
 
 def test_bent_bodies(examiner: Examiner) -> None:
-    @examiner.examples(300)
+    @examiner.examples(200)
     @given(bent_bodies(WITH_BODY))
     def check(message: Message) -> None:
         examiner.examine(message)
@@ -28,7 +28,7 @@ def test_bent_bodies(examiner: Examiner) -> None:
 
 
 def test_many_bent_bodies(examiner: Examiner) -> None:
-    @examiner.examples(1500)
+    @examiner.examples(700)
     @given(bent_bodies(WITH_BODY))
     def check(message: Message) -> None:
         examiner.examine(message, closely=False)
@@ -39,7 +39,7 @@ def test_many_bent_bodies(examiner: Examiner) -> None:
 def test_a_refused_claim_does_not_stand_in_the_way_of_the_next(examiner: Examiner) -> None:
     [valid] = CLAIMS
 
-    @examiner.examples(60)
+    @examiner.examples(40)
     @given(bent_bodies(CLAIMS))
     def check(message: Message) -> None:
         reply = examiner.examine(message)

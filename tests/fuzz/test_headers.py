@@ -10,7 +10,7 @@ from .message import Message
 
 
 def test_bent_headers(examiner: Examiner) -> None:
-    @examiner.examples(400)
+    @examiner.examples(250)
     @given(bent_messages())
     def check(message: Message) -> None:
         examiner.examine(message)
@@ -19,5 +19,5 @@ def test_bent_headers(examiner: Examiner) -> None:
 
 
 def test_every_method_on_every_path(examiner: Examiner) -> None:
-    for message in every_method():
+    for message in examiner.share_of(every_method()):
         examiner.examine(message, closely=False)

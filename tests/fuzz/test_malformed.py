@@ -54,7 +54,7 @@ CHUNKS = (
 
 
 def test_broken_requests(examiner: Examiner) -> None:
-    @examiner.examples(150)
+    @examiner.examples(120)
     @given(broken_requests())
     def check(request: bytes) -> None:
         examiner.examine_bytes(request)
@@ -66,7 +66,7 @@ def test_a_request_cut_short_does_nothing(examiner: Examiner) -> None:
     whole = [call.message() for call in WITH_BODY]
     whole += [message._replace(chunks=3) for message in whole]
 
-    @examiner.examples(100)
+    @examiner.examples(80)
     @given(st.sampled_from(whole), st.integers(1, 400))
     def check(message: Message, missing: int) -> None:
         reply = examiner.examine_bytes(message.encoded()[:-missing])

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Hashable, Iterator, Mapping, Sequence
-from itertools import product
 
 from dovetail.core.request import Affinity, Request
 from dovetail.engine.columns import Rows
@@ -67,13 +66,14 @@ class Combiner:
             if len(affinity.together) + len(affinity.apart) > 1
         ]
         self._one_per_tree = request.one_provider_per_tree
-        self._ruled = bool(
+        self.needed = bool(
             self._questions.contended
             or self._questions.required
             or self._isolated
             or self._affinities
             or self._one_per_tree
         )
+        """Whether slots have anything to do with each other."""
         self._patterns = self._remembered()
 
     def _remembered(self) -> dict[tuple[int | bytes, ...], Pattern]:
@@ -92,7 +92,7 @@ class Combiner:
             notes.popitem(last=False)
         return patterns
 
-    def _forget_much(self) -> None:
+    def forget_much(self) -> None:
         """Keep what is quickly told again; a long list is worked out again when it is needed."""
         long = [key for key, pattern in self._patterns.items() if pattern.size > LONG_PATTERN]
         for key in long:
@@ -100,27 +100,22 @@ class Combiner:
         if len(self._patterns) > REMEMBERED_PATTERNS:
             self._patterns.clear()
 
-    def walks(self, trees: Rows) -> Iterator[Combinations]:
-        """For each tree in turn, its combinations."""
+    def patterns(self, trees: Rows) -> Iterator[tuple[int, Pattern]]:
+        """For each tree in turn its first row, and its combinations counted from there."""
         snapshot = self._snapshot
-        try:
-            for batch in batches(trees):
-                tables = [offers(snapshot, slot, self._questions, batch) for slot in self._slots]
-                starts = snapshot.tree_start.values[batch].tolist()
-                shapes = snapshot.tree_shape.values[batch].tolist()
-                for start, shape, *parts in zip(starts, shapes, *tables, strict=True):
-                    yield self._combinations(start, shape, parts)
-        finally:
-            self._forget_much()
+        for batch in batches(trees):
+            tables = [offers(snapshot, slot, self._questions, batch) for slot in self._slots]
+            starts = snapshot.tree_start.values[batch].tolist()
+            shapes = snapshot.tree_shape.values[batch].tolist()
+            for start, shape, *parts in zip(starts, shapes, *tables, strict=True):
+                yield start, self._pattern(start, shape, parts)
 
-    def _combinations(self, start: int, shape: int, parts: Sequence[Table]) -> Combinations:
-        if not self._ruled:
-            return placed(product(*(part[:, 0].tolist() for part in parts)), start)
-        key: tuple[int | bytes, ...] = (shape, *(part.tobytes() for part in parts))
+    def _pattern(self, start: int, shape: int, parts: Sequence[Table]) -> Pattern:
+        key: tuple[int | bytes, ...] = (shape, *[part.tobytes() for part in parts])
         pattern = self._patterns.get(key)
         if pattern is None:
             pattern = self._patterns[key] = Pattern(self._walk(start, parts))
-        return placed(pattern, start)
+        return pattern
 
     def _walk(self, start: int, parts: Sequence[Table]) -> Combinations:
         """The combinations of one tree in local numbers."""
@@ -217,15 +212,6 @@ class Combiner:
         return -1 if option >= 0 else int(self._snapshot.tree.values[~option])
 
 
-def placed(combinations: Iterator[Combination] | Pattern, start: int) -> Combinations:
-    """Local numbers as rows of the snapshot."""
-    for combination in combinations:
-        if combination is None:
-            yield None
-        else:
-            yield tuple([start + o if o >= 0 else ~o for o in combination])
-
-
 def subtree(
     affinity: Affinity,
     slots: Sequence[Slot],
@@ -253,20 +239,21 @@ class Pattern:
     def size(self) -> int:
         return len(self._found)
 
-    def __iter__(self) -> Combinations:
-        at = 0
-        while True:
-            while at < len(self._found):
-                yield self._found[at]
-                at += 1
+    def reach(self, number: int) -> bool | None:
+        """Whether there is a combination of this number; None: ask again, it takes long."""
+        while len(self._found) <= number:
             try:
                 combination = next(self._walk)
             except StopIteration:
-                return
+                return False
             if combination is None:
-                yield None
-            else:
-                self._found.append(combination)
+                return None
+            self._found.append(combination)
+        return True
+
+    def placed(self, number: int, start: int) -> Combination:
+        """A combination that is in reach, in rows of the snapshot."""
+        return tuple([start + o if o >= 0 else ~o for o in self._found[number]])
 
 
 class Walk:

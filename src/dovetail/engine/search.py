@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from dovetail.core.request import Request
-from dovetail.engine.combine import Combination, Combiner
+from dovetail.engine import product
+from dovetail.engine.columns import Rows
+from dovetail.engine.combine import Combination, Combiner, Pattern
 from dovetail.engine.feasible import slots_of, surviving_trees
 from dovetail.engine.snapshot import Snapshot
 
@@ -75,37 +77,33 @@ class Search:
             yield rows
 
     def _all(self) -> Iterator[Combination | None]:
-        walks = Combiner(self.snapshot, self.request, self.slots).walks(self.trees)
-        if self.request.limit is None:
-            for walk in walks:
-                yield None
-                yield from walk
-        else:
-            yield from in_turns(walks)
+        """Tree by tree in turns, so that a limit gets as many hosts as it can."""
+        combiner = Combiner(self.snapshot, self.request, self.slots)
+        if not combiner.needed:
+            return product.in_turns(self.snapshot, self.slots, self.trees)
+        return in_turns(combiner, self.trees)
 
 
-def in_turns(
-    walks: Iterator[Iterator[Combination | None]],
-) -> Iterator[Combination | None]:
-    """One answer of each walk, then the next of each: a limit gets as many hosts as it can."""
-    waiting: list[Iterator[Combination | None]] = []
-    for walk in walks:
-        for rows in walk:
-            yield rows
-            if rows is not None:
-                waiting.append(walk)
-                break
-        else:
-            yield None
-    while waiting:
-        still = []
-        for walk in waiting:
-            for rows in walk:
-                yield rows
-                if rows is not None:
-                    still.append(walk)
-                    break
-        waiting = still
+def in_turns(combiner: Combiner, trees: Rows) -> Iterator[Combination | None]:
+    """The first combination of every tree, then the second of every tree, and so on."""
+    number = 0
+    waiting: Iterable[tuple[int, Pattern]] = combiner.patterns(trees)
+    try:
+        while True:
+            still = []
+            for start, pattern in waiting:
+                while (there := pattern.reach(number)) is None:
+                    yield None
+                if there:
+                    still.append((start, pattern))
+                    yield pattern.placed(number, start)
+                else:
+                    yield None
+            if not still:
+                return
+            waiting, number = still, number + 1
+    finally:
+        combiner.forget_much()
 
 
 def search(snapshot: Snapshot, request: Request) -> Search:

@@ -9,7 +9,7 @@ it to stand still takes a `copy`.
 from __future__ import annotations
 
 from collections import OrderedDict, defaultdict
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -24,6 +24,8 @@ SHARES = "MISC_SHARES_VIA_AGGREGATE"
 """The trait of a provider that also serves the trees it shares an aggregate with."""
 
 WORTH_COMPACTING = 4096
+KEPT_TEXTS = 500_000
+"""UUIDs whose text is kept, at some 100 bytes each."""
 
 
 class Snapshot:
@@ -52,6 +54,7 @@ class Snapshot:
         self._shapes: dict[bytes, int] = {}
         self.notes: OrderedDict[Hashable, dict[Any, Any]] = OrderedDict()
         """What searches worked out that holds as long as shapes keep their numbers."""
+        self._texts: dict[int, bytes] = {}
         self.trait_sets = Sets[int]()
         self.aggregate_sets = Sets[str]()
         self.stocks: dict[int, Stock] = {}
@@ -120,19 +123,23 @@ class Snapshot:
         return self.stocks.get(self.class_ids.get(class_name, -1))
 
     def uuid(self, row: int) -> str:
-        return self.uuids([row])[0]
+        return self.uuids([row])[row].decode()
 
-    def uuids(self, rows: Sequence[int]) -> list[str]:
-        """The UUIDs of many rows: much cheaper than one by one."""
-        halves = np.empty((len(rows), 2), ">u8")
-        halves[:, 0] = self.uuid_high.values[rows]
-        halves[:, 1] = self.uuid_low.values[rows]
-        text = halves.tobytes().hex()
-        return [
-            f"{text[at : at + 8]}-{text[at + 8 : at + 12]}-{text[at + 12 : at + 16]}-"
-            f"{text[at + 16 : at + 20]}-{text[at + 20 : at + 32]}"
-            for at in range(0, len(text), 32)
-        ]
+    def uuids(self, rows: Iterable[int]) -> Mapping[int, bytes]:
+        """UUIDs by row, of these rows at least; what was written once is kept."""
+        if len(self._texts) > KEPT_TEXTS:
+            self._texts = {}
+        known = self._texts
+        missing = [row for row in rows if row not in known]
+        if missing:
+            numbers = np.empty((len(missing), 2), ">u8")
+            numbers[:, 0] = self.uuid_high.values[missing]
+            numbers[:, 1] = self.uuid_low.values[missing]
+            digits = numbers.tobytes().hex().encode()
+            for at, row in enumerate(missing):
+                d = digits[32 * at : 32 * at + 32]
+                known[row] = b"%b-%b-%b-%b-%b" % (d[:8], d[8:12], d[12:16], d[16:20], d[20:])
+        return known
 
     def tree_with(self, uuid: str) -> int | None:
         """The tree that a provider is in."""

@@ -33,7 +33,7 @@ async def listing(call: Call) -> Reply:
         return Reply(200, NOTHING, call.cache_headers())
     requests = CandidateWriter(search, call.version).requests(found)
     summaries = WRITER.summaries(search.snapshot, search.slots, found, call.version)
-    body = b'{"allocation_requests":%b,"provider_summaries":%b}' % (requests, summaries)
+    body = b'{"allocation_requests":[%b],"provider_summaries":{%b}}' % (requests, summaries)
     return Reply(200, body, call.cache_headers())
 
 

@@ -19,7 +19,8 @@ from dovetail.engine.combine import Combination
 from dovetail.engine.feasible import Slot
 from dovetail.rest.http import Version
 
-Template = tuple[str, list[int]]
+Template = tuple[bytes, list[int]]
+Draft = tuple[str, list[int]]
 
 KEPT_BYTES = 64 * 2**20
 """Summaries of trees kept for the next answer."""
@@ -38,8 +39,8 @@ class CandidateWriter:
         self._templates: dict[tuple[int, ...], Template] = {}
 
     def requests(self, combinations: Sequence[Combination]) -> bytes:
-        rows = sorted({row for combination in combinations for row in combination})
-        uuids = dict(zip(rows, self._search.snapshot.uuids(rows), strict=True))
+        rows = {row for combination in combinations for row in combination}
+        uuids = self._search.snapshot.uuids(rows)
         slots = len(self._search.slots)
         text, order = self._template(tuple(range(slots)))
         written = []
@@ -50,7 +51,7 @@ class CandidateWriter:
                 coinciding = tuple([combination.index(row) for row in combination])
                 special, places = self._template(coinciding)
                 written.append(special % tuple([uuids[combination[at]] for at in places]))
-        return f"[{','.join(written)}]".encode()
+        return b",".join(written)
 
     def _template(self, coinciding: tuple[int, ...]) -> Template:
         """The text with a mark for each UUID, and the slots whose providers they are.
@@ -62,14 +63,14 @@ class CandidateWriter:
             allocations, given = self._allocations(coinciding)
             mappings, mapped = self._mappings(coinciding)
             if self._version < 34:
-                found = f'{{"allocations":{allocations}}}', given
+                found = f'{{"allocations":{allocations}}}'.encode(), given
             else:
                 text = f'{{"allocations":{allocations},"mappings":{mappings}}}'
-                found = text, given + mapped
+                found = text.encode(), given + mapped
             self._templates[coinciding] = found
         return found
 
-    def _allocations(self, coinciding: tuple[int, ...]) -> Template:
+    def _allocations(self, coinciding: tuple[int, ...]) -> Draft:
         amounts: dict[int, dict[str, int]] = {}
         for at, slot in zip(coinciding, self._search.slots, strict=True):
             for name, amount in slot.resources.items():
@@ -84,7 +85,7 @@ class CandidateWriter:
         ]
         return f"[{','.join(shares)}]", list(amounts)
 
-    def _mappings(self, coinciding: tuple[int, ...]) -> Template:
+    def _mappings(self, coinciding: tuple[int, ...]) -> Draft:
         serving: dict[str, dict[int, None]] = {}
         for at, slot in zip(coinciding, self._search.slots, strict=True):
             serving.setdefault(slot.group.suffix, {})[at] = None
@@ -128,7 +129,7 @@ class SummaryWriter:
                 self._tree(snapshot, tree, root, (snapshot.names_version, change))
                 for tree, root, change in zip(trees.tolist(), roots, changes, strict=True)
             ]
-        return b"{" + b",".join(found) + b"}"
+        return b",".join(found)
 
     def _tree(self, snapshot: Snapshot, tree: int, root: int, change: tuple[int, int]) -> bytes:
         kept = self._kept.get(root)
@@ -162,7 +163,8 @@ def providers_json(
         )
         for row, capacity, free in entries:
             resources[row][name] = {"capacity": capacity, "used": capacity - free}
-    uuids = dict(zip(rows, snapshot.uuids(rows), strict=True))
+    texts = snapshot.uuids(rows)
+    uuids = {row: texts[row].decode() for row in rows}
     shown: dict[str, dict[str, Any]] = {}
     for row, amounts in resources.items():
         summary = shown[uuids[row]] = {"resources": amounts}
