@@ -33,7 +33,7 @@ run: setup ## Serve a demo fleet on loopback and print commands to try
 	@$(BIN)/dovetail serve --demo --auth noauth2 --policy open --database sqlite:///var/demo.db --host $(HOST) --port $(PORT)
 
 test: setup reference ## Run all tests, PostgreSQL and the conformance suites included
-	$(BIN)/pytest
+	$(BIN)/pytest -n 2 --dist loadfile
 
 check: setup ## Formatting, lint, types, layers
 	$(BIN)/ruff format --check .
@@ -48,8 +48,14 @@ format: setup ## Format and fix what can be fixed
 conformance: setup reference ## OpenStack Placement's own 1,316 API tests, on SQLite and on PostgreSQL
 	$(BIN)/pytest tests/conformance
 
+client: setup reference ## All 160 functional tests of osc-placement, the real `openstack` command
+	$(REFERENCE)/python tests/conformance/client.py --all --jobs 2
+
 differential: setup reference ## Random forests and queries, answers compared with the real Placement's (CASES=5000)
 	$(BIN)/python -m tests.differential.run --cases $(or $(CASES),5000)
+
+stress: setup ## A minute of claims on each database while servers are killed
+	DOVETAIL_STRESS_SECONDS=60 $(BIN)/pytest -s tests/stress
 
 bench: setup reference ## Time Dovetail and the real Placement side by side
 	$(BIN)/python -m bench

@@ -1,1 +1,1 @@
-"""The tests mirror the packages; suites of other projects and long runs have folders of their own."""
+"""The tests mirror the packages; other projects' suites and long runs have their own folders."""

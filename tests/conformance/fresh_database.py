@@ -6,7 +6,7 @@ behind: point this at a PostgreSQL server that is thrown away afterwards.
 
 import sys
 import uuid
-from urllib.parse import urlsplit, urlunsplit
+from urllib.parse import urlsplit
 
 import psycopg
 from psycopg import sql
@@ -16,8 +16,9 @@ def create(base: str) -> str:
     name = f"dovetail_conformance_{uuid.uuid4().hex}"
     with psycopg.connect(base, autocommit=True) as connection:
         connection.execute(sql.SQL("CREATE DATABASE {}").format(sql.Identifier(name)))
-    # An empty host (unix socket) keeps its two slashes only when the user part is there.
-    return urlunsplit(urlsplit(base)._replace(path=f"/{name}"))
+    # Put together by hand: urlunsplit drops the slashes of an empty host (a unix socket).
+    parts = urlsplit(base)
+    return f"{parts.scheme}://{parts.netloc}/{name}" + (f"?{parts.query}" if parts.query else "")
 
 
 if __name__ == "__main__":

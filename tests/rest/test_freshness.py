@@ -49,3 +49,14 @@ def test_a_renamed_class_is_known_by_its_new_name(serve: Make) -> None:
     assert reply["provider_summaries"][uid("host")]["resources"] == {
         "CUSTOM_NEW": {"capacity": 2, "used": 0}
     }
+
+
+def test_a_class_that_is_no_more_leaves_no_trace(serve: Make) -> None:
+    client = serve()
+    load(client, tree("host", inventories={"VCPU": 2, "CUSTOM_GONE": 1}))
+    client.get(QUERY)
+    path = f"/resource_providers/{uid('host')}/inventories/CUSTOM_GONE"
+    assert client.call("DELETE", path).status_code == 204
+    assert client.call("DELETE", "/resource_classes/CUSTOM_GONE").status_code == 204
+    summaries = client.get(QUERY).json()["provider_summaries"]
+    assert summaries[uid("host")]["resources"] == {"VCPU": {"capacity": 2, "used": 0}}

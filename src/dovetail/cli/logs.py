@@ -13,7 +13,8 @@ def configure(level: str) -> None:
     shared: list[structlog.typing.Processor] = [
         structlog.stdlib.add_log_level,
         structlog.processors.TimeStamper(fmt="iso", utc=True),
-        structlog.processors.dict_tracebacks,
+        # As text: a traceback with the values of variables could tell secrets.
+        structlog.processors.format_exc_info,
     ]
     number = logging.getLevelNamesMapping()[level.upper()]
     structlog.configure(

@@ -151,10 +151,13 @@ def providers_json(
     """The summaries of neighbouring rows; before 1.27 only the classes `asked` for are shown."""
     resources: dict[int, dict[str, dict[str, int]]] = {row: {} for row in rows}
     for class_id, stock in snapshot.stocks.items():
+        low, high = np.searchsorted(stock.rows.values, (rows.start, rows.stop))
+        if low == high:
+            # Perhaps of a class that is no more: only what is in use has to have a name.
+            continue
         name = snapshot.class_names[class_id]
         if version < 27 and asked is not None and name not in asked:
             continue
-        low, high = np.searchsorted(stock.rows.values, (rows.start, rows.stop))
         entries = zip(
             stock.rows.values[low:high].tolist(),
             stock.capacity.values[low:high].tolist(),
