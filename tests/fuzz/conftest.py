@@ -8,22 +8,18 @@ The examples are the same in every run. For ten times as many, drawn anew each t
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 
 import psycopg
 import pytest
 
-from . import servers
+from tests.stress import servers
+
 from .examiner import Examiner
 
 POSTGRESQL_SHARE = 0.15
 """The rules are one code for both; PostgreSQL differs in what its columns can hold."""
-
-
-@pytest.fixture(scope="session")
-def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    with servers.postgres(tmp_path_factory.mktemp("cluster") / "data") as url:
-        yield url
 
 
 @pytest.fixture(scope="module", params=["sqlite", "postgresql"])
@@ -34,16 +30,18 @@ def examiner(
     if request.param == "sqlite":
         database, share = f"sqlite:///{directory / 'ledger.db'}", 1.0
     else:
-        database, share = _new_database(request.getfixturevalue("cluster"), directory.name)
-    with servers.running(database, directory / "server.log") as server:
+        database, share = _hasty_database(request.getfixturevalue("postgres")), POSTGRESQL_SHARE
+    server = servers.Server(database, directory / "server.log")
+    with servers.running(server):
         examiner = Examiner(server, share)
-        yield examiner
-        examiner.world.close()
+        with closing(examiner.world):
+            yield examiner
 
 
-def _new_database(cluster: str, name: str) -> tuple[str, float]:
-    with psycopg.connect(cluster, autocommit=True) as connection:
-        connection.execute(f'CREATE DATABASE "{name}"')
-        # The world is rebuilt hundreds of times; nothing here has to outlive a power cut.
-        connection.execute(f'ALTER DATABASE "{name}" SET synchronous_commit = off')
-    return cluster.replace("/postgres?", f"/{name}?"), POSTGRESQL_SHARE
+def _hasty_database(cluster: str) -> str:
+    """The world is rebuilt hundreds of times; nothing here has to outlive a power cut."""
+    database = servers.fresh_database(cluster)
+    with psycopg.connect(database, autocommit=True) as connection:
+        name = connection.info.dbname
+        connection.execute(f"ALTER DATABASE {name} SET synchronous_commit = off")
+    return database

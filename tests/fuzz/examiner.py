@@ -13,8 +13,9 @@ from typing import Any
 
 from hypothesis import HealthCheck, settings
 
+from tests.stress.servers import Server
+
 from .message import Message, Reply, exchange
-from .servers import Server
 from .world import World
 
 SCALE = float(os.environ.get("DOVETAIL_FUZZ_SCALE", "0"))
@@ -51,6 +52,8 @@ class Examiner:
         Not closely: less of the state is looked at after a refusal, for the sake of more requests.
         """
         self.restore()
+        writes = message.method not in (b"GET", b"HEAD", b"OPTIONS")
+        self._touched = writes  # until it is known to have been refused without a trace
         try:
             reply = exchange(self.server.port, message.encoded(), message.method.decode())
         except TimeoutError:
@@ -59,7 +62,7 @@ class Examiner:
         assert reply.status < 500, self.told(message, "a server error", reply)
         flaw = flaw_of(message, reply)
         assert not flaw, self.told(message, flaw, reply)
-        if message.method not in (b"GET", b"HEAD", b"OPTIONS"):
+        if writes:
             self._judge_trace(message, reply, closely)
         return reply
 
@@ -92,7 +95,6 @@ class Examiner:
             trace = f"a trace: {_difference(before, after)}"
             assert before == after, self.told(message, trace, reply)
             return
-        self._touched = True
         world.state()
         status, body = world.call("GET", CANDIDATES)
         assert status == 200, self.told(message, f"candidates cannot be had: {body}", reply)

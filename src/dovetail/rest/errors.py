@@ -138,6 +138,6 @@ def problem(error: HttpError, request_id: str) -> Reply:
 
 
 def error_type(accept: str) -> str:
-    if not accept or "*/*" in accept or JSON in accept:
+    if not accept or any(kind in accept for kind in ("*/*", "application/*", JSON)):
         return JSON
     return "text/html" if "text/html" in accept else "text/plain"
