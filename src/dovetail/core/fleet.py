@@ -20,7 +20,7 @@ from dovetail.core.errors import BadFleet
 from dovetail.core.inventory import MAX_INT, Inventory
 
 Positive = Annotated[int, Meta(ge=1, le=MAX_INT)]
-Name = Annotated[str, Meta(pattern="^[A-Z0-9_]{1,255}$")]
+Name = Annotated[str, Meta(pattern=r"^[A-Z0-9_]{1,255}\Z")]
 Text = Annotated[str, Meta(min_length=1, max_length=255)]
 
 DEFAULT_OWNER = "fleet"

@@ -113,10 +113,7 @@ POST_INVENTORY = Schema(
 INVENTORIES = closed(
     {
         "resource_provider_generation": INTEGER,
-        "inventories": {
-            "type": "object",
-            "patternProperties": {NAME: closed(INVENTORY_FIELDS, ("total",))},
-        },
+        "inventories": keyed(NAME, closed(INVENTORY_FIELDS, ("total",))),
     },
     ("resource_provider_generation", "inventories"),
 )
