@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import pytest
+
 from dovetail.rest.backend import Limits
+from dovetail.service import candidates
 from tests.rest.conftest import Make
 from tests.rest.fleets import NDJSON, load, tree
 
@@ -24,6 +27,18 @@ def test_a_fleet_that_is_too_large(serve: Make) -> None:
 def test_a_query_that_is_too_long(serve: Make) -> None:
     client = serve(limits=Limits(query_bytes=50))
     assert client.get(f"/resource_providers?name={'x' * 60}").status_code == 414
+
+
+def test_an_answer_that_is_too_large(serve: Make, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Time alone does not bound memory: a second of answers is a hundred megabytes."""
+    monkeypatch.setattr(candidates, "MOST_CANDIDATES", 500)
+    client = serve()
+    load(client, tree("host", *(tree(f"gpu{n}", inventories={"VGPU": 8}) for n in range(32))))
+    query = "/allocation_candidates?resources1=VGPU:1&resources2=VGPU:1"
+    reply = client.get(query)
+    assert reply.status_code == 400
+    assert "more than 500 allocation candidates" in reply.json()["errors"][0]["detail"]
+    assert len(client.get(f"{query}&limit=400").json()["allocation_requests"]) == 400
 
 
 def test_an_answer_that_takes_too_long(serve: Make) -> None:

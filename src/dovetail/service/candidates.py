@@ -16,6 +16,8 @@ from dovetail.engine.combine import Combination
 from dovetail.service.keeper import SnapshotKeeper
 
 SLICE_SECONDS = 0.02
+MOST_CANDIDATES = 250_000
+"""What one answer may hold: a quarter of a gigabyte of JSON, and as much again on the way."""
 
 
 class TooBroad(DovetailError):
@@ -36,6 +38,11 @@ async def find(
                 found.append(rows)
                 if len(found) % 256:
                     continue
+            if len(found) > MOST_CANDIDATES:
+                raise TooBroad(
+                    f"There are more than {MOST_CANDIDATES} allocation candidates; "
+                    "ask for fewer with `limit`, or narrow the request."
+                )
             now = time.monotonic()
             if now - slice_started > SLICE_SECONDS:
                 if now - started > budget_seconds:
