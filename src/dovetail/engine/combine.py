@@ -1,43 +1,88 @@
 """Combines providers within a tree: every way to fill all slots, found lazily.
 
-Slots with the fewest options go first; a choice that breaks a rule is dropped at once with all
-that would follow; a position found hopeless once is recognised when it comes again. Trees that
-offer the same are worked out once. So the work follows the number of answers, not the product of
-the options.
+Slots with the fewest options go first, and trees that offer the same are worked out once. So the
+work follows the number of answers, not the product of the options.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Hashable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
 
 from dovetail.core.request import Affinity, Request
 from dovetail.engine.columns import Rows
 from dovetail.engine.feasible import Slot, trait_mask
-from dovetail.engine.offers import Questions, Table, batches, contended_by, offers
+from dovetail.engine.offers import ANSWERS, OPTION, SLOT, WORD, Questions, Table, offers
 from dovetail.engine.rules import (
     Capacity,
     CollectiveTraits,
     Isolation,
     OneProviderPerTree,
     Rule,
-    State,
     Subtree,
 )
 from dovetail.engine.snapshot import Snapshot
+from dovetail.engine.turns import Block, Blocks, batches, in_turns
+from dovetail.engine.walk import Combinations, Pattern, Walk
 
-Combination = tuple[int, ...]
-"""The row chosen for each slot."""
+Lines = list[list[int]]
+"""The lines of an offer that belong to one slot."""
 
-Combinations = Iterator[Combination | None]
-"""None now and then, when much was tried and nothing found: a sign of life."""
-
-PULSE = 1024
+Key = tuple[int, bytes]
+"""Shape of a tree and what it offers: trees with the same key have the same combinations."""
 
 REMEMBERED_REQUESTS = 64
 REMEMBERED_PATTERNS = 10_000
 LONG_PATTERN = 256
 """Bounds on what is kept from one request for the next of its kind."""
+
+
+class Alike:
+    """Some trees, each with the number of the pattern that it follows."""
+
+    def __init__(self, starts: Rows, which: NDArray[np.intp], patterns: Sequence[Pattern]) -> None:
+        self.starts, self.which, self.patterns = starts, which, patterns
+
+    def __len__(self) -> int:
+        return len(self.starts)
+
+    def blocks(self, low: int, high: int) -> Blocks:
+        numbers, firsts = np.unique(self.which, return_index=True)
+        done = 0
+        for at in np.argsort(firsts).tolist():
+            pattern, first = self.patterns[numbers[at]], int(firsts[at])
+            while not pattern.reach(high):
+                if high == low + 1 and first > done:
+                    # Nobody should have to wait for a tree that comes later.
+                    yield self._placed(low, high, done, first)
+                    done = first
+                yield None
+        yield self._placed(low, high, done, len(self))
+
+    def _placed(self, low: int, high: int, first: int, last: int) -> Block:
+        """What the patterns have found, in rows of the trees `first` to `last`."""
+        numbers, which = np.unique(self.which[first:last], return_inverse=True)
+        lists = [self.patterns[number].found[low:high] for number in numbers.tolist()]
+        sizes = np.array([len(found) for found in lists])
+        steps, trees = np.nonzero(np.arange(high - low)[:, None] < sizes[which])
+        if not len(trees):
+            return np.empty((0, 0), np.int32)
+        options = np.array([options for found in lists for options in found], np.int32)
+        chosen = options[(np.cumsum(sizes) - sizes)[which[trees]] + steps]
+        starts = self.starts[first:last][trees]
+        rows: Block = np.where(chosen >= 0, chosen + starts[:, None], ~chosen)
+        return rows
+
+
+def beyond(parts: list[Alike], count: int) -> Alike:
+    """The trees of all parts that may have more than `count` combinations."""
+    which = np.concatenate([part.which for part in parts])
+    patterns = parts[0].patterns
+    more = np.array([pattern.may_have(count + 1) for pattern in patterns])[which]
+    return Alike(np.concatenate([part.starts for part in parts])[more], which[more], patterns)
 
 
 class Combiner:
@@ -74,10 +119,12 @@ class Combiner:
             or self._one_per_tree
         )
         """Whether slots have anything to do with each other."""
-        self._patterns = self._remembered()
+        self._remembered = self._patterns_kept()
+        self._patterns: list[Pattern] = []
+        self._numbers: dict[Key, int] = {}
 
-    def _remembered(self) -> dict[tuple[int | bytes, ...], Pattern]:
-        """Patterns of earlier requests that differ from this one at most in what tables tell."""
+    def _patterns_kept(self) -> dict[Key, Pattern]:
+        """Patterns of earlier requests that differ from this one at most in what offers tell."""
         asked: Hashable = (
             tuple((slot.group.suffix, tuple(slot.resources.items())) for slot in self._slots),
             len(self._questions.required),
@@ -86,52 +133,68 @@ class Combiner:
             self._one_per_tree,
         )
         notes = self._snapshot.notes
-        patterns: dict[tuple[int | bytes, ...], Pattern] = notes.setdefault(asked, {})
+        patterns: dict[Key, Pattern] = notes.setdefault(asked, {})
         notes.move_to_end(asked)
         while len(notes) > REMEMBERED_REQUESTS:
             notes.popitem(last=False)
         return patterns
 
-    def forget_much(self) -> None:
-        """Keep what is quickly told again; a long list is worked out again when it is needed."""
-        long = [key for key, pattern in self._patterns.items() if pattern.size > LONG_PATTERN]
-        for key in long:
-            del self._patterns[key]
-        if len(self._patterns) > REMEMBERED_PATTERNS:
-            self._patterns.clear()
+    def combinations(self, trees: Rows) -> Blocks:
+        try:
+            yield from in_turns(self._parts(trees), beyond)
+        finally:
+            self._forget_much()
 
-    def patterns(self, trees: Rows) -> Iterator[tuple[int, Pattern]]:
-        """For each tree in turn its first row, and its combinations counted from there."""
+    def _forget_much(self) -> None:
+        """Keep what is quickly told again; a long list is worked out again when it is needed."""
+        kept = self._remembered
+        for key in [key for key, pattern in kept.items() if len(pattern.found) > LONG_PATTERN]:
+            del kept[key]
+        if len(kept) > REMEMBERED_PATTERNS:
+            kept.clear()
+
+    def _parts(self, trees: Rows) -> Iterator[Alike]:
         snapshot = self._snapshot
         for batch in batches(trees):
-            tables = [offers(snapshot, slot, self._questions, batch) for slot in self._slots]
-            starts = snapshot.tree_start.values[batch].tolist()
+            starts = snapshot.tree_start.values[batch]
+            lines, ends = offers(snapshot, self._slots, self._questions, batch)
             shapes = snapshot.tree_shape.values[batch].tolist()
-            for start, shape, *parts in zip(starts, shapes, *tables, strict=True):
-                yield start, self._pattern(start, shape, parts)
+            text, width = lines.tobytes(), lines.itemsize * lines.shape[1]
+            which = []
+            low = 0
+            for at, (shape, high) in enumerate(zip(shapes, ends.tolist(), strict=True)):
+                key = (shape, text[low * width : high * width])
+                number = self._numbers.get(key)
+                if number is None:
+                    number = self._numbers[key] = len(self._patterns)
+                    self._patterns.append(self._pattern(key, int(starts[at]), lines[low:high]))
+                which.append(number)
+                low = high
+            yield Alike(starts, np.array(which), self._patterns)
 
-    def _pattern(self, start: int, shape: int, parts: Sequence[Table]) -> Pattern:
-        key: tuple[int | bytes, ...] = (shape, *[part.tobytes() for part in parts])
-        pattern = self._patterns.get(key)
+    def _pattern(self, key: Key, start: int, offer: Table) -> Pattern:
+        pattern = self._remembered.get(key)
         if pattern is None:
-            pattern = self._patterns[key] = Pattern(self._walk(start, parts))
+            pattern = self._remembered[key] = Pattern(self._walk(start, offer))
         return pattern
 
-    def _walk(self, start: int, parts: Sequence[Table]) -> Combinations:
+    def _walk(self, start: int, offer: Table) -> Combinations:
         """The combinations of one tree in local numbers."""
-        tables: list[list[list[int]]] = [part.tolist() for part in parts]
+        tables: list[Lines] = [[] for _ in self._slots]
+        for line in offer.tolist():
+            tables[line[SLOT]].append(line)
         # Fewest options first; the sort is stable, so the order of answers is fixed.
         order = sorted(range(len(tables)), key=lambda at: len(tables[at]))
-        steps = [[line[0] for line in tables[at]] for at in order]
+        steps = [[line[OPTION] for line in tables[at]] for at in order]
         rules = self._rules(start, [self._slots[at] for at in order], [tables[at] for at in order])
         return Walk(order, steps, rules).run() if rules is not None else iter(())
 
     def _rules(
-        self, start: int, slots: Sequence[Slot], tables: Sequence[list[list[int]]]
+        self, start: int, slots: Sequence[Slot], tables: Sequence[Lines]
     ) -> list[Rule] | None:
         """The rules for one tree; None if they plainly cannot all be kept there."""
         rules: list[Rule] = []
-        steps = [[line[0] for line in table] for table in tables]
+        steps = [[line[OPTION] for line in table] for table in tables]
         distinct = sorted({option for options in steps for option in options})
         bits = {option: 1 << at for at, option in enumerate(distinct)}
         if self._questions.contended:
@@ -161,7 +224,7 @@ class Combiner:
         if self._questions.required:
             spread = [not slot.group.suffix for slot in slots]
             meets = {
-                line[0]: line[-1]
+                line[OPTION]: self._met(line)
                 for table, is_spread in zip(tables, spread, strict=True)
                 if is_spread
                 for line in table
@@ -173,18 +236,27 @@ class Combiner:
         return rules
 
     def _contention(
-        self, slots: Sequence[Slot], tables: Sequence[list[list[int]]]
+        self, slots: Sequence[Slot], tables: Sequence[Lines]
     ) -> tuple[list[dict[str, int]], dict[tuple[int, str], int]]:
         """By step what is wanted of contended classes; by option and class what can be had."""
         wanted: list[dict[str, int]] = []
         headroom: dict[tuple[int, str], int] = {}
         for slot, table in zip(slots, tables, strict=True):
-            names = contended_by(slot, self._questions)
+            names = {name: at for at, name in self._asked() if name in slot.resources}
             wanted.append({name: slot.resources[name] for name in names})
             for line in table:
-                for name, room in zip(names, line[1:], strict=False):
-                    headroom[line[0], name] = room
+                for name, at in names.items():
+                    headroom[line[OPTION], name] = line[at]
         return wanted, headroom
+
+    def _asked(self) -> Iterable[tuple[int, str]]:
+        """The columns of an offer that tell of contended classes."""
+        return enumerate(self._questions.contended, ANSWERS + self._questions.words)
+
+    def _met(self, line: list[int]) -> int:
+        """Which of the requirements an option meets, a bit each."""
+        words = line[ANSWERS : ANSWERS + self._questions.words]
+        return sum(word << WORD * at for at, word in enumerate(words))
 
     def _ancestry(
         self, start: int, options: Sequence[int], bits: Mapping[int, int]
@@ -226,77 +298,6 @@ def subtree(
         ancestry,
         bits,
     )
-
-
-class Pattern:
-    """Combinations shared by trees that are alike: found once, by whoever comes first."""
-
-    def __init__(self, walk: Combinations) -> None:
-        self._walk = walk
-        self._found: list[Combination] = []
-
-    @property
-    def size(self) -> int:
-        return len(self._found)
-
-    def reach(self, number: int) -> bool | None:
-        """Whether there is a combination of this number; None: ask again, it takes long."""
-        while len(self._found) <= number:
-            try:
-                combination = next(self._walk)
-            except StopIteration:
-                return False
-            if combination is None:
-                return None
-            self._found.append(combination)
-        return True
-
-    def placed(self, number: int, start: int) -> Combination:
-        """A combination that is in reach, in rows of the snapshot."""
-        return tuple([start + o if o >= 0 else ~o for o in self._found[number]])
-
-
-class Walk:
-    """A depth-first walk over the slots of one tree."""
-
-    def __init__(
-        self, order: Sequence[int], steps: Sequence[list[int]], rules: Sequence[Rule]
-    ) -> None:
-        self._steps, self._rules = steps, rules
-        self._place = [order.index(at) for at in range(len(order))]
-        self._hopeless: set[tuple[int, State]] = set()
-        self._choices = 0
-
-    def run(self) -> Combinations:
-        return self._from(0, tuple(rule.start for rule in self._rules), ())
-
-    def _from(self, step: int, state: State, chosen: Combination) -> Combinations:
-        if step == len(self._steps):
-            yield tuple([chosen[place] for place in self._place])
-            return
-        if (step, state) in self._hopeless:
-            return
-        found = False
-        for option in self._steps[step]:
-            self._choices += 1
-            if self._choices % PULSE == 0:
-                yield None
-            after = self._extend(state, step, option)
-            if after is not None:
-                for combination in self._from(step + 1, after, (*chosen, option)):
-                    found = found or combination is not None
-                    yield combination
-        if not found:
-            self._hopeless.add((step, state))
-
-    def _extend(self, state: State, step: int, option: int) -> State:
-        after = []
-        for rule, before in zip(self._rules, state, strict=True):
-            remembered = rule.extend(before, step, option)
-            if remembered is None:
-                return None
-            after.append(remembered)
-        return tuple(after)
 
 
 def enough_in_all(

@@ -1,15 +1,14 @@
-"""What a slot can be filled with, for many trees at once.
+"""What slots can be filled with, for many trees at once.
 
-For each tree an offer is a small table: a line per option with its local number and whatever the
-rules want to know of it. A row of the tree is numbered from the tree's first row, so that trees
-built and used alike have equal tables and need to be worked out only once; a row that is shared
-from elsewhere is the complement (~) of its number in the snapshot.
+An offer is a small table per tree: a line per slot and option, with the option's local number and
+whatever the rules want to know of it. A row of the tree is numbered from the tree's first row, so
+that trees built and used alike have equal offers and need to be worked out only once; a row that
+is shared from elsewhere is the complement (~) of its number in the snapshot.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from collections.abc import Mapping, Sequence
 
 import msgspec
 import numpy as np
@@ -21,9 +20,11 @@ from dovetail.engine.snapshot import Snapshot
 
 Table = NDArray[np.int64]
 
-FIRST_BATCH = 16
-LARGEST_BATCH = 1024
-"""Batches grow: a small limit is served from the first, a long answer works in large strides."""
+SLOT, OPTION, ANSWERS = 0, 1, 2
+"""Columns of an offer; the answers are one for traits and then one for each class asked about."""
+
+WORD = 62
+"""Requirements that one column can tell of, a bit each."""
 
 
 class Questions(msgspec.Struct, frozen=True):
@@ -34,13 +35,10 @@ class Questions(msgspec.Struct, frozen=True):
     required: Sequence[Mask]
     """Traits that the unsuffixed group needs between its rows: which trait sets have them."""
 
-
-def batches(trees: Rows) -> Iterator[Rows]:
-    size, done = FIRST_BATCH, 0
-    while done < len(trees):
-        yield trees[done : done + size]
-        done += size
-        size = min(size * 4, LARGEST_BATCH)
+    @property
+    def words(self) -> int:
+        """Columns that tell which of the requirements are met."""
+        return -(-len(self.required) // WORD)
 
 
 def options(snapshot: Snapshot, slot: Slot, trees: Rows) -> tuple[Rows, NDArray[np.intp]]:
@@ -60,14 +58,26 @@ def options(snapshot: Snapshot, slot: Slot, trees: Rows) -> tuple[Rows, NDArray[
     return np.concatenate((rows, shared))[order], counts + highs - lows
 
 
-def offers(snapshot: Snapshot, slot: Slot, questions: Questions, trees: Rows) -> list[Table]:
-    """The table of each tree."""
-    rows, counts = options(snapshot, slot, trees)
-    own = snapshot.tree.values[rows] == np.repeat(trees, counts)
-    starts = np.repeat(snapshot.tree_start.values[trees], counts)
-    table = answered(snapshot, slot, questions, rows, np.where(own, rows - starts, ~rows))
-    ends = np.cumsum(counts).tolist()
-    return [table[start:end] for start, end in zip([0, *ends[:-1]], ends, strict=True)]
+def offers(
+    snapshot: Snapshot, slots: Sequence[Slot], questions: Questions, trees: Rows
+) -> tuple[Table, NDArray[np.intp]]:
+    """The offers of all trees below each other, and where each of them ends."""
+    found = [options(snapshot, slot, trees) for slot in slots]
+    totals = np.sum([counts for _, counts in found], axis=0)
+    ends = np.cumsum(totals)
+    width = ANSWERS + questions.words + len(questions.contended)
+    lines: Table = np.zeros((ends[-1], width), np.int64)
+    places = ends - totals
+    for at, (slot, (rows, counts)) in enumerate(zip(slots, found, strict=True)):
+        mine = spans(places, places + counts)
+        own = snapshot.tree.values[rows] == np.repeat(trees, counts)
+        starts = np.repeat(snapshot.tree_start.values[trees], counts)
+        lines[mine, SLOT] = at
+        lines[mine, OPTION] = np.where(own, rows - starts, ~rows)
+        for column, answer in answers(snapshot, slot, questions, rows):
+            lines[mine, column] = answer
+        places = places + counts
+    return lines, ends
 
 
 def spans(lows: NDArray[np.intp], highs: NDArray[np.intp]) -> NDArray[np.intp]:
@@ -77,23 +87,21 @@ def spans(lows: NDArray[np.intp], highs: NDArray[np.intp]) -> NDArray[np.intp]:
     return np.repeat(lows - (ends - counts), counts) + np.arange(counts.sum())
 
 
-def answered(
-    snapshot: Snapshot, slot: Slot, questions: Questions, rows: Rows, numbers: Rows
-) -> Table:
-    """A line per row: its local number, then its answers."""
-    columns: list[NDArray[Any]] = [numbers]
-    for name in contended_by(slot, questions):
-        stock = snapshot.stock(name)
-        assert stock
-        # More than all slots want together makes no difference: cut off, tables are more alike.
-        columns.append(np.minimum(stock.headroom(rows), questions.contended[name]))
-    if questions.required and not slot.group.suffix:
-        met = np.zeros(len(rows), np.int64)
-        for at, mask in enumerate(questions.required):
-            met |= mask[snapshot.traits.values[rows]].astype(np.int64) << at
-        columns.append(met)
-    return np.stack(columns, axis=1, dtype=np.int64, casting="safe")
-
-
-def contended_by(slot: Slot, questions: Questions) -> list[str]:
-    return [name for name in slot.resources if name in questions.contended]
+def answers(
+    snapshot: Snapshot, slot: Slot, questions: Questions, rows: Rows
+) -> list[tuple[int, NDArray[np.int64]]]:
+    """Columns, and what stands there for each of the rows."""
+    found = []
+    if not slot.group.suffix:
+        for word in range(questions.words):
+            met = np.zeros(len(rows), np.int64)
+            for at, mask in enumerate(questions.required[word * WORD : (word + 1) * WORD]):
+                met |= mask[snapshot.traits.values[rows]].astype(np.int64) << at
+            found.append((ANSWERS + word, met))
+    for at, (name, wanted) in enumerate(questions.contended.items(), ANSWERS + questions.words):
+        if name in slot.resources:
+            stock = snapshot.stock(name)
+            assert stock
+            # More than all slots want together makes no difference: cut off, offers are more alike.
+            found.append((at, np.minimum(stock.headroom(rows), wanted)))
+    return found

@@ -1,63 +1,66 @@
 """Combines slots that have nothing to do with each other: every option of one with every other's.
 
 No search is needed: the n-th combination of a tree follows from n and the numbers of options, for
-all trees of a batch in a few vector operations.
+all trees in a few vector operations.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dovetail.engine.columns import Rows
 from dovetail.engine.feasible import Slot
-from dovetail.engine.offers import batches, options
+from dovetail.engine.offers import options
 from dovetail.engine.snapshot import Snapshot
+from dovetail.engine.turns import Blocks, batches, in_turns
 
 ENOUGH = 2.0**62
 """Where counting combinations stops: nobody gets there."""
 
+Grid = NDArray[np.int64]
+"""A line per slot, a column per tree."""
 
-class Batch:
+
+class Products:
     """Some trees and the options of every slot in them."""
 
-    def __init__(self, snapshot: Snapshot, slots: Sequence[Slot], trees: Rows) -> None:
-        found = [options(snapshot, slot, trees) for slot in slots]
-        self._rows = [rows for rows, _ in found]
-        self._counts = [counts for _, counts in found]
-        self._firsts = [np.cumsum(counts) - counts for counts in self._counts]
+    def __init__(self, rows: Rows, firsts: Grid, counts: Grid) -> None:
+        """The options in `rows`: for each slot and tree where they begin, and how many they are."""
+        self.rows, self.firsts, self.counts = rows, firsts, counts
         # The last slot changes fastest, as the last digit of a number does.
-        self._strides: list[NDArray[np.int64]] = []
-        stride = np.ones(len(trees))
-        for counts in reversed(self._counts):
-            self._strides.insert(0, stride.astype(np.int64))
-            stride = np.minimum(stride * counts, ENOUGH)
-        self._totals = stride.astype(np.int64)
-        self.longest = int(self._totals.max(initial=0))
+        below = np.cumprod(counts[::-1].astype(np.float64), axis=0)[::-1]
+        bounded = np.minimum(below, ENOUGH).astype(np.int64)
+        self._strides = np.vstack((bounded[1:], np.ones_like(bounded[:1])))
+        self.totals = bounded[0]
 
-    def combinations(self, number: int) -> list[tuple[int, ...]]:
-        """The combination of this number of each tree that has so many."""
-        has = np.flatnonzero(self._totals > number)
-        chosen = [
-            rows[firsts[has] + number // strides[has] % counts[has]]
-            for rows, firsts, strides, counts in zip(
-                self._rows, self._firsts, self._strides, self._counts, strict=True
-            )
-        ]
-        return [tuple(rows) for rows in np.stack(chosen, axis=1).tolist()]
+    def __len__(self) -> int:
+        return len(self.totals)
+
+    def blocks(self, low: int, high: int) -> Blocks:
+        steps, trees = np.nonzero(np.arange(low, high)[:, None] < self.totals)
+        numbers = steps + low
+        chosen = numbers // self._strides[:, trees] % self.counts[:, trees]
+        yield self.rows[self.firsts[:, trees] + chosen].T
 
 
-def in_turns(snapshot: Snapshot, slots: Sequence[Slot], trees: Rows) -> Iterator[tuple[int, ...]]:
-    """The first combination of every tree, then the second of every tree, and so on."""
-    waiting: list[Batch] = []
-    for some in batches(trees):
-        batch = Batch(snapshot, slots, some)
-        yield from batch.combinations(0)
-        waiting.append(batch)
-    number = 1
-    while waiting := [batch for batch in waiting if batch.longest > number]:
-        for batch in waiting:
-            yield from batch.combinations(number)
-        number += 1
+def beyond(parts: list[Products], number: int) -> Products:
+    """The trees of all parts that have more than `number` combinations."""
+    rows = np.concatenate([part.rows for part in parts])
+    offsets = np.cumsum([0, *(len(part.rows) for part in parts[:-1])])
+    firsts = np.hstack([part.firsts + at for part, at in zip(parts, offsets, strict=True)])
+    more = np.concatenate([part.totals for part in parts]) > number
+    return Products(rows, firsts[:, more], np.hstack([part.counts for part in parts])[:, more])
+
+
+def products(snapshot: Snapshot, slots: Sequence[Slot], trees: Rows) -> Products:
+    found = [options(snapshot, slot, trees) for slot in slots]
+    counts = np.array([counts for _, counts in found], np.int64)
+    ends = np.cumsum(counts).reshape(counts.shape)
+    return Products(np.concatenate([rows for rows, _ in found]), ends - counts, counts)
+
+
+def combinations(snapshot: Snapshot, slots: Sequence[Slot], trees: Rows) -> Blocks:
+    return in_turns((products(snapshot, slots, some) for some in batches(trees)), beyond)

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
+
+import numpy as np
 
 from dovetail.core.request import Request
 from dovetail.engine import product
-from dovetail.engine.columns import Rows
-from dovetail.engine.combine import Combination, Combiner, Pattern
+from dovetail.engine.columns import Mask
+from dovetail.engine.combine import Combiner
 from dovetail.engine.feasible import slots_of, surviving_trees
 from dovetail.engine.snapshot import Snapshot
+from dovetail.engine.turns import Block, Blocks
 
 
 class Candidate:
@@ -18,7 +21,7 @@ class Candidate:
 
     __slots__ = ("_search", "rows")
 
-    def __init__(self, search: Search, rows: Combination) -> None:
+    def __init__(self, search: Search, rows: tuple[int, ...]) -> None:
         self._search, self.rows = search, rows
 
     @property
@@ -50,60 +53,52 @@ class Search:
         self.trees = surviving_trees(snapshot, request, self.slots)
 
     def __iter__(self) -> Iterator[Candidate]:
-        return (Candidate(self, rows) for rows in self.combinations() if rows is not None)
+        for block in self.blocks():
+            if block is not None:
+                for rows in block.tolist():
+                    yield Candidate(self, tuple(rows))
 
-    def combinations(self) -> Iterator[Combination | None]:
+    def blocks(self) -> Blocks:
         """The rows of each candidate; None now and then, so that a caller can look at the clock."""
-        found = 0
-        for rows in self._distinct():
-            yield rows
-            if rows is not None:
-                found += 1
-                if found == self.request.limit:
-                    return
+        limit, found = self.request.limit, 0
+        for block in self._distinct():
+            if block is None:
+                yield None
+                continue
+            found += len(block)
+            if limit is not None and found >= limit:
+                yield block[: len(block) - (found - limit)]
+                return
+            if len(block):
+                yield block
 
-    def _distinct(self) -> Iterator[Combination | None]:
+    def _distinct(self) -> Blocks:
         """Without repeats: only what shares alone can be reached from several trees."""
-        sharing = frozenset(self.snapshot.sharing.rows.tolist())
-        if not sharing:
+        sharing = self.snapshot.sharing.rows
+        if not len(sharing):
             yield from self._all()
             return
-        seen: set[Combination] = set()
-        for rows in self._all():
-            if rows is not None and sharing.issuperset(rows):
-                if rows in seen:
-                    continue
-                seen.add(rows)
-            yield rows
+        shares = np.zeros(self.snapshot.tree.size, np.bool_)
+        shares[sharing] = True
+        seen: set[tuple[int, ...]] = set()
+        for block in self._all():
+            yield block if block is None else unseen(block, shares, seen)
 
-    def _all(self) -> Iterator[Combination | None]:
-        """Tree by tree in turns, so that a limit gets as many hosts as it can."""
+    def _all(self) -> Blocks:
         combiner = Combiner(self.snapshot, self.request, self.slots)
         if not combiner.needed:
-            return product.in_turns(self.snapshot, self.slots, self.trees)
-        return in_turns(combiner, self.trees)
+            return product.combinations(self.snapshot, self.slots, self.trees)
+        return combiner.combinations(self.trees)
 
 
-def in_turns(combiner: Combiner, trees: Rows) -> Iterator[Combination | None]:
-    """The first combination of every tree, then the second of every tree, and so on."""
-    number = 0
-    waiting: Iterable[tuple[int, Pattern]] = combiner.patterns(trees)
-    try:
-        while True:
-            still = []
-            for start, pattern in waiting:
-                while (there := pattern.reach(number)) is None:
-                    yield None
-                if there:
-                    still.append((start, pattern))
-                    yield pattern.placed(number, start)
-                else:
-                    yield None
-            if not still:
-                return
-            waiting, number = still, number + 1
-    finally:
-        combiner.forget_much()
+def unseen(block: Block, shares: Mask, seen: set[tuple[int, ...]]) -> Block:
+    """The block without those combinations of nothing but sharing rows that were seen before."""
+    keep: Mask = ~np.all(shares[block], axis=1)
+    for at in np.flatnonzero(~keep).tolist():
+        rows = tuple(block[at].tolist())
+        keep[at] = rows not in seen
+        seen.add(rows)
+    return block if keep.all() else block[keep]
 
 
 def search(snapshot: Snapshot, request: Request) -> Search:

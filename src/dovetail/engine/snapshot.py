@@ -9,7 +9,7 @@ it to stand still takes a `copy`.
 from __future__ import annotations
 
 from collections import OrderedDict, defaultdict
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -24,8 +24,6 @@ SHARES = "MISC_SHARES_VIA_AGGREGATE"
 """The trait of a provider that also serves the trees it shares an aggregate with."""
 
 WORTH_COMPACTING = 4096
-KEPT_TEXTS = 500_000
-"""UUIDs whose text is kept, at some 100 bytes each."""
 
 
 class Snapshot:
@@ -39,8 +37,8 @@ class Snapshot:
 
     def _clear(self) -> None:
         self.provider_id = Column(np.int64)
-        self.uuid_high = Column(np.uint64)
-        self.uuid_low = Column(np.uint64)
+        self.uuids = Column("S36")
+        """As text: that is what answers are made of."""
         self.parent = Column(np.int32)
         self.tree = Column(np.int32)
         self.traits = Column(np.int32)
@@ -54,7 +52,6 @@ class Snapshot:
         self._shapes: dict[bytes, int] = {}
         self.notes: OrderedDict[Hashable, dict[Any, Any]] = OrderedDict()
         """What searches worked out that holds as long as shapes keep their numbers."""
-        self._texts: dict[int, bytes] = {}
         self.trait_sets = Sets[int]()
         self.aggregate_sets = Sets[str]()
         self.stocks: dict[int, Stock] = {}
@@ -123,30 +120,17 @@ class Snapshot:
         return self.stocks.get(self.class_ids.get(class_name, -1))
 
     def uuid(self, row: int) -> str:
-        return self.uuids([row])[row].decode()
-
-    def uuids(self, rows: Iterable[int]) -> Mapping[int, bytes]:
-        """UUIDs by row, of these rows at least; what was written once is kept."""
-        if len(self._texts) > KEPT_TEXTS:
-            self._texts = {}
-        known = self._texts
-        missing = [row for row in rows if row not in known]
-        if missing:
-            numbers = np.empty((len(missing), 2), ">u8")
-            numbers[:, 0] = self.uuid_high.values[missing]
-            numbers[:, 1] = self.uuid_low.values[missing]
-            digits = numbers.tobytes().hex().encode()
-            for at, row in enumerate(missing):
-                d = digits[32 * at : 32 * at + 32]
-                known[row] = b"%b-%b-%b-%b-%b" % (d[:8], d[8:12], d[12:16], d[16:20], d[20:])
-        return known
+        text: bytes = self.uuids.values[row]
+        return text.decode()
 
     def tree_with(self, uuid: str) -> int | None:
         """The tree that a provider is in."""
-        high, low = halves(uuid)
-        at = np.flatnonzero((self.uuid_high.values == high) & (self.uuid_low.values == low))
-        live = [row for row in at.tolist() if self.alive(row)]
-        return int(self.tree.values[live[0]]) if live else None
+        # The last four digits first: comparing numbers is much faster than comparing text.
+        ends = self.uuids.values.view(np.uint32).reshape(-1, 9)[:, 8]
+        for row in np.flatnonzero(ends == np.frombuffer(uuid[-4:].encode(), np.uint32)).tolist():
+            if self.alive(row) and self.uuid(row) == uuid:
+                return int(self.tree.values[row])
+        return None
 
     def alive(self, row: int) -> bool:
         return bool(self.tree.values[row] >= 0)
@@ -193,9 +177,7 @@ class Snapshot:
         missing = int(id_column.max()) + 1 - self.row_of.size
         self.row_of.extend(np.full(max(missing, 0), -1, np.int32))
         self.row_of.values[id_column] = np.arange(base, base + count, dtype=np.int32)
-        high, low = zip(*map(halves, uuids), strict=True)
-        self.uuid_high.extend(np.array(high, np.uint64))
-        self.uuid_low.extend(np.array(low, np.uint64))
+        self.uuids.extend(np.array(uuids, "S36"))
         above = np.array([-1 if parent is None else parent for parent in parents], np.int64)
         self.parent.extend(np.where(above < 0, -1, self.row_of.values[above]))
         self.tree.extend(self._trees(np.array(roots, np.int64), base, first_version))
@@ -346,9 +328,3 @@ class Sharing:
             found = trees[trees != self._snapshot.tree.values[row]]
             self._reach[row] = found
         return found
-
-
-def halves(uuid: str) -> tuple[int, int]:
-    """A UUID as two 64-bit numbers."""
-    digits = uuid.replace("-", "")
-    return int(digits[:16], 16), int(digits[16:], 16)

@@ -44,7 +44,8 @@ class SnapshotKeeper:
         await self._take_in()
 
     async def _take_in(self) -> None:
-        delta = await asyncio.wrap_future(self._ledger.poll(self._cursor))
+        polled = self._ledger.poll(self._cursor)
+        delta = polled.result() if polled.done() else await asyncio.wrap_future(polled)
         if delta is not None:
             self._apply(delta)
 

@@ -14,7 +14,8 @@ from dovetail.rest.placement.candidate_query import request_of
 from dovetail.service import candidates
 from dovetail.service.candidates import TooBroad
 
-NOTHING = b'{"allocation_requests":[],"provider_summaries":{}}'
+REQUESTS, SUMMARIES, END = b'{"allocation_requests":[', b'],"provider_summaries":{', b"}}"
+NOTHING = REQUESTS + SUMMARIES + END
 WRITER = SummaryWriter()
 
 
@@ -29,12 +30,12 @@ async def listing(call: Call) -> Reply:
     except TooBroad as error:
         raise bad_request(str(error)) from error
     refuse_unknown_names(search.snapshot, request)
-    if not found:
+    if not len(found):
         return Reply(200, NOTHING, call.cache_headers())
     requests = CandidateWriter(search, call.version).requests(found)
     summaries = WRITER.summaries(search.snapshot, search.slots, found, call.version)
-    body = b'{"allocation_requests":[%b],"provider_summaries":{%b}}' % (requests, summaries)
-    return Reply(200, body, call.cache_headers())
+    pieces = (REQUESTS, requests, SUMMARIES, *summaries, END)
+    return Reply(200, b"".join(pieces), call.cache_headers())
 
 
 def refuse_unknown_names(snapshot: Snapshot, request: Request) -> None:

@@ -8,22 +8,55 @@ candidate is filling in UUIDs.
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 import orjson
+from numpy.typing import NDArray
 
 from dovetail.engine import Search, Snapshot
-from dovetail.engine.combine import Combination
 from dovetail.engine.feasible import Slot
+from dovetail.engine.turns import Block
 from dovetail.rest.http import Version
 
-Template = tuple[bytes, list[int]]
 Draft = tuple[str, list[int]]
 
 KEPT_BYTES = 64 * 2**20
 """Summaries of trees kept for the next answer."""
+
+GAP = " " * 36
+"""Where a UUID goes; nothing else in a candidate has spaces."""
+
+
+class Template:
+    """The text of a candidate with gaps for the UUIDs of its providers."""
+
+    def __init__(self, text: str, slots: list[int]) -> None:
+        """`slots` tells whose UUIDs they are, in the order of the gaps."""
+        self._text = text.encode()
+        self._slots = slots
+        ends = np.cumsum([len(piece) + len(GAP) for piece in text.split(GAP)[:-1]])
+        self._gaps = np.dtype(
+            {
+                "names": [str(number) for number in range(len(slots))],
+                "formats": [f"S{len(GAP)}"] * len(slots),
+                "offsets": (ends - len(GAP)).tolist(),
+                "itemsize": len(self._text),
+            }
+        )
+
+    def filled(self, uuids: NDArray[np.bytes_]) -> bytearray:
+        """The text once for each line of UUIDs, which has one for each slot."""
+        written = bytearray(self._text) * len(uuids)
+        gaps = np.frombuffer(written, self._gaps)
+        for number, slot in enumerate(self._slots):
+            gaps[str(number)] = uuids[:, slot]
+        return written
+
+    def filled_singly(self, uuids: NDArray[np.bytes_]) -> list[bytes]:
+        written, size = bytes(self.filled(uuids)), len(self._text)
+        return [written[at : at + size] for at in range(0, len(written), size)]
 
 
 class CandidateWriter:
@@ -36,69 +69,80 @@ class CandidateWriter:
 
     def __init__(self, search: Search, version: Version) -> None:
         self._search, self._version = search, version
-        self._templates: dict[tuple[int, ...], Template] = {}
 
-    def requests(self, combinations: Sequence[Combination]) -> bytes:
-        rows = {row for combination in combinations for row in combination}
-        uuids = self._search.snapshot.uuids(rows)
-        slots = len(self._search.slots)
-        text, order = self._template(tuple(range(slots)))
-        written = []
-        for combination in combinations:
-            if len(set(combination)) == slots:
-                written.append(text % tuple([uuids[combination[at]] for at in order]))
-            else:
-                coinciding = tuple([combination.index(row) for row in combination])
-                special, places = self._template(coinciding)
-                written.append(special % tuple([uuids[combination[at]] for at in places]))
-        return b",".join(written)
+    def requests(self, combinations: Block) -> bytes | memoryview:
+        uuids = self._search.snapshot.uuids.values[combinations]
+        firsts = first_on_same(combinations)
+        samples, which = alike(firsts)
+        if len(samples) == 1:
+            return memoryview(self._template(firsts[0].tolist()).filled(uuids))[:-1]
+        written = np.empty(len(combinations), object)
+        for at, sample in enumerate(samples.tolist()):
+            mine = np.flatnonzero(which == at)
+            written[mine] = self._template(firsts[sample].tolist()).filled_singly(uuids[mine])
+        return b"".join(written)[:-1]
 
-    def _template(self, coinciding: tuple[int, ...]) -> Template:
-        """The text with a mark for each UUID, and the slots whose providers they are.
+    def _template(self, coinciding: list[int]) -> Template:
+        """`coinciding`: for each slot the first slot that is on the same provider."""
+        allocations, given = self._allocations(coinciding)
+        mappings, mapped = self._mappings(coinciding)
+        if self._version < 34:
+            return Template(f'{{"allocations":{allocations}}},', given)
+        return Template(f'{{"allocations":{allocations},"mappings":{mappings}}},', given + mapped)
 
-        `coinciding`: for each slot the first slot that is on the same provider.
-        """
-        found = self._templates.get(coinciding)
-        if found is None:
-            allocations, given = self._allocations(coinciding)
-            mappings, mapped = self._mappings(coinciding)
-            if self._version < 34:
-                found = f'{{"allocations":{allocations}}}'.encode(), given
-            else:
-                text = f'{{"allocations":{allocations},"mappings":{mappings}}}'
-                found = text.encode(), given + mapped
-            self._templates[coinciding] = found
-        return found
-
-    def _allocations(self, coinciding: tuple[int, ...]) -> Draft:
+    def _allocations(self, coinciding: list[int]) -> Draft:
         amounts: dict[int, dict[str, int]] = {}
         for at, slot in zip(coinciding, self._search.slots, strict=True):
             for name, amount in slot.resources.items():
                 held = amounts.setdefault(at, {})
                 held[name] = held.get(name, 0) + amount
         if self._version >= 12:
-            shares = [f'"%s":{{"resources":{text(held)}}}' for held in amounts.values()]
+            shares = [f'"{GAP}":{{"resources":{text(held)}}}' for held in amounts.values()]
             return f"{{{','.join(shares)}}}", list(amounts)
         shares = [
-            f'{{"resource_provider":{{"uuid":"%s"}},"resources":{text(held)}}}'
+            f'{{"resource_provider":{{"uuid":"{GAP}"}},"resources":{text(held)}}}'
             for held in amounts.values()
         ]
         return f"[{','.join(shares)}]", list(amounts)
 
-    def _mappings(self, coinciding: tuple[int, ...]) -> Draft:
+    def _mappings(self, coinciding: list[int]) -> Draft:
         serving: dict[str, dict[int, None]] = {}
         for at, slot in zip(coinciding, self._search.slots, strict=True):
             serving.setdefault(slot.group.suffix, {})[at] = None
         mapped = []
         for suffix, places in serving.items():
-            marks = ",".join(['"%s"'] * len(places))
+            marks = ",".join([f'"{GAP}"'] * len(places))
             mapped.append(f"{text(suffix)}:[{marks}]")
         return f"{{{','.join(mapped)}}}", [at for places in serving.values() for at in places]
 
 
+def first_on_same(combinations: Block) -> Block:
+    """For each slot of each combination the first slot that has the same row."""
+    firsts = np.empty(combinations.shape, np.int32)
+    for slot in range(combinations.shape[1]):
+        same = combinations[:, : slot + 1] == combinations[:, slot, None]
+        firsts[:, slot] = same.argmax(axis=1)
+    return firsts
+
+
+def alike(firsts: Block) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    """One line of each kind, and for every line which kind it is."""
+    slots = firsts.shape[1]
+    codes, bound = np.zeros(len(firsts), np.int64), 1
+    for slot in range(slots):
+        if bound > 2**62 // slots:
+            _, codes = np.unique(codes, return_inverse=True)
+            bound = len(firsts)
+        codes = codes * slots + firsts[:, slot]
+        bound *= slots
+    if (codes == codes[0]).all():
+        return np.zeros(1, np.intp), np.zeros(len(firsts), np.intp)
+    _, samples, which = np.unique(codes, return_index=True, return_inverse=True)
+    return samples, which
+
+
 def text(value: object) -> str:
-    """JSON that stands in a template, where a percent sign would be a mark."""
-    return orjson.dumps(value).decode().replace("%", "%%")
+    return orjson.dumps(value).decode()
 
 
 class SummaryWriter:
@@ -112,24 +156,29 @@ class SummaryWriter:
         self,
         snapshot: Snapshot,
         slots: Sequence[Slot],
-        combinations: Iterable[Combination],
+        combinations: Block,
         version: Version,
-    ) -> bytes:
-        """The providers of every tree that gives something; before 1.29 only those that give."""
-        giving = [at for at, slot in enumerate(slots) if slot.resources]
-        rows = sorted({rows[at] for rows in combinations for at in giving})
+    ) -> list[bytes]:
+        """The providers of every tree that gives something; before 1.29 only those that give.
+
+        In pieces, as they are kept: joining megabytes twice would cost more than finding them.
+        """
+        giving = combinations[:, [at for at, slot in enumerate(slots) if slot.resources]]
         if version < 29:
             asked = {name for slot in slots for name in slot.resources}
+            rows = np.unique(giving).tolist()
             found = [providers_json(snapshot, range(row, row + 1), version, asked) for row in rows]
         else:
-            trees = np.unique(snapshot.tree.values[rows])
+            given = np.zeros(snapshot.tree_size.size, np.bool_)
+            given[snapshot.tree.values[giving]] = True
+            trees = np.flatnonzero(given)
             roots = snapshot.tree_root_id.values[trees].tolist()
             changes = snapshot.tree_version.values[trees].tolist()
             found = [
                 self._tree(snapshot, tree, root, (snapshot.names_version, change))
                 for tree, root, change in zip(trees.tolist(), roots, changes, strict=True)
             ]
-        return b",".join(found)
+        return [*found[:-1], found[-1][:-1]]
 
     def _tree(self, snapshot: Snapshot, tree: int, root: int, change: tuple[int, int]) -> bytes:
         kept = self._kept.get(root)
@@ -148,7 +197,10 @@ class SummaryWriter:
 def providers_json(
     snapshot: Snapshot, rows: range, version: Version, asked: set[str] | None = None
 ) -> bytes:
-    """The summaries of neighbouring rows; before 1.27 only the classes `asked` for are shown."""
+    """The summaries of neighbouring rows, each with a comma after it.
+
+    Before 1.27 only the classes `asked` for are shown.
+    """
     resources: dict[int, dict[str, dict[str, int]]] = {row: {} for row in rows}
     for class_id, stock in snapshot.stocks.items():
         low, high = np.searchsorted(stock.rows.values, (rows.start, rows.stop))
@@ -166,8 +218,8 @@ def providers_json(
         )
         for row, capacity, free in entries:
             resources[row][name] = {"capacity": capacity, "used": capacity - free}
-    texts = snapshot.uuids(rows)
-    uuids = {row: texts[row].decode() for row in rows}
+    texts = snapshot.uuids.values[rows.start : rows.stop].tolist()
+    uuids = {row: text.decode() for row, text in zip(rows, texts, strict=True)}
     shown: dict[str, dict[str, Any]] = {}
     for row, amounts in resources.items():
         summary = shown[uuids[row]] = {"resources": amounts}
@@ -179,4 +231,4 @@ def providers_json(
             parent = int(snapshot.parent.values[row])
             summary["parent_provider_uuid"] = uuids.get(parent)
             summary["root_provider_uuid"] = uuids[rows.start]
-    return orjson.dumps(shown)[1:-1]
+    return orjson.dumps(shown)[1:-1] + b","

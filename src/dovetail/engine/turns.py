@@ -1,0 +1,63 @@
+"""Takes trees in turns: the first combination of every tree, then the second of every tree.
+
+So a limit gets as many hosts as it can. Combinations travel in blocks, whose cost is that of a few
+vector operations, not in single ones.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from typing import Protocol, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dovetail.engine.columns import Rows
+
+Block = NDArray[np.int32]
+"""Combinations, one a line: the row chosen for each slot."""
+
+Blocks = Iterator[Block | None]
+"""None now and then, when much was tried and nothing found: a sign of life."""
+
+FIRST_BATCH = 16
+LARGEST_BATCH = 1024
+"""Batches grow: a small limit is served from the first, a long answer works in large strides."""
+
+LARGEST_TURN = 4096
+"""Combinations that are taken at once when few trees have many each."""
+
+
+class Part(Protocol):
+    """Some trees, each with combinations that are counted from 0."""
+
+    def __len__(self) -> int: ...
+
+    def blocks(self, low: int, high: int) -> Blocks:
+        """Combinations `low` up to `high` of every tree; ordered by number, then by tree."""
+        ...
+
+
+P = TypeVar("P", bound=Part)
+
+
+def batches(trees: Rows) -> Iterator[Rows]:
+    size, done = FIRST_BATCH, 0
+    while done < len(trees):
+        yield trees[done : done + size]
+        done += size
+        size = min(size * 4, LARGEST_BATCH)
+
+
+def in_turns(parts: Iterable[P], beyond: Callable[[list[P], int], P]) -> Blocks:
+    """All blocks of all parts; `beyond` joins those trees that may have more than so many."""
+    seen = []
+    for part in parts:
+        yield from part.blocks(0, 1)
+        seen.append(part)
+    low, high = 1, 2
+    while seen and len(rest := beyond(seen, low)):
+        yield from rest.blocks(low, high)
+        # Twice as many as the last time: little is worked out in vain, and few blocks are small.
+        step = min(2 * (high - low), LARGEST_TURN // len(rest))
+        seen, low, high = [rest], high, high + max(step, 1)
