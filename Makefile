@@ -5,6 +5,8 @@ REFERENCE := .venv-reference/bin
 HOST ?= 127.0.0.1
 PORT ?= 8778
 export UV_PYTHON_DOWNLOADS = never
+# Tests start hundreds of servers: compiling their modules anew each time would take minutes.
+export PYTHONDONTWRITEBYTECODE =
 
 .DEFAULT_GOAL := help
 .PHONY: help setup reference run test check format conformance client differential stress bench lock clean
