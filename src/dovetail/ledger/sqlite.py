@@ -197,7 +197,8 @@ class SqliteLedger:
 
     @staticmethod
     def _delta(tx: Transaction, cursor: Cursor | None) -> Delta:
-        bounds = tx.row("SELECT min(seq), max(seq) FROM changes")
+        # Apart, each is a look at one end of the table; together SQLite would read all of it.
+        bounds = tx.row("SELECT (SELECT min(seq) FROM changes), (SELECT max(seq) FROM changes)")
         oldest, newest = bounds if bounds and bounds[1] is not None else (0, 0)
         if cursor is None or oldest > int(cursor) + 1:
             return following.whole(tx, str(newest))
