@@ -11,7 +11,7 @@ MAX_CAPACITY = 2**62
 """Where capacities stop growing, so that sums of them still fit 64 bits."""
 
 
-class Inventory(msgspec.Struct, frozen=True, kw_only=True):
+class Inventory(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     total: int
     reserved: int = 0
     min_unit: int = 1
