@@ -9,8 +9,27 @@ from dovetail.rest.http import JSON
 
 
 def accepts_json(accept: str) -> bool:
-    offered = [part.partition(";")[0].strip() for part in accept.split(",")]
-    return not accept or any(kind in {JSON, "application/*", "*/*"} for kind in offered)
+    """Whether the most specific range that includes JSON does not rule it out."""
+    if not accept:
+        return True
+    qualities: dict[str, float] = {}
+    for part in accept.split(","):
+        kind, *parameters = (word.strip().lower() for word in part.split(";"))
+        qualities[kind] = quality(parameters)
+    for kind in (JSON, "application/*", "*/*"):
+        if kind in qualities:
+            return qualities[kind] > 0
+    return False
+
+
+def quality(parameters: list[str]) -> float:
+    for parameter in parameters:
+        if parameter.startswith("q="):
+            try:
+                return float(parameter[2:])
+            except ValueError:
+                return 1
+    return 1
 
 
 def require_json(headers: Headers) -> None:

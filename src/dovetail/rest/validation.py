@@ -20,6 +20,11 @@ if TYPE_CHECKING:
     import jsonschema
 
 
+LONG_BODY = 64 * 2**10
+MOST_WORDS = 500
+"""Choosing and printing the best of many errors takes seconds for a body of megabytes."""
+
+
 def is_uuid_like(value: object) -> bool:
     """Any writing of a UUID: with or without dashes, in braces, upper case."""
     if not isinstance(value, str):
@@ -48,10 +53,13 @@ class Schema:
         formats.checks("uuid")(is_uuid_like)
         return jsonschema.Draft202012Validator(self.schema, format_checker=formats)
 
-    def complaint(self, document: Any) -> str | None:
-        """What is wrong with a document, if anything."""
+    def complaint(self, document: Any, *, long: bool = False) -> str | None:
+        """What is wrong with a document, if anything; of a long one only the first thing found."""
         if self._fast.is_valid(document):
             return None
+        if long:
+            first = next(iter(self._fast.iter_errors(document)))
+            return f"{first.message[:MOST_WORDS]} at {'/'.join(map(str, first.instance_path))}"
         from jsonschema.exceptions import best_match
 
         try:
@@ -69,11 +77,11 @@ class Schema:
             document = orjson.loads(call.body)
         except orjson.JSONDecodeError as error:
             raise bad_request(f"Malformed JSON: {error}") from error
-        self.check(document)
+        self.check(document, long=len(call.body) > LONG_BODY)
         return document
 
-    def check(self, document: Any) -> None:
-        complaint = self.complaint(document)
+    def check(self, document: Any, *, long: bool = False) -> None:
+        complaint = self.complaint(document, long=long)
         if complaint is not None:
             raise bad_request(f"JSON does not validate: {complaint}")
 

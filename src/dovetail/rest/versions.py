@@ -26,13 +26,14 @@ def asked(header: str | None) -> Version:
         return OLDEST
     if wanted == "latest":
         return NEWEST
-    major, _, minor = wanted.partition(".")
-    if not (major.isascii() and major.isdigit() and minor.isascii() and minor.isdigit()):
-        raise bad_request(f"Invalid microversion: invalid version string: {wanted}")
-    if len(minor) > 3 or int(major) != 1 or not OLDEST <= int(minor) <= NEWEST:
+    try:
+        major, minor = (int(number) for number in wanted.split("."))
+    except ValueError as error:
+        raise bad_request(f"Invalid microversion: invalid version string: {wanted}") from error
+    if major != 1 or not OLDEST <= minor <= NEWEST:
         raise HttpError(
             406,
             f"Invalid microversion: Unacceptable version header: {wanted}",
             extra={"max_version": shown(NEWEST), "min_version": shown(OLDEST)},
         )
-    return int(minor)
+    return minor
