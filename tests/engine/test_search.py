@@ -70,6 +70,37 @@ def test_a_limit_cuts_the_answer_short(forest: Forest, request: Request, limit: 
 
 
 @examples(400)
+@given(
+    st.one_of(forests(), alike_forests()),
+    st.one_of(requests(), related_requests(), spread_requests()),
+)
+def test_batches_and_signs_of_life_change_nothing(forest: Forest, request: Request) -> None:
+    """Small forests fit one batch and are searched in no time: make both as small as can be."""
+    plainly = ask(loaded(forest), request)
+    with (
+        patch("dovetail.engine.turns.FIRST_BATCH", 1),
+        patch("dovetail.engine.turns.LARGEST_BATCH", 2),
+        patch("dovetail.engine.turns.LARGEST_TURN", 3),
+        patch("dovetail.engine.walk.PULSE", 1),
+    ):
+        assert ask(loaded(forest), request) == plainly
+
+
+def test_more_required_traits_than_a_word_has_bits() -> None:
+    host = node(
+        "cn", node("numa", VCPU=4, traits=["NET1"]), node("disk", DISK_GB=9, traits=["NET2"])
+    )
+    other = node("other", node("numa2", VCPU=4, traits=["NET1"]), node("disk2", DISK_GB=9))
+    group = Group(
+        resources={"VCPU": 1, "DISK_GB": 1},
+        required=(frozenset(["NET1"]),) * 100 + (frozenset(["NET2"]),) * 100,
+    )
+    forest = grow(host, other)
+    assert len(ask(loaded(forest), Request(groups=(group,)))) == 1
+    agree(forest, Request(groups=(group,)))
+
+
+@examples(400)
 @given(histories(), requests(), st.sampled_from([0, WORTH_COMPACTING]))
 def test_a_snapshot_kept_up_to_date_answers_like_a_new_one(
     history: list[Forest], request: Request, slack: int

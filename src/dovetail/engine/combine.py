@@ -10,12 +10,12 @@ from collections import Counter
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dovetail.core.request import Affinity, Request
 from dovetail.engine.columns import Rows
 from dovetail.engine.feasible import Slot, trait_mask
 from dovetail.engine.offers import ANSWERS, OPTION, SLOT, WORD, Questions, Table, offers
+from dovetail.engine.patterns import Alike, Pattern, beyond
 from dovetail.engine.rules import (
     Capacity,
     CollectiveTraits,
@@ -25,8 +25,8 @@ from dovetail.engine.rules import (
     Subtree,
 )
 from dovetail.engine.snapshot import Snapshot
-from dovetail.engine.turns import Block, Blocks, batches, in_turns
-from dovetail.engine.walk import Combinations, Pattern, Walk
+from dovetail.engine.turns import Blocks, batches, in_turns
+from dovetail.engine.walk import Combinations, Walk
 
 Lines = list[list[int]]
 """The lines of an offer that belong to one slot."""
@@ -38,51 +38,6 @@ REMEMBERED_REQUESTS = 64
 REMEMBERED_PATTERNS = 10_000
 LONG_PATTERN = 256
 """Bounds on what is kept from one request for the next of its kind."""
-
-
-class Alike:
-    """Some trees, each with the number of the pattern that it follows."""
-
-    def __init__(self, starts: Rows, which: NDArray[np.intp], patterns: Sequence[Pattern]) -> None:
-        self.starts, self.which, self.patterns = starts, which, patterns
-
-    def __len__(self) -> int:
-        return len(self.starts)
-
-    def blocks(self, low: int, high: int) -> Blocks:
-        numbers, firsts = np.unique(self.which, return_index=True)
-        done = 0
-        for at in np.argsort(firsts).tolist():
-            pattern, first = self.patterns[numbers[at]], int(firsts[at])
-            while not pattern.reach(high):
-                if high == low + 1 and first > done:
-                    # Nobody should have to wait for a tree that comes later.
-                    yield self._placed(low, high, done, first)
-                    done = first
-                yield None
-        yield self._placed(low, high, done, len(self))
-
-    def _placed(self, low: int, high: int, first: int, last: int) -> Block:
-        """What the patterns have found, in rows of the trees `first` to `last`."""
-        numbers, which = np.unique(self.which[first:last], return_inverse=True)
-        lists = [self.patterns[number].found[low:high] for number in numbers.tolist()]
-        sizes = np.array([len(found) for found in lists])
-        steps, trees = np.nonzero(np.arange(high - low)[:, None] < sizes[which])
-        if not len(trees):
-            return np.empty((0, 0), np.int32)
-        options = np.array([options for found in lists for options in found], np.int32)
-        chosen = options[(np.cumsum(sizes) - sizes)[which[trees]] + steps]
-        starts = self.starts[first:last][trees]
-        rows: Block = np.where(chosen >= 0, chosen + starts[:, None], ~chosen)
-        return rows
-
-
-def beyond(parts: list[Alike], count: int) -> Alike:
-    """The trees of all parts that may have more than `count` combinations."""
-    which = np.concatenate([part.which for part in parts])
-    patterns = parts[0].patterns
-    more = np.array([pattern.may_have(count + 1) for pattern in patterns])[which]
-    return Alike(np.concatenate([part.starts for part in parts])[more], which[more], patterns)
 
 
 class Combiner:
@@ -147,11 +102,11 @@ class Combiner:
 
     def _forget_much(self) -> None:
         """Keep what is quickly told again; a long list is worked out again when it is needed."""
-        kept = self._remembered
-        for key in [key for key, pattern in kept.items() if len(pattern.found) > LONG_PATTERN]:
-            del kept[key]
-        if len(kept) > REMEMBERED_PATTERNS:
-            kept.clear()
+        for key, number in self._numbers.items():
+            if len(self._patterns[number].found) > LONG_PATTERN:
+                self._remembered.pop(key, None)
+        if len(self._remembered) > REMEMBERED_PATTERNS:
+            self._remembered.clear()
 
     def _parts(self, trees: Rows) -> Iterator[Alike]:
         snapshot = self._snapshot

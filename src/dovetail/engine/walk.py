@@ -1,4 +1,4 @@
-"""Walks through the combinations of one tree, and keeps what it found for all trees alike."""
+"""Walks through the combinations of one tree, depth first."""
 
 from __future__ import annotations
 
@@ -15,33 +15,8 @@ Combinations = Iterator[Combination | None]
 PULSE = 1024
 
 
-class Pattern:
-    """Combinations shared by trees that are alike: found once, when somebody wants them."""
-
-    def __init__(self, walk: Combinations) -> None:
-        self._walk = walk
-        self._ended = False
-        self.found: list[Combination] = []
-
-    def reach(self, count: int) -> bool:
-        """Find so many, or all there are; False: not yet, ask again."""
-        while len(self.found) < count and not self._ended:
-            try:
-                combination = next(self._walk)
-            except StopIteration:
-                self._ended = True
-                break
-            if combination is None:
-                return False
-            self.found.append(combination)
-        return True
-
-    def may_have(self, count: int) -> bool:
-        return len(self.found) >= count or not self._ended
-
-
 class Walk:
-    """A depth-first walk over the slots of one tree.
+    """The slots of one tree, and the rules between them.
 
     A choice that breaks a rule is dropped at once with all that would follow; a position found
     hopeless once is recognised when it comes again.
