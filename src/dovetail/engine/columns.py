@@ -103,7 +103,8 @@ class Stock:
         if not self.plain:
             fits &= self.min_unit.values <= amount
             fits &= amount % self.step_size.values == 0
-        found: Rows = self.rows.values[fits]
+        # `compress` and `take`, here and elsewhere: much faster than indexing on long columns.
+        found: Rows = self.rows.values.compress(fits)
         return found
 
     def entry(self, row: int) -> int | None:

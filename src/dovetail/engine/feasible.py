@@ -13,7 +13,7 @@ import msgspec
 import numpy as np
 
 from dovetail.core.request import Group, Request
-from dovetail.engine.columns import Mask, Rows
+from dovetail.engine.columns import Column, Mask, Rows
 from dovetail.engine.snapshot import Snapshot
 
 NO_ROWS: Rows = np.empty(0, np.int32)
@@ -44,10 +44,12 @@ def slots_of(snapshot: Snapshot, request: Request) -> list[Slot]:
 def granular_slot(snapshot: Snapshot, group: Group) -> Slot:
     """A suffixed group: one provider meets all of it by itself."""
     rows = fitting(snapshot, group.resources)
-    rows = rows[trait_mask(snapshot, group.required, group.forbidden)[snapshot.traits.values[rows]]]
+    if group.required or group.forbidden:
+        traits = trait_mask(snapshot, group.required, group.forbidden)
+        rows = having(rows, snapshot.traits, traits)
     if group.member_of or group.not_member_of:
         members = aggregate_mask(snapshot, group.member_of, group.not_member_of)
-        rows = rows[members[snapshot.aggregates.values[rows]]]
+        rows = having(rows, snapshot.aggregates, members)
     if group.in_tree is not None:
         rows = within(snapshot, rows, group.in_tree)
     return Slot(group, group.resources, rows, *reach(snapshot, rows))
@@ -59,7 +61,8 @@ def spread_slots(snapshot: Snapshot, group: Group) -> list[Slot]:
     slots = []
     for name, amount in group.resources.items():
         rows = fitting(snapshot, {name: amount})
-        rows = rows[allowed[snapshot.traits.values[rows]]]
+        if group.forbidden:
+            rows = having(rows, snapshot.traits, allowed)
         own, shared = by_membership(snapshot, group, rows)
         if group.in_tree is not None:
             own, shared = within(snapshot, own, group.in_tree), NO_ROWS
@@ -68,6 +71,11 @@ def spread_slots(snapshot: Snapshot, group: Group) -> list[Slot]:
             pairs = outside(snapshot, pairs, group.not_member_of)
         slots.append(Slot(group, {name: amount}, own, *pairs))
     return slots
+
+
+def having(rows: Rows, sets: Column, wanted: Mask) -> Rows:
+    """The rows whose set, of traits or of aggregates, is one of those wanted."""
+    return rows.compress(wanted.take(sets.values.take(rows)))
 
 
 def by_membership(snapshot: Snapshot, group: Group, rows: Rows) -> tuple[Rows, Rows]:
@@ -110,7 +118,7 @@ def fitting(snapshot: Snapshot, resources: Mapping[str, int]) -> Rows:
         else:
             marked = np.zeros(snapshot.tree.size, np.bool_)
             marked[rows] = True
-            found = found[marked[found]]
+            found = found.compress(marked.take(found))
     if found is None:
         found = np.flatnonzero(snapshot.tree.values >= 0).astype(np.int32)
     return found
@@ -178,8 +186,7 @@ def surviving_trees(snapshot: Snapshot, request: Request, slots: list[Slot]) -> 
 
 
 def trees_with(snapshot: Snapshot, own: Rows, shared_tree: Rows) -> Mask:
-    mask = np.zeros(snapshot.tree_size.size, np.bool_)
-    mask[snapshot.tree.values[own]] = True
+    mask: Mask = np.bincount(snapshot.tree.values.take(own), minlength=snapshot.tree_size.size) > 0
     mask[shared_tree] = True
     return mask
 
