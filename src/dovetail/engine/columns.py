@@ -77,6 +77,15 @@ class Stock:
         twin.plain = self.plain
         return twin
 
+    def emptied(self) -> Stock:
+        """The same with nothing in use, for reading only."""
+        twin = Stock()
+        for name in self.__slots__:
+            setattr(twin, name, getattr(self, name))
+        twin.free = Column(np.int64)
+        twin.free.extend(np.where(self.free.values == NEVER, NEVER, self.capacity.values))
+        return twin
+
     def extend(
         self,
         rows: Rows,
@@ -118,6 +127,11 @@ class Stock:
         """The most that can be had in one allocation of each of the rows, which all have some."""
         at = np.searchsorted(self.rows.values, rows)
         found: NDArray[np.int64] = np.minimum(self.free.values[at], self.max_unit.values[at])
+        return found
+
+    def headroom_of_all(self) -> NDArray[np.int64]:
+        """The same for every entry."""
+        found: NDArray[np.int64] = np.minimum(self.free.values, self.max_unit.values)
         return found
 
     def use(self, row: int, used: int) -> None:

@@ -100,6 +100,27 @@ class Combiner:
         finally:
             self._forget_much()
 
+    def first(self, trees: Rows, count: int) -> Blocks:
+        """The first `count` of each tree; those of a tree in their order."""
+        try:
+            for part in self._parts(trees):
+                yield from part.blocks(0, count)
+        finally:
+            self._forget_much()
+
+    def fitting(self, trees: Rows) -> Iterator[Rows | None]:
+        """Those of the trees that have a combination at all; None now and then."""
+        if not self.needed:
+            yield trees
+            return
+        for batch, part in zip(batches(trees), self._parts(trees), strict=True):
+            found = []
+            for pattern in part.patterns:
+                while not pattern.reach(1):
+                    yield None
+                found.append(bool(pattern.found))
+            yield batch[np.array(found)[part.which]]
+
     def _forget_much(self) -> None:
         """Keep what is quickly told again; a long list is worked out again when it is needed."""
         for key, number in self._numbers.items():

@@ -114,6 +114,14 @@ class Snapshot:
         twin.stocks = {class_id: stock.copy() for class_id, stock in self.stocks.items()}
         return twin
 
+    def emptied(self) -> Snapshot:
+        """The same fleet with nothing in use; it shares its columns with this one, to be read."""
+        twin = Snapshot()
+        vars(twin).update(vars(self))
+        twin.notes = OrderedDict()
+        twin.stocks = {class_id: stock.emptied() for class_id, stock in self.stocks.items()}
+        return twin
+
     # -- looking things up ----------------------------------------------------------------------
 
     def stock(self, class_name: str) -> Stock | None:

@@ -1,0 +1,90 @@
+"""Explanations by brute force: every count by asking the oracle about every tree."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from itertools import combinations, product
+
+from dovetail.core.constraints import (
+    RELATIONS,
+    Constraint,
+    Reason,
+    changed,
+    constraints,
+    only,
+)
+from dovetail.core.request import Request
+from dovetail.engine.explain.relax import with_amount
+from tests.engine.forest import Forest, Provider
+from tests.engine.oracle import fit_together, root_fits, ways
+
+
+def fits(forest: Forest, anchor: Provider, request: Request) -> bool:
+    """Whether there is a choice of providers for this tree."""
+    return root_fits(anchor, request) and any(
+        fit_together(forest, servings, request)
+        for servings in product(*(ways(forest, anchor, group) for group in request.groups))
+    )
+
+
+def how_many(forest: Forest, request: Request) -> int:
+    return sum(fits(forest, anchor, request) for anchor in forest.roots())
+
+
+def left_after(forest: Forest, request: Request) -> list[int]:
+    """The funnel."""
+    demanded = constraints(request)
+    counts = []
+    for count in range(1, len(demanded) + 1):
+        partial = only(request, demanded[:count])
+        if demanded[count - 1].reason in RELATIONS:
+            counts.append(how_many(forest, partial))
+        else:
+            counts.append(
+                sum(
+                    root_fits(anchor, partial)
+                    and all(ways(forest, anchor, group) for group in partial.groups)
+                    for anchor in forest.roots()
+                )
+            )
+    return counts
+
+
+def smallest_sets(forest: Forest, request: Request, most: int) -> set[frozenset[Constraint]] | None:
+    """The smallest sets of constraints without which something fits; None if all are larger."""
+    droppable = [one for one in constraints(request) if one.reason is not Reason.SHARED_CAPACITY]
+    for size in range(1, most + 1):
+        found = {
+            frozenset(chosen)
+            for chosen in combinations(droppable, size)
+            if any(how_many(forest, relaxed) for relaxed in without(request, chosen))
+        }
+        if found:
+            return found
+    return None
+
+
+def without(request: Request, chosen: Sequence[Constraint]) -> Iterator[Request]:
+    """The request without these; if it asks for nothing then, with one of the amounts lowered."""
+    changes: dict[Constraint, Constraint | None] = dict.fromkeys(chosen)
+    if relaxed := changed(request, changes):
+        yield relaxed
+        return
+    for one in chosen:
+        for amount in range(1, one.amount):
+            lowered = changed(request, {**changes, one: with_amount(one, amount)})
+            assert lowered
+            yield lowered
+
+
+def emptied(forest: Forest) -> Forest:
+    return Forest(
+        replace(
+            provider,
+            inventories={
+                name: replace(held, used=0) for name, held in provider.inventories.items()
+            },
+        )
+        for provider in forest
+    )

@@ -1,0 +1,184 @@
+"""Explanations are true: each count and each change is what brute force finds."""
+
+from __future__ import annotations
+
+from itertools import islice
+from typing import TypeVar
+
+import msgspec
+from hypothesis import assume, given
+from hypothesis import strategies as st
+
+from dovetail.core.constraints import Constraint, Reason, changed, constraints
+from dovetail.core.request import Affinity, Group, Request
+from dovetail.engine.explain import Relaxation, Work, any_fits, findings, funnel, relaxations
+from dovetail.engine.explain.relax import one_less, with_amount
+from tests.engine.answers import by_uuid, loaded
+from tests.engine.explain import brute
+from tests.engine.forest import Forest, Inventory, grow, name_of, node
+from tests.engine.strategies import (
+    alike_forests,
+    examples,
+    forests,
+    related_requests,
+    requests,
+    spread_requests,
+)
+
+T = TypeVar("T")
+any_forest = st.one_of(forests(), alike_forests())
+PATIENCE = 100_000
+
+
+def explainable(request: Request) -> Request | None:
+    """As the API lets one ask: no limit, nesting known, and no group that demands nothing."""
+    demanded = {one.group for one in constraints(request)}
+    if any(group.suffix not in demanded for group in request.groups):
+        return None
+    return msgspec.structs.replace(request, limit=None, one_provider_per_tree=False)
+
+
+any_request = (
+    st.one_of(requests(), related_requests(), spread_requests())
+    .map(explainable)
+    .filter(lambda request: request is not None)
+)
+
+
+def done(work: Work[T]) -> T:
+    while True:
+        try:
+            next(work)
+        except StopIteration as end:
+            return end.value  # type: ignore[no-any-return]
+
+
+@examples(600)
+@given(any_forest, any_request)
+def test_the_funnel_counts_what_brute_force_counts(forest: Forest, request: Request) -> None:
+    steps = done(funnel(loaded(forest), by_uuid(request)))
+    assert [step.left for step in steps] == brute.left_after(forest, request)
+
+
+@examples(600)
+@given(any_forest, any_request)
+def test_a_host_meets_all_of_it_exactly_where_it_fits(forest: Forest, request: Request) -> None:
+    snapshot = loaded(forest)
+    for anchor in forest.roots():
+        found = done(findings(snapshot, by_uuid(request), snapshot.tree_of_root[anchor.id]))
+        assert all(one.met for one in found) == brute.fits(forest, anchor, request)
+        assert all(one.ever for one in found if one.met)
+
+
+@examples(300)
+@given(any_forest, any_request)
+def test_never_and_not_now_are_told_apart(forest: Forest, request: Request) -> None:
+    ever = done(any_fits(loaded(forest).emptied(), by_uuid(request)))
+    assert ever == bool(brute.how_many(brute.emptied(forest), request))
+
+
+@examples(600)
+@given(any_forest, any_request)
+def test_relaxations_help_and_no_smaller_ones_do(forest: Forest, request: Request) -> None:
+    assume(not brute.how_many(forest, request))
+    smallest = brute.smallest_sets(forest, request, most=2)
+    assume(smallest is not None)
+    named = dict(zip(constraints(by_uuid(request)), constraints(request), strict=True))
+    found = done(relaxations(loaded(forest), by_uuid(request), []))
+    assert {frozenset(named[one] for one in offer.changes) for offer in found} == smallest
+    for offer in found:
+        changes = {named[one]: other for one, other in offer.changes.items()}
+        relaxed = changed(request, changes)
+        assert relaxed
+        assert offer.trees == brute.how_many(forest, relaxed) > 0
+        for one, other in changes.items():
+            for less in smaller(one, other):
+                still = changed(request, {**changes, one: less})
+                assert not still or not brute.how_many(forest, still)
+
+
+def smaller(one: Constraint, other: Constraint | None) -> list[Constraint]:
+    """Changes of a constraint that go less far than the one offered."""
+    if one.reason is Reason.AMOUNT:
+        offered = other.amount if other else 0
+        return [with_amount(one, amount) for amount in range(offered + 1, one.amount)]
+    if one.affinity is not None and other is None:
+        return [
+            msgspec.structs.replace(one, affinity=affinity) for affinity in one_less(one.affinity)
+        ]
+    return []
+
+
+# -- what a person reads ---------------------------------------------------------------------------
+
+
+def two_hosts() -> Forest:
+    """One host has the card beside the wrong half of its processors, one has too little left."""
+    return grow(
+        node(
+            "host1",
+            node("numa0", VCPU=Inventory(8, used=6), traits=["HW_NUMA_ROOT"]),
+            node("numa1", node("fpga1", FPGA=1), VCPU=8, traits=["HW_NUMA_ROOT"]),
+        ),
+        node(
+            "host2",
+            node("numa2", node("fpga2", FPGA=1), VCPU=Inventory(8, used=5)),
+            node("numa3", VCPU=8),
+        ),
+    )
+
+
+def near_the_card(cores: int) -> Request:
+    return Request(
+        groups=(
+            Group(suffix="_VM", resources={"VCPU": cores}),
+            Group(suffix="_ACC", resources={"FPGA": 1}),
+        ),
+        affinities=(Affinity(frozenset(["_VM", "_ACC"])),),
+    )
+
+
+def test_an_amount_is_lowered_as_little_as_possible() -> None:
+    found = done(relaxations(loaded(two_hosts()), near_the_card(16), []))
+    assert said(found) == {("VCPU:16", "VCPU:8", 1)}
+
+
+def test_a_group_may_leave_the_subtree() -> None:
+    forest = grow(
+        node(
+            "host1",
+            node("numa0", VCPU=8),
+            node("numa1", node("fpga1", FPGA=1), VCPU=Inventory(8, used=6)),
+        )
+    )
+    found = done(relaxations(loaded(forest), near_the_card(4), []))
+    assert said(found) == {
+        ("VCPU:4", "VCPU:2", 1),
+        ("FPGA:1", None, 1),
+        ("_ACC,_VM", None, 1),
+    }
+
+
+def said(found: list[Relaxation]) -> set[tuple[str, str | None, int]]:
+    return {
+        (one.text, other.text if other else None, offer.trees)
+        for offer in found
+        for one, other in offer.changes.items()
+    }
+
+
+def test_a_finding_names_the_provider_that_comes_nearest() -> None:
+    snapshot = loaded(two_hosts())
+    request = Request(groups=(Group(suffix="_VM", resources={"VCPU": 10}),))
+    (finding,) = done(findings(snapshot, request, 0))
+    assert not finding.met
+    assert not finding.ever
+    assert finding.row is not None
+    assert name_of(snapshot.uuid(finding.row)) == "numa1"
+    assert finding.supply is not None
+    assert (finding.supply.free, finding.supply.capacity) == (8, 8)
+
+
+def test_work_gives_way_now_and_then() -> None:
+    work = relaxations(loaded(two_hosts()), near_the_card(16), [])
+    assert len(list(islice(work, PATIENCE))) > 1
