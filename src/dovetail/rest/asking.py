@@ -1,0 +1,33 @@
+"""Questions to Dovetail's own endpoints: allocation candidates queries in their newest dialect."""
+
+from __future__ import annotations
+
+import msgspec
+
+from dovetail.core.request import Request
+from dovetail.rest.errors import bad_request
+from dovetail.rest.http import Call, Query
+from dovetail.rest.placement import schemas
+from dovetail.rest.placement.candidate_query import request_of
+from dovetail.rest.versions import NEWEST
+
+
+def request_in(call: Call, query: Query) -> Request:
+    schemas.LIST_CANDIDATES.at(NEWEST).query(query)
+    return request_of(msgspec.structs.replace(call, query=query, version=NEWEST))
+
+
+def query_of(text: str) -> Query:
+    """A query that stands in a document."""
+    try:
+        return Query(text.removeprefix("?").encode("ascii"))
+    except (UnicodeError, ValueError) as error:
+        raise bad_request(f"`query` is no query string: {error}") from error
+
+
+def without(query: Query, *keys: str) -> Query:
+    """The query without parameters that are not the engine's."""
+    left = Query(b"")
+    left.pairs = [pair for pair in query.pairs if pair[0] not in keys]
+    left.last = dict(left.pairs)
+    return left

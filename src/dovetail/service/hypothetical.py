@@ -1,0 +1,82 @@
+"""A fleet as it would be: hosts drained, consumers gone, trees added. Nothing is written."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+
+from dovetail.core.errors import NotFound
+from dovetail.core.fleet import FleetPlan
+from dovetail.core.inventory import Inventory
+from dovetail.core.tables import InventoryRow, Names, Tables
+from dovetail.engine import Snapshot
+
+
+def without_hosts(snapshot: Snapshot, uuids: Iterable[str]) -> None:
+    """Take away the trees that these providers are in."""
+    roots = set()
+    for uuid in uuids:
+        tree = snapshot.tree_with(uuid)
+        if tree is None:
+            raise NotFound(f"No provider has the UUID {uuid!r}.")
+        roots.add(int(snapshot.tree_root_id.values[tree]))
+    snapshot.replace(Tables([], [], [], []), removed_roots=roots)
+
+
+def without_claims(snapshot: Snapshot, held: Iterable[tuple[int, int, int]]) -> None:
+    """Give back amounts: (provider id, class id, amount)."""
+    returned: Counter[tuple[int, int]] = Counter()
+    for provider_id, class_id, amount in held:
+        returned[provider_id, class_id] += amount
+    usages = []
+    for (provider_id, class_id), amount in returned.items():
+        row = int(snapshot.row_of.values[provider_id])
+        stock = snapshot.stocks[class_id]
+        at = None if row < 0 else stock.entry(row)
+        if at is not None:
+            used = int(stock.capacity.values[at] - stock.free.values[at])
+            usages.append((provider_id, class_id, used - amount))
+    snapshot.update_usage(usages)
+
+
+def with_trees(snapshot: Snapshot, plan: FleetPlan) -> None:
+    """Add the trees of a fleet document."""
+    names = Names(dict(snapshot.class_names), dict(snapshot.trait_names))
+    add_names(names.classes, (name for p in plan.providers for name in p.inventories))
+    add_names(names.traits, (name for p in plan.providers for name in p.traits))
+    first = int(snapshot.row_of.size) + 1
+    class_ids = {name: id_ for id_, name in names.classes.items()}
+    trait_ids = {name: id_ for id_, name in names.traits.items()}
+    tables = Tables([], [], [], [])
+    for id_, provider in enumerate(plan.providers, first):
+        parent = None if provider.parent is None else first + provider.parent
+        tables.providers.append((id_, provider.uuid, parent, first + provider.root))
+        tables.traits += [(id_, trait_ids[name]) for name in provider.traits]
+        tables.aggregates += [(id_, aggregate) for aggregate in provider.aggregates]
+        tables.inventories += [
+            inventory_row(id_, class_ids[name], inventory, provider.used.get(name, 0))
+            for name, inventory in provider.inventories.items()
+        ]
+    snapshot.replace(tables, names)
+
+
+def add_names(known: dict[int, str], names: Iterable[str]) -> None:
+    """Give ids to names that nobody has heard of yet."""
+    unknown = dict.fromkeys(names)
+    for name in known.values():
+        unknown.pop(name, None)
+    known.update(enumerate(unknown, max(known, default=0) + 1))
+
+
+def inventory_row(provider_id: int, class_id: int, inventory: Inventory, used: int) -> InventoryRow:
+    return (
+        provider_id,
+        class_id,
+        inventory.total,
+        inventory.reserved,
+        inventory.min_unit,
+        inventory.max_unit,
+        inventory.step_size,
+        inventory.allocation_ratio,
+        used,
+    )
