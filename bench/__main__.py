@@ -1,17 +1,17 @@
-"""The command: `python -m bench [--part compare|claims|scale] ...`."""
+"""The command: `python -m bench [--part compare|claims|scale|rank] ...`."""
 
 import argparse
 import signal
 import sys
 from pathlib import Path
 
-from . import report, scale
+from . import ranking, report, scale
 from .claims import claim_runs
 from .compare import compare
 from .pair import loaded_pair
 from .report import Results, progress
 
-PARTS = ("compare", "claims", "scale")
+PARTS = ("compare", "claims", "scale", "rank")
 
 
 def main() -> None:
@@ -24,6 +24,10 @@ def main() -> None:
         _run_pair(options, parts, results)
     if "scale" in parts:
         _run_scale(scale.FULL_SIZES if options.scale_full else scale.SIZES, results)
+    if "rank" in parts:
+        progress(f"ranking among {ranking.HOSTS:,} hosts")
+        results.ranking = ranking.measure()
+        print(report.ranking_table(results.ranking), flush=True)
     if options.json:
         results.write(options.json)
 

@@ -13,6 +13,7 @@ import orjson
 from .claims import ClaimRun
 from .compare import Comparison
 from .loading import Load
+from .ranking import RankRun
 from .scale import ScalePoint
 
 Row = Sequence[str]
@@ -24,6 +25,7 @@ class Results:
     comparisons: list[Comparison] = field(default_factory=list)
     claims: list[ClaimRun] = field(default_factory=list)
     scale: list[ScalePoint] = field(default_factory=list)
+    ranking: list[RankRun] = field(default_factory=list)
 
     def write(self, path: Path) -> None:
         machine = {"cpus": os.cpu_count(), "python": platform.python_version()}
@@ -127,6 +129,21 @@ def scale_table(points: Sequence[ScalePoint]) -> str:
         *("full VM p50", f"of {base.hosts:,}"),
     )
     return table("Scale (dovetail alone, limit 10)", columns, rows)
+
+
+def ranking_table(runs: Sequence[RankRun]) -> str:
+    rows = [
+        (
+            run.query,
+            run.rank,
+            f"{run.plain_p50:.2f} ms",
+            f"{run.ranked_p50:.2f} ms",
+            f"{run.ranked_p50 / run.plain_p50:.2f}x",
+        )
+        for run in runs
+    ]
+    columns = ("query", "rank", "without p50", "with p50", "ratio")
+    return table("Ranking (dovetail alone, 10,000 hosts)", columns, rows)
 
 
 def _quotient(above: float, below: float) -> float:

@@ -25,7 +25,10 @@ class Client:
     def run(self, work: Coroutine[Any, Any, T]) -> T:
         return self._loop.run_until_complete(work)
 
-    def call(
+    def call(self, method: str, path: str, body: Any = None, **more: str) -> httpx2.Response:
+        return self.run(self.send(method, path, body, **more))
+
+    async def send(
         self, method: str, path: str, body: Any = None, version: str = "1.39", **headers: str
     ) -> httpx2.Response:
         sent = {
@@ -35,8 +38,8 @@ class Client:
         }
         content = body if isinstance(body, bytes) else None
         json = None if isinstance(body, bytes) else body
-        sent = {name: value for name, value in sent.items() if value}
-        return self.run(self._http.request(method, path, json=json, content=content, headers=sent))
+        encoded = {name: value.encode() for name, value in sent.items() if value}
+        return await self._http.request(method, path, json=json, content=content, headers=encoded)
 
     def get(self, path: str, **more: Any) -> httpx2.Response:
         return self.call("GET", path, **more)

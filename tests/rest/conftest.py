@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from dovetail.ledger import open_ledger
-from dovetail.rest.access import NoAuth
 from dovetail.rest.app import Application
+from dovetail.rest.auth.noauth import NoAuth
 from dovetail.rest.backend import Backend
 from dovetail.rest.policy import RULE_SETS
 from dovetail.service.keeper import SnapshotKeeper

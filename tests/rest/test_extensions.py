@@ -31,7 +31,8 @@ def hosts(client: Client) -> Client:
 
 def test_they_are_listed_in_the_versions_document(client: Client) -> None:
     document = client.get("/").json()["versions"][0]
-    assert document["extensions"] == ["root_member_of", "isolate", "same_subtree=!"]
+    expected = ["root_member_of", "isolate", "rank", "scores", "same_subtree=!"]
+    assert document["extensions"] == expected
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from dovetail.rest.backend import Limits
+from dovetail.rest.settings import Limits
 from dovetail.service import candidates
 from tests.rest.conftest import Make
 from tests.rest.fleets import NDJSON, load, tree

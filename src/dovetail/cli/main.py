@@ -3,16 +3,65 @@
 from __future__ import annotations
 
 from importlib import import_module
+from typing import NamedTuple
 
 import click
+from click.shell_completion import CompletionItem
 
 from dovetail import __version__
+from dovetail.cli import exits
 
-VERBS = {
-    "serve": ("dovetail.cli.serve", "serve"),
-    "db": ("dovetail.cli.db", "db"),
-    "token": ("dovetail.cli.token", "token"),
+
+class Verb(NamedTuple):
+    module: str
+    attribute: str
+    summary: str
+    """The first sentence of its help, so that listing it needs no import."""
+
+
+SECTIONS: dict[str, dict[str, Verb]] = {
+    "Ask": {
+        "candidates": Verb("dovetail.cli.candidates", "candidates", "Show where a request fits."),
+        "explain": Verb("dovetail.cli.explain", "explain", "Say why a request fits or does not."),
+        "whatif": Verb("dovetail.cli.whatif", "whatif", "Ask about a fleet that might be."),
+        "usage": Verb("dovetail.cli.usage", "usage", "Show how full the fleet is."),
+        "tree": Verb("dovetail.cli.tree", "tree", "Draw hosts with what they have and give."),
+        "providers": Verb("dovetail.cli.providers", "providers", "List providers."),
+        "traits": Verb("dovetail.cli.traits", "traits", "List traits."),
+        "decisions": Verb("dovetail.cli.decisions", "decisions", "Show what was chosen, and why."),
+    },
+    "Change": {
+        "claim": Verb("dovetail.cli.claim", "claim", "Find the best place and take it."),
+        "release": Verb("dovetail.cli.release", "release", "Give back all that consumers hold."),
+        "load": Verb("dovetail.cli.load", "load", "Add hosts and consumers of a fleet file."),
+        "dump": Verb("dovetail.cli.dump", "dump", "Write the ledger as a fleet file."),
+        "audit": Verb("dovetail.cli.audit", "audit", "Look for faults in the ledger."),
+    },
+    "Run": {
+        "serve": Verb(
+            "dovetail.cli.serve", "serve", "Serve the Placement API (and Dovetail's own) over HTTP."
+        ),
+        "db": Verb(
+            "dovetail.cli.db",
+            "db",
+            "Make, upgrade and check the tables of the ledger; "
+            "back up and restore what is in them.",
+        ),
+        "config": Verb("dovetail.cli.reference", "config", "What can be configured."),
+        "token": Verb(
+            "dovetail.cli.token",
+            "token",
+            "Make a token for USER: an entry to append to the token file, and the token itself.",
+        ),
+        "completion": Verb(
+            "dovetail.cli.completion", "completion", "Print the completion script of a shell."
+        ),
+        "version": Verb("dovetail.cli.version", "version", "Show the version."),
+    },
 }
+VERBS = {name: verb for verbs in SECTIONS.values() for name, verb in verbs.items()}
+
+EXIT_CODES = "\b\nExit codes:\n" + "\n".join(f"  {code}  {what}" for code, what in exits.TABLE)
 
 
 class Verbs(click.Group):
@@ -22,12 +71,30 @@ class Verbs(click.Group):
     def get_command(self, ctx: click.Context, name: str) -> click.Command | None:  # noqa: ARG002
         if name not in VERBS:
             return None
-        module, attribute = VERBS[name]
-        command: click.Command = getattr(import_module(module), attribute)
+        verb = VERBS[name]
+        command: click.Command = getattr(import_module(verb.module), verb.attribute)
         return command
 
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
+        width = max(map(len, VERBS))
+        for title, verbs in SECTIONS.items():
+            with formatter.section(title):
+                formatter.write_dl(
+                    [(name.ljust(width), verb.summary) for name, verb in verbs.items()]
+                )
 
-@click.command(cls=Verbs, context_settings={"help_option_names": ["-h", "--help"]})
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
+        found = [
+            CompletionItem(name, help=verb.summary)
+            for name, verb in VERBS.items()
+            if name.startswith(incomplete)
+        ]
+        return found + click.Command.shell_complete(self, ctx, incomplete)
+
+
+@click.command(
+    cls=Verbs, context_settings={"help_option_names": ["-h", "--help"]}, epilog=EXIT_CODES
+)
 @click.version_option(__version__, prog_name="dovetail")
 def main() -> None:
     """Fits workloads to hardware: one ledger of a fleet, one engine that finds every fit."""

@@ -3,71 +3,63 @@
 from __future__ import annotations
 
 import ipaddress
+import os
 import socket
 import sys
+import tempfile
 from typing import Any
 
 import click
 import uvicorn
-from uvicorn.supervisors import Multiprocess
 
 from dovetail.cli import demo as demo_fleet
-from dovetail.cli.db import DATABASE
-from dovetail.cli.settings import Settings
+from dovetail.cli.config import Config
+from dovetail.cli.options import configured, resolve
+from dovetail.cli.readiness import OneProcess, Workers
+from dovetail.cli.reference import effective
+from dovetail.cli.settings import audit_log, authenticator, hand_over
 from dovetail.core.errors import DovetailError
 from dovetail.ledger import open_ledger
-from dovetail.rest.backend import Limits
-from dovetail.rest.policy import RULE_SETS
+from dovetail.rest.http_protocol import HEAD_BYTES
+from dovetail.rest.metrics import SHARED_FOLDER
+from dovetail.rest.tls import tls_factory
 
 DRAIN_SECONDS = 20
 
 
-@click.command(context_settings={"auto_envvar_prefix": "DOVETAIL"})
-@click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen on.")
-@click.option("--port", default=8778, show_default=True, help="Port to listen on; 0 for any.")
-@DATABASE
-@click.option(
-    "--auth",
-    type=click.Choice(["tokens", "noauth2"]),
-    default="tokens",
-    show_default=True,
-    help="tokens: those of --tokens. noauth2: believe every caller (for tests and loopback).",
-)
-@click.option("--tokens", type=click.Path(exists=True, dir_okay=False), help="Token file (TOML).")
-@click.option(
-    "--policy",
-    type=click.Choice(list(RULE_SETS)),
-    default="secure",
-    show_default=True,
-    help="Which roles may do what.",
-)
-@click.option("--workers", default=1, show_default=True, help="Server processes.")
-@click.option("--cors-origin", help="Origin whose pages may use the API from a browser.")
-@click.option("--max-body-bytes", default=Limits().body_bytes, show_default=True)
-@click.option("--max-fleet-bytes", default=Limits().fleet_bytes, show_default=True)
-@click.option("--max-query-bytes", default=Limits().query_bytes, show_default=True)
-@click.option("--max-search-seconds", default=Limits().search_seconds, show_default=True)
-@click.option("--log-level", default="info", show_default=True)
-@click.option("--noauth2-beyond-loopback", is_flag=True, help="Needed to serve noauth2 to others.")
-@click.option("--demo", is_flag=True, help="Fill an empty ledger with a demo fleet.")
-def serve(host: str, port: int, workers: int, demo: bool, **options: Any) -> None:
+@click.command()
+@configured()
+@click.option("--print-config", is_flag=True, help="Print the configuration in force and end.")
+def serve(config_file: str | None, print_config: bool, **flags: Any) -> None:
     """Serve the Placement API (and Dovetail's own) over HTTP."""
-    settings = settings_of(host, options)
+    loaded = resolve(config_file, flags)
+    if print_config:
+        click.echo(effective(loaded), nl=False)
+        return
+    config = loaded.config
+    check(config)
     try:
-        settings.authenticator()
-        prepare(settings, demo=demo)
+        check_access(config)
+        prepare(config)
     except DovetailError as error:
         raise click.ClickException(str(error)) from error
-    settings.hand_over()
-    config = uvicorn.Config(
+    hand_over(config)
+    run(config)
+
+
+def run(config: Config) -> None:
+    web = uvicorn.Config(
         "dovetail.cli.settings:application",
         factory=True,
-        host=host,
-        port=port,
-        workers=workers,
-        http="httptools",
+        host=config.host,
+        port=config.port,
+        workers=config.workers,
+        http="dovetail.rest.http_protocol:BoundedHttpProtocol",
+        h11_max_incomplete_event_size=config.max.query_bytes + HEAD_BYTES,
+        ssl_context_factory=tls_factory(config.tls),
         loop="uvloop",
         lifespan="on",
+        ws="none",
         access_log=False,
         server_header=False,
         log_config=None,
@@ -76,40 +68,36 @@ def serve(host: str, port: int, workers: int, demo: bool, **options: Any) -> Non
         # A worker that is still starting on a busy machine is not a worker that hangs.
         timeout_worker_healthcheck=60,
     )
-    bound = config.bind_socket()
-    announce(bound, demo=demo)
-    if workers > 1:
-        Multiprocess(config, sockets=[bound]).run()
-    else:
-        uvicorn.Server(config).run(sockets=[bound])
+    bound = web.bind_socket()
+    announce(bound, "https" if web.is_ssl else "http", demo=config.demo)
+    if config.workers == 1:
+        OneProcess(web).run(sockets=[bound])
+        return
+    with tempfile.TemporaryDirectory(prefix="dovetail-metrics-") as folder:
+        os.environ.setdefault(SHARED_FOLDER, folder)
+        Workers(web, sockets=[bound]).run()
 
 
-def settings_of(host: str, options: dict[str, Any]) -> Settings:
-    if options["auth"] == "tokens" and options["tokens"] is None:
-        raise click.UsageError("--auth tokens needs --tokens FILE (see `dovetail token`)")
+def check(config: Config) -> None:
+    """Refuse settings that are good by themselves and bad together."""
     if (
-        options["auth"] == "noauth2"
-        and not is_loopback(host)
-        and not options["noauth2_beyond_loopback"]
+        "noauth2" in config.auth
+        and not is_loopback(config.host)
+        and not config.noauth2_beyond_loopback
     ):
         raise click.UsageError(
-            f"noauth2 believes every caller, and {host} can be reached from other machines; "
+            f"noauth2 believes every caller, and {config.host} can be reached from other machines; "
             "add --noauth2-beyond-loopback if that is what you want"
         )
-    return Settings(
-        database=options["database"],
-        auth=options["auth"],
-        tokens=options["tokens"],
-        policy=options["policy"],
-        cors_origin=options["cors_origin"],
-        limits=Limits(
-            body_bytes=options["max_body_bytes"],
-            fleet_bytes=options["max_fleet_bytes"],
-            query_bytes=options["max_query_bytes"],
-            search_seconds=options["max_search_seconds"],
-        ),
-        log_level=options["log_level"],
-    )
+
+
+def check_access(config: Config) -> None:
+    """What workers would trip over, told before they start."""
+    authenticator(config)
+    tls_factory(config.tls)
+    opened = audit_log(config)
+    if opened is not None:
+        opened.close()
 
 
 def is_loopback(host: str) -> bool:
@@ -121,19 +109,19 @@ def is_loopback(host: str) -> bool:
         return False
 
 
-def prepare(settings: Settings, *, demo: bool) -> None:
+def prepare(config: Config) -> None:
     """Make the tables before workers start, so that they need not race to do it."""
-    ledger = open_ledger(settings.database)
+    ledger = open_ledger(config.database)
     try:
-        if demo:
+        if config.demo:
             ledger.write(demo_fleet.fill_if_empty).result()
     finally:
         ledger.close()
 
 
-def announce(bound: socket.socket, *, demo: bool) -> None:
+def announce(bound: socket.socket, scheme: str, *, demo: bool) -> None:
     host, port = bound.getsockname()[:2]
-    address = f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
+    address = f"{scheme}://[{host}]:{port}" if ":" in host else f"{scheme}://{host}:{port}"
     if demo:
         click.echo(demo_fleet.welcome(address))
     else:

@@ -1,4 +1,4 @@
-"""What a server process has to know; handed from `dovetail serve` to its workers."""
+"""One server process, made from the configuration that `dovetail serve` hands to its workers."""
 
 from __future__ import annotations
 
@@ -6,50 +6,69 @@ import os
 from pathlib import Path
 
 import msgspec
+import structlog
 
+from dovetail.cli.config import Config
 from dovetail.ledger import open_ledger
-from dovetail.rest.access import Authenticator, NoAuth, StaticTokens
 from dovetail.rest.app import Application
-from dovetail.rest.backend import Backend, Limits
+from dovetail.rest.audit_log import AuditLog
+from dovetail.rest.auth.identity import Authenticator
+from dovetail.rest.auth.settings import AuthSettings
+from dovetail.rest.auth.ways import authenticator_of
+from dovetail.rest.backend import Backend
 from dovetail.rest.policy import RULE_SETS
+from dovetail.rest.rate_limit import limiter_of
 from dovetail.service.keeper import SnapshotKeeper
+from dovetail.telemetry import tracing
 
 VARIABLE = "DOVETAIL_WORKER_SETTINGS"
 
 
-class Settings(msgspec.Struct, frozen=True, kw_only=True):
-    database: str
-    auth: str
-    tokens: str | None
-    policy: str
-    cors_origin: str | None
-    limits: Limits
-    log_level: str
+def hand_over(config: Config) -> None:
+    """Leave it where `application` finds it, in this process or a worker's."""
+    os.environ[VARIABLE] = msgspec.json.encode(config).decode()
 
-    def hand_over(self) -> None:
-        """Leave them where `application` finds them, in this process or a worker's."""
-        os.environ[VARIABLE] = msgspec.json.encode(self).decode()
 
-    def authenticator(self) -> Authenticator:
-        if self.auth == "tokens" and self.tokens is not None:
-            return StaticTokens(Path(self.tokens))
-        return NoAuth()
+def authenticator(config: Config) -> Authenticator:
+    return authenticator_of(
+        AuthSettings(
+            ways=config.auth, tokens=config.tokens, oidc=config.oidc, keystone=config.keystone
+        )
+    )
+
+
+def audit_log(config: Config) -> AuditLog | None:
+    return AuditLog(Path(config.audit_log)) if config.audit_log is not None else None
 
 
 def application() -> Application:
     """The application of one server process."""
     from dovetail.cli import logs
 
-    settings = msgspec.json.decode(os.environ[VARIABLE], type=Settings)
-    logs.configure(settings.log_level)
-    ledger = open_ledger(settings.database)
+    config = msgspec.json.decode(os.environ[VARIABLE], type=Config)
+    logs.configure(config.log_level)
+    trace_if_asked()
+    ledger = open_ledger(config.database)
     return Application(
         Backend(
             ledger=ledger,
             keeper=SnapshotKeeper(ledger),
-            authenticator=settings.authenticator(),
-            rules=RULE_SETS[settings.policy],
-            limits=settings.limits,
-            cors_origin=settings.cors_origin,
+            authenticator=authenticator(config),
+            rules=RULE_SETS[config.policy],
+            limits=config.max,
+            cors_origin=config.cors_origin,
+            rate_limiter=limiter_of(config.rate),
+            audit_log=audit_log(config),
+            metrics=config.metrics,
         )
     )
+
+
+def trace_if_asked() -> None:
+    if not tracing.asked_for():
+        return
+    try:
+        tracing.start()
+    except ImportError as error:
+        log = structlog.get_logger("dovetail.cli")
+        log.warning("no traces: install dovetail[otel]", missing=error.name)

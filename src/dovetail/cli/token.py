@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import secrets
 
 import click
 
-from dovetail.rest.access import fingerprint
+from dovetail.rest.auth.tokens import fingerprint
 
 
 @click.command()
@@ -29,5 +30,5 @@ def token(user: str, roles: tuple[str, ...], project: str | None) -> None:
 
 
 def toml(text: str) -> str:
-    escaped = text.replace("\\", "\\\\").replace('"', '\\"')
-    return f'"{escaped}"'
+    """A string of JSON is one of TOML as well."""
+    return json.dumps(text, ensure_ascii=False)

@@ -132,7 +132,8 @@ class FleetReader:
         where = where or line.name
         position = len(self._plan.providers)
         uuid = self._uuid(line.uuid, where) if line.uuid else str(uuids.uuid4())
-        for key in (line.name, uuid):
+        # Bare metal nodes often have their own UUID as a name.
+        for key in dict.fromkeys((line.name, uuid)):
             if key in self._positions:
                 raise BadFleet(self._line, where, f"{key} stands in this fleet already")
             self._positions[key] = position

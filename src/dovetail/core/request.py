@@ -57,3 +57,5 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
     root_not_member_of: frozenset[str] = frozenset()
     one_provider_per_tree: bool = False
     """How clients that know no nesting have to be answered."""
+    rank: tuple[tuple[str, int], ...] = ()
+    """Policies and their weights that decide what comes first; without any the trees' order."""

@@ -9,7 +9,7 @@ import numpy as np
 
 from dovetail.core.request import Request
 from dovetail.engine import product
-from dovetail.engine.columns import Mask
+from dovetail.engine.columns import Mask, Rows
 from dovetail.engine.combine import Combiner
 from dovetail.engine.feasible import slots_of, surviving_trees
 from dovetail.engine.snapshot import Snapshot
@@ -60,8 +60,11 @@ class Search:
 
     def blocks(self) -> Blocks:
         """The rows of each candidate; None now and then, so that a caller can look at the clock."""
-        limit, found = self.request.limit, 0
-        for block in self._distinct():
+        return self.limited(self.request.limit)
+
+    def limited(self, limit: int | None) -> Blocks:
+        found = 0
+        for block in self.everything():
             if block is None:
                 yield None
                 continue
@@ -72,8 +75,8 @@ class Search:
             if len(block):
                 yield block
 
-    def _distinct(self) -> Blocks:
-        """Without repeats: only what shares alone can be reached from several trees."""
+    def everything(self) -> Blocks:
+        """Whatever the limit. No repeats: only what shares alone is reached from several trees."""
         sharing = self.snapshot.sharing.rows
         if not len(sharing):
             yield from self._all()
@@ -89,6 +92,13 @@ class Search:
         if not combiner.needed:
             return product.combinations(self.snapshot, self.slots, self.trees)
         return combiner.combinations(self.trees)
+
+    def first(self, trees: Rows, count: int) -> Blocks:
+        """The first candidates of each of these trees, repeats included."""
+        combiner = Combiner(self.snapshot, self.request, self.slots)
+        if not combiner.needed:
+            return product.products(self.snapshot, self.slots, trees).blocks(0, count)
+        return combiner.first(trees, count)
 
 
 def unseen(block: Block, shares: Mask, seen: set[tuple[int, ...]]) -> Block:

@@ -13,6 +13,7 @@ from concurrent.futures import Future
 from typing import Any, Protocol
 
 from dovetail.ledger.protocol import Operation, T
+from dovetail.telemetry.metrics import BATCHES
 
 MAX_BATCH = 256
 
@@ -73,7 +74,7 @@ class Committer:
                 if future.set_running_or_notify_cancel():
                     self._attempt(connection, operation, future, done)
                 item, more = self._next(taken)
-                taken += 1
+                taken += item is not None
             connection.commit()
         except Exception as error:  # noqa: BLE001
             connection.rollback()
@@ -83,6 +84,7 @@ class Committer:
             for future in waiting:
                 future.set_exception(error)
             return more
+        BATCHES.observe(taken)
         for future, result in done:
             future.set_result(result)
         return more

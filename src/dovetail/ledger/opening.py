@@ -13,7 +13,7 @@ from dovetail.ledger.standards import sync_standard_names
 if TYPE_CHECKING:
     from alembic.config import Config
 
-HEAD = "0001"
+HEAD = "0002"
 """The newest revision; a test compares it with the migrations themselves."""
 
 

@@ -128,11 +128,13 @@ class PostgresLedger:
 
     @staticmethod
     def revision(url: str) -> str | None:
-        with psycopg.connect(url, autocommit=True) as connection:
-            try:
+        try:
+            with psycopg.connect(url, autocommit=True) as connection:
                 found = connection.execute("SELECT version_num FROM alembic_version").fetchone()
-            except errors.UndefinedTable:
-                return None
+        except errors.UndefinedTable:
+            return None
+        except psycopg.OperationalError as error:
+            raise LedgerBusy(f"the database cannot be reached: {error}") from error
         return str(found[0]) if found else None
 
     def write(self, operation: Operation[T]) -> Future[T]:

@@ -11,32 +11,38 @@ from __future__ import annotations
 
 import time
 import uuid
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
 import structlog
 from starlette.requests import ClientDisconnect, Request
-from starlette.responses import Response
+from starlette.responses import Response, StreamingResponse
 from starlette.types import Receive, Scope, Send
 
 from dovetail.core.errors import Malformed, NotFound
 from dovetail.ledger import LedgerBusy
-from dovetail.rest import errors, fleet, health, versions
-from dovetail.rest.access import NOBODY, Identity
+from dovetail.rest import errors, metrics, tracing, versions
+from dovetail.rest.audit_log import Write
+from dovetail.rest.auth.identity import NOBODY, Identity
+from dovetail.rest.auth.recognition import recognise
 from dovetail.rest.backend import Backend
 from dovetail.rest.errors import HttpError, bad_request
 from dovetail.rest.http import JSON, Call, Query, Reply, Version
 from dovetail.rest.media import accepts_json, require_json
+from dovetail.rest.own_routes import OWN_ROUTES
 from dovetail.rest.placement.routes import ROUTES
-from dovetail.rest.policy import FLEET
-from dovetail.rest.routing import Endpoint, Router, Routes
+from dovetail.rest.routing import Endpoint, Router
+from dovetail.rest.security_headers import protect
+from dovetail.telemetry.tracing import TRACING
+
+if TYPE_CHECKING:
+    from opentelemetry.trace import Span
 
 log = structlog.get_logger("dovetail.rest")
 
 OWN_PREFIX = "/dovetail/"
-OWN_ROUTES: Routes = {
-    "/livez": {"GET": Endpoint(health.livez, public=True)},
-    "/readyz": {"GET": Endpoint(health.readyz, public=True)},
-    "/dovetail/v1/fleet": {"POST": Endpoint(fleet.load, FLEET, streams=True)},
-}
+PUBLIC = frozenset({"/", "", "/dovetail/v1/openapi.json"})
+SAFE_METHODS = {"GET", "HEAD", "OPTIONS"}
 
 
 class Application:
@@ -53,11 +59,14 @@ class Application:
         started = time.perf_counter()
         request = Request(scope, receive)
         exchange = Exchange(request, self._backend, self._router)
-        try:
-            reply = await exchange.answer()
-        except ClientDisconnect:
-            return
-        await response(exchange, reply)(scope, receive, send)
+        with TRACING.request(request.method, request.headers) as span:
+            try:
+                reply = await exchange.answer()
+            except ClientDisconnect:
+                return
+            exchange.audit(reply)
+            await response(exchange, reply)(scope, receive, send)
+            self._tell(exchange, reply, span, time.perf_counter() - started)
         self._log(exchange, reply, started)
 
     async def _live(self, receive: Receive, send: Send) -> None:
@@ -66,10 +75,25 @@ class Application:
             message = await receive()
             ending = message["type"] == "lifespan.shutdown"
             if ending:
-                self._backend.ledger.close()
+                await self._backend.close()
+            else:
+                self._backend.reload_on_hangup()
             await send({"type": f"{message['type']}.complete"})
             if ending:
                 return
+
+    @staticmethod
+    def _tell(exchange: Exchange, reply: Reply, span: Span | None, seconds: float) -> None:
+        method, route = exchange.request.method, exchange.route
+        metrics.observe(method, route, reply.status, exchange.refusal, seconds)
+        tracing.describe(
+            span,
+            method=method,
+            path=exchange.request.scope["path"],
+            route=route,
+            status=reply.status,
+            request_id=exchange.request_id,
+        )
 
     @staticmethod
     def _log(exchange: Exchange, reply: Reply, started: float) -> None:
@@ -95,7 +119,12 @@ def response(exchange: Exchange, reply: Reply) -> Response:
         headers[versions.HEADER] = f"{versions.SERVICE} {versions.shown(exchange.version)}"
         headers["vary"] = versions.HEADER
     headers.update(exchange.cors_headers())
-    built = Response(reply.body, reply.status, headers)
+    protect(headers, own=exchange.is_own)
+    built = (
+        Response(reply.body, reply.status, headers)
+        if reply.parts is None
+        else StreamingResponse(reply.parts, reply.status, headers)
+    )
     if reply.content_type is not None:
         built.headers["content-type"] = reply.content_type
     return built
@@ -109,7 +138,13 @@ class Exchange:
         self.request_id = f"req-{uuid.uuid4()}"
         self.identity: Identity = NOBODY
         self.version: Version | None = None
+        self.route: str | None = None
+        self.refusal: HttpError | None = None
+        self.endpoint: Endpoint | None = None
+        self._params: Mapping[str, str] = {}
         self._path = raw_path(request)
+        self.is_own = self._path.startswith(OWN_PREFIX)
+        self.client = request.client.host if request.client else None
 
     async def answer(self) -> Reply:
         if self.request.method == "OPTIONS" and self._backend.cors_origin:
@@ -132,10 +167,11 @@ class Exchange:
             return self._refuse(HttpError(500, f"See the log for {self.request_id}."))
 
     async def _handle(self) -> Reply:
-        self._recognise()
+        await self._recognise()
         self.version = versions.asked(self.request.headers.get(versions.HEADER))
         self._check_content()
-        endpoint, params = self._router.find(self.request.method, self._path)
+        endpoint, params, self.route = self._router.find(self.request.method, self._path)
+        self.endpoint, self._params = endpoint, params
         self._check_endpoint(endpoint)
         call = Call(
             request=self.request,
@@ -150,12 +186,24 @@ class Exchange:
             call.body = await self._body()
         return await endpoint.handler(call)
 
-    def _recognise(self) -> None:
-        identity = self._backend.authenticator.identify(self.request.headers)
-        if identity is not None:
-            self.identity = identity
-        elif self._path not in {"/", ""} and not self._path.startswith(("/livez", "/readyz")):
-            raise HttpError(401, "", headers={"www-authenticate": "X-Auth-Token"})
+    async def _recognise(self) -> None:
+        if self._is_public():
+            return
+        try:
+            self.identity = await recognise(self._backend.authenticator, self.request.headers)
+        except HttpError:
+            self._admit(f"address {self.client}")
+            raise
+        self._admit(f"user {self.identity.user}")
+
+    def _is_public(self) -> bool:
+        if self._path == "/metrics":
+            return self._backend.metrics == "public"
+        return self._path in PUBLIC or self._path.startswith(("/livez", "/readyz"))
+
+    def _admit(self, caller: str) -> None:
+        if self._backend.rate_limiter is not None:
+            self._backend.rate_limiter.admit(caller)
 
     def _check_content(self) -> None:
         length = self.request.headers.get("content-length", "")
@@ -202,7 +250,8 @@ class Exchange:
         return b"".join(parts)
 
     def _refuse(self, error: HttpError) -> Reply:
-        if self._path.startswith(OWN_PREFIX):
+        self.refusal = error
+        if self.is_own:
             return errors.problem(error, self.request_id)
         headers = self.request.headers
         wanted = headers.get("content-type") if error.status == 415 else headers.get("accept")
@@ -213,6 +262,25 @@ class Exchange:
             accept=headers.get("accept", ""),
             version=self.version,
             request_id=self.request_id,
+        )
+
+    def audit(self, reply: Reply) -> None:
+        """Leave a line about a write, done or not."""
+        reads = self.request.method in SAFE_METHODS or (self.endpoint and self.endpoint.reads)
+        if self._backend.audit_log is None or reads:
+            return
+        self._backend.audit_log.record(
+            Write(
+                identity=self.identity,
+                client=self.client,
+                method=self.request.method,
+                path=self._path,
+                action=self.endpoint.action if self.endpoint else None,
+                objects=self._params,
+                status=reply.status,
+                request_id=self.request_id,
+                global_request_id=self.request.headers.get("x-openstack-request-id"),
+            )
         )
 
     def cors_headers(self) -> dict[str, str]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from email.utils import formatdate
 from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qsl
@@ -12,11 +12,12 @@ import msgspec
 import orjson
 
 from dovetail.ledger.protocol import Operation, T
+from dovetail.telemetry.phases import phase
 
 if TYPE_CHECKING:
     from starlette.requests import Request
 
-    from dovetail.rest.access import Identity
+    from dovetail.rest.auth.identity import Identity
     from dovetail.rest.backend import Backend
 
 JSON = "application/json"
@@ -29,6 +30,8 @@ class Reply(msgspec.Struct):
     body: bytes = b""
     headers: dict[str, str] = {}
     content_type: str | None = JSON
+    parts: Iterator[bytes] | None = None
+    """A long body, sent piece by piece instead of `body`."""
 
 
 class Query:
@@ -63,10 +66,12 @@ class Call(msgspec.Struct):
         return self.version >= minor
 
     async def read(self, operation: Operation[T]) -> T:
-        return await asyncio.wrap_future(self.backend.ledger.read(operation))
+        with phase("read"):
+            return await asyncio.wrap_future(self.backend.ledger.read(operation))
 
     async def write(self, operation: Operation[T]) -> T:
-        return await asyncio.wrap_future(self.backend.ledger.write(operation))
+        with phase("write"):
+            return await asyncio.wrap_future(self.backend.ledger.write(operation))
 
     def json(
         self, document: Any, status: int = 200, *, modified: int | None = None, **headers: str

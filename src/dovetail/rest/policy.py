@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from dovetail.rest.access import Identity
+from dovetail.rest.auth.identity import Identity
 
 Rule = Callable[[Identity, str | None], bool]
 """Caller and the project asked about, if any."""
@@ -17,6 +17,13 @@ Rule = Callable[[Identity, str | None], bool]
 RESHAPE = "placement:reshaper:reshape"
 USAGES = "placement:usages"
 FLEET = "dovetail:fleet:load"
+DUMP = "dovetail:fleet:dump"
+CLAIM = "dovetail:claim"
+EXPLAIN = "dovetail:explain"
+NAMES = "dovetail:names"
+TOTALS = "dovetail:usage"
+AUDIT = "dovetail:audit:show"
+HEAL = "dovetail:audit:heal"
 
 
 def everybody(_caller: Identity, _project: str | None) -> bool:
@@ -51,7 +58,8 @@ class RuleSet:
 RULE_SETS: Mapping[str, RuleSet] = {
     "legacy": RuleSet(admin),
     "secure": RuleSet(
-        admin_or_service, {RESHAPE: service, USAGES: also_reader_of_project, FLEET: admin}
+        admin_or_service,
+        {RESHAPE: service, USAGES: also_reader_of_project, FLEET: admin, HEAL: admin},
     ),
     "open": RuleSet(everybody),
 }

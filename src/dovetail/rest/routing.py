@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
+from typing import NamedTuple
 from urllib.parse import unquote
 
 import msgspec
@@ -28,9 +29,20 @@ class Endpoint(msgspec.Struct, frozen=True):
     """Answers without a token."""
     streams: bool = False
     """Reads the body by itself."""
+    reads: bool = False
+    """Changes nothing, whatever the method."""
 
 
 Routes = Mapping[str, Mapping[str, Endpoint]]
+Shaped = tuple[str, list[str], Mapping[str, Endpoint]]
+
+
+class Match(NamedTuple):
+    """The endpoint of a request, the names in its path, and the route as the table has it."""
+
+    endpoint: Endpoint
+    params: dict[str, str]
+    route: str
 
 
 class Router:
@@ -38,7 +50,7 @@ class Router:
 
     def __init__(self, routes: Routes) -> None:
         self._fixed: dict[tuple[str, ...], Mapping[str, Endpoint]] = {}
-        self._shaped: dict[tuple[str | None, ...], tuple[list[str], Mapping[str, Endpoint]]] = {}
+        self._shaped: dict[tuple[str | None, ...], Shaped] = {}
         for path, methods in routes.items():
             segments = tuple(path.strip("/").split("/"))
             if "{" not in path:
@@ -46,10 +58,10 @@ class Router:
             else:
                 names = [part[1:-1] for part in segments if part.startswith("{")]
                 shape = tuple(None if part.startswith("{") else part for part in segments)
-                self._shaped[shape] = (names, methods)
+                self._shaped[shape] = (path, names, methods)
 
-    def find(self, method: str, raw_path: str) -> tuple[Endpoint, dict[str, str]]:
-        methods, params = self._resolve(raw_path)
+    def find(self, method: str, raw_path: str) -> Match:
+        route, methods, params = self._resolve(raw_path)
         endpoint = methods.get(method)
         if endpoint is None:
             raise HttpError(
@@ -57,18 +69,18 @@ class Router:
                 "The method specified is not allowed for this resource.",
                 headers={"allow": ", ".join(methods)},
             )
-        return endpoint, params
+        return Match(endpoint, params, route)
 
-    def _resolve(self, raw_path: str) -> tuple[Mapping[str, Endpoint], dict[str, str]]:
+    def _resolve(self, raw_path: str) -> tuple[str, Mapping[str, Endpoint], dict[str, str]]:
         segments = tuple(unquote(part) for part in raw_path[1:].split("/"))
         methods = self._fixed.get(segments)
         if methods is not None:
-            return methods, {}
+            return f"/{'/'.join(segments)}", methods, {}
         # Placeholders stand at every second place: /things/{thing}/parts/{part}.
         shape = tuple(None if at % 2 else part for at, part in enumerate(segments))
         found = self._shaped.get(shape)
         values = segments[1::2]
         if found is None or not all(values):
             raise not_found()
-        names, methods = found
-        return methods, dict(zip(names, values, strict=True))
+        route, names, methods = found
+        return route, methods, dict(zip(names, values, strict=True))

@@ -41,8 +41,12 @@ class Schema:
 
     def __init__(self, schema: dict[str, Any]) -> None:
         self.schema = schema
-        self._fast = jsonschema_rs.validator_for(
-            schema, formats={"uuid": is_uuid_like}, validate_formats=True
+
+    # Made when first needed: there are dozens, and a client speaks one version.
+    @cached_property
+    def _fast(self) -> jsonschema_rs.Draft202012Validator:
+        return jsonschema_rs.Draft202012Validator(
+            self.schema, formats={"uuid": is_uuid_like}, validate_formats=True
         )
 
     @cached_property

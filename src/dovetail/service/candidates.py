@@ -13,9 +13,13 @@ import numpy as np
 
 from dovetail.core.errors import DovetailError
 from dovetail.core.request import Request
-from dovetail.engine import Search, search
+from dovetail.engine import Search, Snapshot, search
+from dovetail.engine.rank import RankedSearch, TooManyToRank, Typical
+from dovetail.engine.rank.typical import NOTHING_TYPICAL
 from dovetail.engine.turns import Block
 from dovetail.service.keeper import SnapshotKeeper
+from dovetail.telemetry.metrics import CANDIDATES, CUT_OFFS
+from dovetail.telemetry.phases import phase
 
 SLICE_SECONDS = 0.02
 MOST_CANDIDATES = 250_000
@@ -30,12 +34,32 @@ async def find(
     keeper: SnapshotKeeper, request: Request, budget_seconds: float
 ) -> tuple[Search, Block]:
     """The search and what it found; its snapshot may be read until the caller awaits."""
-    snapshot = await keeper.fresh()
+    with phase("snapshot"):
+        snapshot = await keeper.fresh()
+    with phase("search"), keeper.held(snapshot):
+        searching, rows = await find_in(
+            snapshot, request, budget_seconds, typical=keeper.demand.typical
+        )
+    if len(rows):
+        keeper.demand.saw(request)
+    return searching, rows
+
+
+async def find_in(
+    snapshot: Snapshot,
+    request: Request,
+    budget_seconds: float,
+    *,
+    typical: Typical = NOTHING_TYPICAL,
+) -> tuple[Search, Block]:
+    """The same in a snapshot that stands still."""
     blocks: list[Block] = []
     found = 0
     started = slice_started = time.monotonic()
-    with keeper.held(snapshot):
-        searching = search(snapshot, request)
+    searching = (
+        RankedSearch(snapshot, request, typical) if request.rank else search(snapshot, request)
+    )
+    try:
         for block in searching.blocks():
             if block is not None:
                 blocks.append(block)
@@ -46,12 +70,16 @@ async def find(
                 refuse_long(found, now - started, budget_seconds)
                 await asyncio.sleep(0)
                 slice_started = time.monotonic()
+    except TooManyToRank as error:
+        raise TooBroad(f"{error}; narrow the request, or leave out `rank`.") from error
     rows = np.concatenate(blocks) if blocks else np.empty((0, len(searching.slots)), np.int32)
+    CANDIDATES.observe(len(rows))
     return searching, rows
 
 
 def refuse_many(found: int) -> None:
     if found > MOST_CANDIDATES:
+        CUT_OFFS.labels("many").inc()
         raise TooBroad(
             f"There are more than {MOST_CANDIDATES} allocation candidates; "
             "ask for fewer with `limit`, or narrow the request."
@@ -60,6 +88,7 @@ def refuse_many(found: int) -> None:
 
 def refuse_long(found: int, seconds: float, budget_seconds: float) -> None:
     if seconds > budget_seconds:
+        CUT_OFFS.labels("long").inc()
         raise TooBroad(
             f"Found {found} allocation candidates in {budget_seconds:g} seconds "
             "and there are more; ask for fewer with `limit`, or narrow the request."

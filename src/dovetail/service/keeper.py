@@ -13,6 +13,15 @@ from contextlib import contextmanager
 
 from dovetail.engine import Snapshot
 from dovetail.ledger import Cursor, Delta, Ledger
+from dovetail.service.demand import Demand
+from dovetail.service.footprint import columns_bytes
+from dovetail.telemetry.metrics import (
+    SNAPSHOT_BYTES,
+    SNAPSHOT_CHANGES,
+    SNAPSHOT_CHECKED,
+    SNAPSHOT_ROWS,
+    SNAPSHOT_TREES,
+)
 
 
 class SnapshotKeeper:
@@ -23,6 +32,8 @@ class SnapshotKeeper:
         self._looking: asyncio.Task[None] | None = None
         self._next: asyncio.Task[None] | None = None
         self._holders = 0
+        self.demand = Demand()
+        """What the fleet is typically asked for: goes with the snapshot wherever requests go."""
 
     async def fresh(self) -> Snapshot:
         """The snapshot, true now. It changes at the next await: see `held`."""
@@ -48,6 +59,7 @@ class SnapshotKeeper:
         delta = polled.result() if polled.done() else await asyncio.wrap_future(polled)
         if delta is not None:
             self._apply(delta)
+        SNAPSHOT_CHECKED.set_to_current_time()
 
     def _apply(self, delta: Delta) -> None:
         if self._holders and (delta.trees or delta.usage or delta.names):
@@ -64,6 +76,7 @@ class SnapshotKeeper:
             snapshot.rename(delta.names)
         snapshot.update_usage(delta.usage)
         self._cursor = delta.cursor
+        measure(snapshot, delta)
 
     @contextmanager
     def held(self, snapshot: Snapshot) -> Iterator[None]:
@@ -74,3 +87,16 @@ class SnapshotKeeper:
         finally:
             if snapshot is self._snapshot:
                 self._holders -= 1
+
+
+def measure(snapshot: Snapshot, delta: Delta) -> None:
+    """Tell what was taken in, and how large the snapshot is now."""
+    if delta.usage:
+        SNAPSHOT_CHANGES.labels("usage").inc()
+    if delta.names:
+        SNAPSHOT_CHANGES.labels("names").inc()
+    if delta.trees or delta.removed_roots:
+        SNAPSHOT_CHANGES.labels("everything" if delta.everything else "trees").inc()
+        SNAPSHOT_ROWS.set(snapshot.live_rows)
+        SNAPSHOT_TREES.set(len(snapshot.tree_of_root))
+        SNAPSHOT_BYTES.set(columns_bytes(snapshot))

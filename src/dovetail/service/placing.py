@@ -17,6 +17,7 @@ from dovetail.ledger import Ledger, Transaction, claims, decisions
 from dovetail.service import candidates
 from dovetail.service.decisions import SHOWN, answer_of, decided
 from dovetail.service.keeper import SnapshotKeeper
+from dovetail.telemetry.phases import phase
 
 ATTEMPTS = 8
 """Others may be faster; after that many times somebody should look."""
@@ -69,5 +70,6 @@ async def claim_first(
         claims.replace(tx, [wanted])
         return decisions.record(tx, wanted.consumer, decision)
 
-    number = await asyncio.wrap_future(ledger.write(write))
+    with phase("write"):
+        number = await asyncio.wrap_future(ledger.write(write))
     return Placed(allocations, mappings, number)

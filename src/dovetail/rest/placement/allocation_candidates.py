@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 
 from dovetail.core.request import Request
-from dovetail.engine import Snapshot
+from dovetail.engine import Search, Snapshot
+from dovetail.engine.rank import RankedSearch
+from dovetail.engine.turns import Block
 from dovetail.rest.errors import bad_request
-from dovetail.rest.http import Call, Reply
+from dovetail.rest.http import Call, Reply, Version
 from dovetail.rest.placement import schemas
 from dovetail.rest.placement.candidate_json import CandidateWriter, SummaryWriter
-from dovetail.rest.placement.candidate_query import request_of
+from dovetail.rest.placement.candidate_query import request_of, shows_scores
 from dovetail.service import candidates
 from dovetail.service.candidates import TooBroad
+from dovetail.service.decisions import answer_of
+from dovetail.telemetry.phases import phase
 
 REQUESTS, SUMMARIES, END = b'{"allocation_requests":[', b'],"provider_summaries":{', b"}}"
 NOTHING = REQUESTS + SUMMARIES + END
@@ -20,8 +24,9 @@ WRITER = SummaryWriter()
 
 
 async def listing(call: Call) -> Reply:
-    schemas.LIST_CANDIDATES.at(call.version).query(call.query)
-    request = request_of(call)
+    with phase("parse"):
+        schemas.LIST_CANDIDATES.at(call.version).query(call.query)
+        request = request_of(call)
     backend = call.backend
     try:
         search, found = await candidates.find(
@@ -30,12 +35,27 @@ async def listing(call: Call) -> Reply:
     except TooBroad as error:
         raise bad_request(str(error)) from error
     refuse_unknown_names(search.snapshot, request)
+    asked = call.request.scope["query_string"].decode("ascii")
+    scores = search.scores if isinstance(search, RankedSearch) else ()
+    backend.recollection.remember(answer_of(asked, search, found, scores))
+    with phase("encode"):
+        shown = scores if shows_scores(call.query) else ()
+        body = written(search, found, call.version, WRITER, shown)
+    return Reply(200, body, call.cache_headers())
+
+
+def written(
+    search: Search,
+    found: Block,
+    version: Version,
+    writer: SummaryWriter,
+    scores: Sequence[Mapping[str, int]] = (),
+) -> bytes:
     if not len(found):
-        return Reply(200, NOTHING, call.cache_headers())
-    requests = CandidateWriter(search, call.version).requests(found)
-    summaries = WRITER.summaries(search.snapshot, search.slots, found, call.version)
-    pieces = (REQUESTS, requests, SUMMARIES, *summaries, END)
-    return Reply(200, b"".join(pieces), call.cache_headers())
+        return NOTHING
+    requests = CandidateWriter(search, version, scores).requests(found)
+    summaries = writer.summaries(search.snapshot, search.slots, found, version)
+    return b"".join((REQUESTS, requests, SUMMARIES, *summaries, END))
 
 
 def refuse_unknown_names(snapshot: Snapshot, request: Request) -> None:

@@ -14,13 +14,14 @@ from dovetail.core.errors import (
     StaleGeneration,
 )
 from dovetail.core.provider import Provider
-from dovetail.ledger import Transaction, claims, providers
+from dovetail.ledger import Transaction, claims, decisions, providers
 from dovetail.ledger.claims import UnknownProvider
 from dovetail.rest import errors
 from dovetail.rest.errors import HttpError, bad_request, conflict, not_found
 from dovetail.rest.http import Call, Reply
 from dovetail.rest.placement import schemas
 from dovetail.rest.validation import is_uuid_like
+from dovetail.service.decisions import Answer, decided
 
 UNNAMED_OWNER = "00000000-0000-0000-0000-000000000000"
 """Project and user of consumers made by clients older than 1.8, which name none."""
@@ -66,12 +67,27 @@ async def replace(call: Call) -> Reply:
     consumer = str(uuids.UUID(given))
     data = schemas.PUT_ALLOCATIONS.at(call.version).body(call)
     claim = claim_of(call, consumer, data)
+    asked = call.backend.recollection.recall(claim.allocations)
     try:
-        await call.write(lambda tx: claims.replace(tx, [claim]))
+        await call.write(lambda tx: replace_and_record(tx, claim, asked))
     except NOT_GRANTED as error:
+        if asked is not None:
+            record_refusal(call, consumer, asked, error)
         lead = f"Unable to allocate inventory for consumer {consumer}:"
         raise refusal(error, lead) from error
     return call.empty()
+
+
+def replace_and_record(tx: Transaction, claim: Claim, asked: tuple[Answer, int] | None) -> None:
+    claims.replace(tx, [claim])
+    if asked is not None:
+        decisions.record(tx, claim.consumer, decided(*asked).encoded())
+
+
+def record_refusal(call: Call, consumer: str, asked: tuple[Answer, int], error: Exception) -> None:
+    """Nobody waits for it: the client has its answer, and what was refused is not in the ledger."""
+    document = decided(*asked, refusal=str(error)).encoded()
+    call.backend.ledger.write(lambda tx: decisions.record(tx, consumer, document))
 
 
 async def replace_several(call: Call) -> Reply:

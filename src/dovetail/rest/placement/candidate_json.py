@@ -8,7 +8,7 @@ candidate is filling in UUIDs.
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -67,19 +67,25 @@ class CandidateWriter:
     for each other way in which slots can coincide.
     """
 
-    def __init__(self, search: Search, version: Version) -> None:
-        self._search, self._version = search, version
+    def __init__(
+        self, search: Search, version: Version, scores: Sequence[Mapping[str, int]] = ()
+    ) -> None:
+        """With scores, each candidate tells its own."""
+        self._search, self._version, self._scores = search, version, scores
 
     def requests(self, combinations: Block) -> bytes | memoryview:
         uuids = self._search.snapshot.uuids.values[combinations]
         firsts = first_on_same(combinations)
         samples, which = alike(firsts)
-        if len(samples) == 1:
+        if len(samples) == 1 and not self._scores:
             return memoryview(self._template(firsts[0].tolist()).filled(uuids))[:-1]
         written = np.empty(len(combinations), object)
         for at, sample in enumerate(samples.tolist()):
             mine = np.flatnonzero(which == at)
             written[mine] = self._template(firsts[sample].tolist()).filled_singly(uuids[mine])
+        if self._scores:
+            pairs = zip(written.tolist(), self._scores, strict=True)
+            return b",".join(scored(request, scores) for request, scores in pairs)
         return b"".join(written)[:-1]
 
     def _template(self, coinciding: list[int]) -> Template:
@@ -114,6 +120,11 @@ class CandidateWriter:
             marks = ",".join([f'"{GAP}"'] * len(places))
             mapped.append(f"{text(suffix)}:[{marks}]")
         return f"{{{','.join(mapped)}}}", [at for places in serving.values() for at in places]
+
+
+def scored(request: bytes, scores: Mapping[str, int]) -> bytes:
+    """A request, which ends in a brace and a comma, with its scores before them."""
+    return b'%s,"scores":%s}' % (request[:-2], orjson.dumps(scores))
 
 
 def first_on_same(combinations: Block) -> Block:

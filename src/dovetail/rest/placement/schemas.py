@@ -258,8 +258,13 @@ def by_group(suffix: str, *keys: str) -> Document:
 
 GROUP_KEYS = ("resources", "required", "member_of", "in_tree")
 RELATIONS = {"root_required": STRING, "same_subtree": STRING}
-EXTENSIONS = {"root_member_of": STRING, "isolate": STRING}
-"""Dovetail's own, from the parts of the specification that Placement left for later."""
+EXTENSIONS = {
+    "root_member_of": STRING,
+    "isolate": STRING,
+    "rank": STRING,
+    "scores": {"type": "string", "enum": ["0", "1"]},
+}
+"""Dovetail's own: what the specification left for later, and which candidates are best."""
 LIST_CANDIDATES = Versions(
     {
         10: closed({"resources": STRING}, ("resources",)),

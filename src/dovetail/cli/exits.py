@@ -1,0 +1,36 @@
+"""How the commands end: exit codes, and the errors that carry them."""
+
+from __future__ import annotations
+
+import click
+
+NO = 1
+"""The answer is no: nothing fits, faults were found."""
+
+
+class Refused(click.ClickException):
+    """The server would not do it, and says why."""
+
+    exit_code = 3
+
+
+class Unreachable(click.ClickException):
+    """No server, or one that failed."""
+
+    exit_code = 4
+
+
+class NoPermission(click.ClickException):
+    """The caller is not known to the server, or may not do this."""
+
+    exit_code = 5
+
+
+TABLE = (
+    (0, "done; the answer is yes"),
+    (1, "the answer is no: nothing fits, faults were found"),
+    (2, "the command was not understood"),
+    (3, "the server refused (4xx)"),
+    (4, "the server could not be reached, or failed (5xx)"),
+    (5, "no permission (401, 403)"),
+)

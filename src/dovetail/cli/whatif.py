@@ -1,0 +1,93 @@
+"""`dovetail whatif`: the same question, of a fleet that might be."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable, Iterator
+from typing import IO, Any
+from uuid import uuid4
+
+import click
+import orjson
+
+from dovetail.cli import candidates, exits, explanation, query
+from dovetail.cli.client import Server, talks_to_server
+from dovetail.cli.names import Names
+from dovetail.cli.output import counted, output_option, show
+
+
+@click.command()
+@query.query_options
+@click.option("--drain", multiple=True, metavar="HOST", help="Without this host; repeatable.")
+@click.option(
+    "--release",
+    "released",
+    multiple=True,
+    metavar="CONSUMER",
+    help="With what this consumer holds given back; repeatable.",
+)
+@click.option("--add", type=click.File("rb"), metavar="FILE", help="With the hosts of this file.")
+@output_option
+@talks_to_server()
+def whatif(
+    *,
+    server: Server,
+    drain: tuple[str, ...],
+    released: tuple[str, ...],
+    add: IO[bytes] | None,
+    form: str,
+    **asked: Any,
+) -> None:
+    """Ask about a fleet that might be.
+
+    QUERY as for `dovetail candidates`; FILE is a fleet file. Nothing is written. Exits with 1 if
+    nothing would fit.
+    """
+    added = [] if add is None else list(trees(add))
+    told: Names = {}
+    for tree in added:
+        told |= identified(tree, tree)
+    question = {
+        "query": query.encoded(server, query.built(**asked)),
+        "drain": drain,
+        "release": released,
+        "add": added,
+    }
+    answer = server.call("POST", "/dovetail/v1/whatif", question)
+    show(form, answer, lambda: lines(server, answer, told))
+    if not answer["allocation_requests"]:
+        sys.exit(exits.NO)
+
+
+def trees(file: Iterable[bytes]) -> Iterator[dict[str, Any]]:
+    for number, line in enumerate(file, 1):
+        if not line.strip():
+            continue
+        try:
+            tree = orjson.loads(line)
+        except orjson.JSONDecodeError as error:
+            raise click.UsageError(f"--add: line {number}: {error}") from error
+        if not isinstance(tree, dict) or "name" not in tree:
+            raise click.UsageError(f"--add: line {number}: only hosts can be added, by name")
+        yield tree
+
+
+def identified(node: dict[str, Any], root: dict[str, Any]) -> Names:
+    """The names of a tree that the server will not know afterwards; UUIDs are made if missing."""
+    node.setdefault("uuid", str(uuid4()))
+    own = {"name": node.get("name"), "host": root.get("name")}
+    told: Names = {str(node["uuid"]): own}
+    for child in node.get("children", []):
+        told |= identified(child, root)
+    return told
+
+
+def lines(server: Server, answer: dict[str, Any], told: Names) -> Iterator[str]:
+    before, after = answer["before"]["hosts"], answer["after"]["hosts"]
+    yield f"It fits {counted(before, 'host')} now, and would fit {after:,}."
+    yield ""
+    yield from explanation.lines(answer["explanation"])
+    places = candidates.named(server, answer, told)
+    if places:
+        yield ""
+        yield from candidates.lines(places)

@@ -1,0 +1,38 @@
+"""Candidates that a policy cannot tell apart are looked at once."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dovetail.engine.rank.homes import homes
+from dovetail.engine.rank.policy import Case, Numbers
+from dovetail.engine.turns import Block
+
+Places = NDArray[np.intp]
+
+MOST = 2**62
+
+
+def distinct(case: Case, lines: Block) -> tuple[Places, Places]:
+    """One line of each kind, and for each line which kind it is.
+
+    Lines are alike if they are of one tree and the rows they take have the same traits and the
+    same amounts free of what is taken.
+    """
+    codes: Numbers = homes(case.snapshot, lines).astype(np.int64)
+    bound = case.snapshot.tree_size.size
+    for at, slot in enumerate(case.slots):
+        rows = lines[:, at]
+        for values in (
+            case.snapshot.traits.values[rows].astype(np.int64),
+            *(np.maximum(case.holding(name, rows)[0], 0) for name in slot.resources),
+        ):
+            size = int(values.max()) + 1
+            if bound > MOST // size:
+                _, codes = np.unique(codes, return_inverse=True)
+                bound = len(lines)
+            codes = codes * size + values
+            bound *= size
+    _, samples, which = np.unique(codes, return_index=True, return_inverse=True)
+    return samples, which

@@ -1,0 +1,38 @@
+"""best-fit: the tree that is left with least of what is asked for.
+
+Points: 100 less the mean, over the classes asked for, of what the tree has left over in percent of
+what the largest tree has in all. In a tree the rows that are left with least come first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+
+from dovetail.engine.rank.policy import MILLION, POINT, Case, Numbers, by_class, mean, share
+from dovetail.engine.turns import Block
+
+
+class BestFit:
+    even = True
+
+    def __init__(self, case: Case) -> None:
+        self._case = case
+        self._left = {
+            name: share(case.totals(name).free - amount, case.totals(name).largest)
+            for name, amount in case.asked.items()
+        }
+
+    @property
+    def basis(self) -> Hashable:
+        return tuple(self._case.totals(name).largest for name in self._case.asked)
+
+    def points(self, lines: Block) -> Numbers:
+        return (MILLION - by_class(self._case, lines, self._left)) // POINT
+
+    def nuance(self, lines: Block) -> Numbers:
+        left = []
+        for at, slot in enumerate(self._case.slots):
+            for name, amount in slot.resources.items():
+                free, _ = self._case.holding(name, lines[:, at])
+                left.append(share(free - amount, self._case.totals(name).largest))
+        return -mean(left)

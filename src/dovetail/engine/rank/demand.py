@@ -1,0 +1,185 @@
+"""Typical requests in arrays: which of them still run on a tree, and what they could use there.
+
+A request is broken up into needs: so many pieces, or whole rows, of one kind (amounts and traits).
+A tree serves a request if it meets each of its needs by itself. How needs lie to each other, and
+conditions on roots and aggregates, are not looked at: this is a measure, not a search.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import msgspec
+import numpy as np
+from numpy.typing import NDArray
+
+from dovetail.core.request import Request
+from dovetail.engine.columns import Mask
+from dovetail.engine.feasible import trait_mask
+from dovetail.engine.rank.policy import Numbers
+from dovetail.engine.rank.trees import Trees
+from dovetail.engine.rank.typical import Typical
+from dovetail.engine.snapshot import Snapshot
+
+Grid = NDArray[np.int64]
+Cube = NDArray[np.bool_]
+
+ORDINARY = frozenset({"VCPU", "PCPU", "MEMORY_MB", "DISK_GB"})
+"""What nearly every request takes: no devices, even if a group of their own asks for them."""
+
+DEVICE = 1000
+"""What a whole device counts, whatever the unit of its class."""
+
+
+class Kind(msgspec.Struct, frozen=True):
+    """What one row has to give."""
+
+    resources: tuple[tuple[str, int], ...]
+    required: tuple[frozenset[str], ...] = ()
+    forbidden: frozenset[str] = frozenset()
+    alone: bool = False
+    """Each time by another row."""
+
+
+def needs(request: Request) -> Counter[Kind]:
+    """How many of each kind a request needs."""
+    found: Counter[Kind] = Counter()
+    for group in request.groups:
+        resources = tuple(sorted(group.resources.items()))
+        if group.suffix:
+            alone = group.suffix in request.isolated
+            found[Kind(resources, group.required, group.forbidden, alone)] += 1
+        else:
+            for amount in resources:
+                found[Kind((amount,), (), group.forbidden)] += 1
+            for alternatives in group.required:
+                found[Kind((), (alternatives,))] += 1
+    for kind in found:
+        if not kind.resources and not kind.alone:
+            # Whoever gives nothing can be there for any number of groups.
+            found[kind] = 1
+    return found
+
+
+def devices(typical: Typical) -> list[str]:
+    """The classes that are measured: those asked for in groups of their own, else all."""
+    asked = [
+        (group.suffix, name)
+        for request, _ in typical.requests
+        for group in request.groups
+        for name in group.resources
+    ]
+    own = {name for suffix, name in asked if suffix and name not in ORDINARY}
+    return sorted(own or {name for _, name in asked})
+
+
+class Demand:
+    """The typical requests of a ranking, for the trees of one snapshot."""
+
+    def __init__(self, snapshot: Snapshot, typical: Typical) -> None:
+        wanted = [needs(request) for request, _ in typical.requests]
+        self._kinds = list(dict.fromkeys(kind for each in wanted for kind in each))
+        self._number = {kind: at for at, kind in enumerate(self._kinds)}
+        self._weights = np.array([count for _, count in typical.requests], np.int64)
+        self.weight = int(self._weights.sum())
+        self.measured = [name for name in devices(typical) if snapshot.stock(name)]
+        self._amounts = self._amounts_table()
+        self.classes = list(dict.fromkeys([*self._amounts, *self.measured]))
+        self._traits = self._trait_table(snapshot)
+        self._needed, self._times = self._needs_table(wanted)
+        self._in_pieces = self._repeated(wanted)
+        self._unions: list[list[int]] = []
+        self._uses = [self._use_table(name, wanted) for name in self.measured]
+
+    def _amounts_table(self) -> dict[str, tuple[Numbers, Grid]]:
+        """By class: the kinds that ask for some, and how much."""
+        asking: dict[str, list[tuple[int, int]]] = {}
+        for at, kind in enumerate(self._kinds):
+            for name, amount in kind.resources:
+                asking.setdefault(name, []).append((at, amount))
+        return {
+            name: (np.array([at for at, _ in pairs]), np.array([[each] for _, each in pairs]))
+            for name, pairs in asking.items()
+        }
+
+    def _trait_table(self, snapshot: Snapshot) -> list[tuple[int, Mask]]:
+        """The kinds that care for traits: by trait set, whether it is as they want it."""
+        return [
+            (at, trait_mask(snapshot, kind.required, kind.forbidden))
+            for at, kind in enumerate(self._kinds)
+            if kind.required or kind.forbidden
+        ]
+
+    def _needs_table(self, wanted: list[Counter[Kind]]) -> tuple[Grid, Grid]:
+        """By place and request: a kind and how many of it, filled up with none of the first."""
+        width = max(map(len, wanted), default=0)
+        numbers = np.zeros((width, len(wanted)), np.int64)
+        times = np.zeros((width, len(wanted), 1), np.int64)
+        for line, each in enumerate(wanted):
+            for at, (kind, count) in enumerate(each.items()):
+                numbers[at, line], times[at, line] = self._number[kind], count
+        return numbers, times
+
+    def _repeated(self, wanted: list[Counter[Kind]]) -> list[int]:
+        """The kinds of which one row may serve several at once."""
+        return [
+            at
+            for at, kind in enumerate(self._kinds)
+            if kind.resources and not kind.alone and any(each[kind] > 1 for each in wanted)
+        ]
+
+    def _use_table(self, name: str, wanted: list[Counter[Kind]]) -> Numbers:
+        """By request: the union of kinds that take from the class, as a number; -1 if none do."""
+        found = []
+        for each in wanted:
+            taking = sorted(self._number[kind] for kind in each if name in dict(kind.resources))
+            if taking and taking not in self._unions:
+                self._unions.append(taking)
+            found.append(self._unions.index(taking) if taking else -1)
+        return np.array(found, np.int64)
+
+    def lost(self, trees: Trees) -> Numbers:
+        """For each tree the device units that typical requests cannot use, times their weights.
+
+        All there are if the request does not run there at all, else those on rows with too little.
+        """
+        found: Numbers = np.zeros(len(trees), np.int64)
+        if not self.measured:
+            return found
+        fits = self._fits(trees)
+        weights = self._runs(trees, fits) * self._weights[:, None]
+        joined = self._joined(fits)
+        nothing = np.zeros((1, len(trees)), np.int64)
+        for name, uses in zip(self.measured, self._uses, strict=True):
+            units = trees.units(name)
+            usable = np.concatenate(((joined * units).sum(axis=1), nothing))
+            found += units.sum(axis=0) * self.weight - (usable[uses] * weights).sum(axis=0)
+        return found
+
+    def _joined(self, fits: Cube) -> Cube:
+        """By union, row and tree: whether the row gives what one of the kinds asks for."""
+        joined = fits.swapaxes(0, 1)[[union[0] for union in self._unions]]
+        for at, union in enumerate(self._unions):
+            if len(union) > 1:
+                joined[at] = fits[:, union].any(axis=1)
+        return joined
+
+    def _fits(self, trees: Trees) -> Cube:
+        """By row, kind and tree: whether the row gives what the kind asks for."""
+        rows, count = trees.present.shape
+        fits: Cube = np.empty((rows, len(self._kinds), count), np.bool_)
+        fits[:] = trees.present[:, None]
+        for name, (asking, amounts) in self._amounts.items():
+            fits[:, asking] &= trees.free[name][:, None] >= amounts
+        for at, mask in self._traits:
+            fits[:, at] &= mask[trees.traits]
+        return fits
+
+    def _runs(self, trees: Trees, fits: Cube) -> Mask:
+        """By request and tree: whether each need is met."""
+        room = fits.sum(axis=0, dtype=np.int32)
+        for at in self._in_pieces:
+            pieces = [trees.free[name] // amount for name, amount in self._kinds[at].resources]
+            room[at] = (np.minimum.reduce(pieces) * fits[:, at]).sum(axis=0)
+        found: Mask = (room[self._needed] >= self._times).all(axis=0)
+        return found

@@ -1,0 +1,28 @@
+"""How full trees and rows are after a claim, which `spread` and `pack` see in opposite ways."""
+
+from __future__ import annotations
+
+from dovetail.engine.rank.policy import Case, Numbers, by_class, mean, share
+from dovetail.engine.turns import Block
+
+
+class Filling:
+    """The free shares that candidates leave behind, in millionths of capacity."""
+
+    def __init__(self, case: Case) -> None:
+        self._case = case
+        self._left = {
+            name: share(case.totals(name).free - amount, case.totals(name).capacity)
+            for name, amount in case.asked.items()
+        }
+
+    def of_trees(self, lines: Block) -> Numbers:
+        return by_class(self._case, lines, self._left)
+
+    def of_rows(self, lines: Block) -> Numbers:
+        left = []
+        for at, slot in enumerate(self._case.slots):
+            for name, amount in slot.resources.items():
+                free, capacity = self._case.holding(name, lines[:, at])
+                left.append(share(free - amount, capacity))
+        return mean(left)

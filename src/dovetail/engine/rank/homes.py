@@ -1,0 +1,21 @@
+"""The tree that a candidate belongs to."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from dovetail.engine.columns import Rows
+from dovetail.engine.snapshot import Snapshot
+from dovetail.engine.turns import Block
+
+
+def homes(snapshot: Snapshot, lines: Block) -> Rows:
+    """For each candidate the tree of the first of its rows that does not serve other trees."""
+    trees = snapshot.tree.values[lines]
+    if not len(snapshot.sharing.rows):
+        first: Rows = trees[:, 0]
+        return first
+    shares = np.zeros(snapshot.tree.size, np.bool_)
+    shares[snapshot.sharing.rows] = True
+    found: Rows = trees[np.arange(len(lines)), (~shares[lines]).argmax(axis=1)]
+    return found

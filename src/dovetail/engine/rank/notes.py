@@ -1,0 +1,35 @@
+"""What ranking keeps from one request for the next, in the snapshot's notes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable
+from typing import Any, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dovetail.engine.snapshot import Snapshot
+
+T = TypeVar("T")
+
+RANKING = "ranking"
+KEPT_NUMBERS = 2_000_000
+FEWEST_KEPT = 16
+"""Bounds on what is kept; every note has a number or two for each tree."""
+
+
+def kept(snapshot: Snapshot, key: Hashable, make: Callable[[], T]) -> T:
+    """The note under that key, made if it is missing; those not asked for longest are dropped."""
+    notes: dict[Any, Any] = snapshot.notes.setdefault(RANKING, {})
+    snapshot.notes.move_to_end(RANKING)
+    found: T = notes.pop(key) if key in notes else make()
+    notes[key] = found
+    most = max(KEPT_NUMBERS // max(snapshot.tree_size.size, 1), FEWEST_KEPT)
+    while len(notes) > most:
+        del notes[next(iter(notes))]
+    return found
+
+
+def longer(numbers: NDArray[Any], by: int) -> NDArray[Any]:
+    """With so many zeros more at the end."""
+    return np.concatenate((numbers, np.zeros((by, *numbers.shape[1:]), numbers.dtype)))

@@ -1,0 +1,23 @@
+"""pack: the tree that is fullest afterwards, in percent of its own capacity."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+
+from dovetail.engine.rank.filling import Filling
+from dovetail.engine.rank.policy import MILLION, POINT, Case, Numbers
+from dovetail.engine.turns import Block
+
+
+class Pack:
+    even = True
+    basis: Hashable = None
+
+    def __init__(self, case: Case) -> None:
+        self._filling = Filling(case)
+
+    def points(self, lines: Block) -> Numbers:
+        return (MILLION - self._filling.of_trees(lines)) // POINT
+
+    def nuance(self, lines: Block) -> Numbers:
+        return MILLION - self._filling.of_rows(lines)

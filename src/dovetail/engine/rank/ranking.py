@@ -1,0 +1,20 @@
+"""How candidates are to be ranked: policies with weights, and what the fleet is there for."""
+
+from __future__ import annotations
+
+import msgspec
+
+from dovetail.engine.rank.typical import NOTHING_TYPICAL, Typical
+
+FIRST_FIT = "first-fit"
+
+
+class Ranking(msgspec.Struct, frozen=True, eq=False):
+    terms: tuple[tuple[str, int], ...] = ((FIRST_FIT, 1),)
+    """Names of policies, each with its weight."""
+    typical: Typical = NOTHING_TYPICAL
+
+    @property
+    def plain(self) -> bool:
+        """Whether the order is that of the search itself."""
+        return all(name == FIRST_FIT for name, _ in self.terms)

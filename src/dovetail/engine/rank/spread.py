@@ -1,0 +1,23 @@
+"""spread: the tree that is emptiest afterwards, in percent of its own capacity."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+
+from dovetail.engine.rank.filling import Filling
+from dovetail.engine.rank.policy import POINT, Case, Numbers
+from dovetail.engine.turns import Block
+
+
+class Spread:
+    even = True
+    basis: Hashable = None
+
+    def __init__(self, case: Case) -> None:
+        self._filling = Filling(case)
+
+    def points(self, lines: Block) -> Numbers:
+        return self._filling.of_trees(lines) // POINT
+
+    def nuance(self, lines: Block) -> Numbers:
+        return self._filling.of_rows(lines)

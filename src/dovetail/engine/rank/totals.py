@@ -1,0 +1,65 @@
+"""How much each tree has of a resource class in all, brought up to date where trees changed."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dovetail.engine.columns import Rows, Stock
+from dovetail.engine.offers import spans
+from dovetail.engine.rank.notes import kept, longer
+from dovetail.engine.snapshot import Snapshot
+
+Numbers = NDArray[np.int64]
+
+HUGE = 2**48
+"""Where an amount stops to count, so that the sum of many still fits 64 bits."""
+
+
+class Totals:
+    """By number of the tree: free units and capacity of one class."""
+
+    def __init__(self) -> None:
+        self._versions: Numbers = np.zeros(0, np.int64)
+        self.free: Numbers = np.zeros(0, np.int64)
+        self.capacity: Numbers = np.zeros(0, np.int64)
+        self.largest = 1
+        """The most that a tree has in all."""
+
+    def refresh(self, snapshot: Snapshot, stock: Stock) -> None:
+        versions, sizes = snapshot.tree_version.values, snapshot.tree_size.values
+        missing = len(versions) - len(self._versions)
+        if missing:
+            self._versions = longer(self._versions, missing)
+            self.free = longer(self.free, missing)
+            self.capacity = longer(self.capacity, missing)
+        # Trees that went keep their version: their size tells.
+        now = np.where(sizes > 0, versions, -1)
+        stale = np.flatnonzero(self._versions != now).astype(np.int32)
+        if len(stale):
+            self._versions[stale] = now[stale]
+            self._add_up(snapshot, stock, stale)
+            self.largest = max(int(self.capacity.max()), 1)
+
+    def _add_up(self, snapshot: Snapshot, stock: Stock, trees: Rows) -> None:
+        starts = snapshot.tree_start.values[trees]
+        lows, highs = np.searchsorted(
+            stock.rows.values, (starts, starts + snapshot.tree_size.values[trees])
+        )
+        entries, ends = spans(lows, highs), np.cumsum(highs - lows)
+        for column, sums in ((stock.free, self.free), (stock.capacity, self.capacity)):
+            amounts = np.minimum(column.values[entries], HUGE)
+            running = np.concatenate(([0], np.cumsum(amounts)))
+            sums[trees] = running[ends] - running[ends - (highs - lows)]
+
+
+def totals(snapshot: Snapshot, name: str) -> Totals:
+    """The totals of a class that somebody has."""
+    stock = snapshot.stock(name)
+    assert stock
+    key: Hashable = ("totals", snapshot.class_ids[name])
+    found: Totals = kept(snapshot, key, Totals)
+    found.refresh(snapshot, stock)
+    return found

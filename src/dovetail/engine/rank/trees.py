@@ -1,0 +1,81 @@
+"""Trees side by side: a column per tree, a line per row of it, as they are or after a claim."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from dovetail.engine.columns import Mask, Rows
+from dovetail.engine.feasible import Slot
+from dovetail.engine.rank.policy import Numbers
+from dovetail.engine.snapshot import Snapshot
+from dovetail.engine.turns import Block
+
+
+class Trees:
+    """What the rows of some trees have free of some classes."""
+
+    def __init__(
+        self,
+        free: dict[str, Numbers],
+        traits: Rows,
+        present: Mask,
+        starts: Rows,
+        whole: Mapping[str, int],
+    ) -> None:
+        """`whole`: how many units of a class make up its largest device."""
+        self.free, self.traits, self.present = free, traits, present
+        self._starts, self._whole = starts, whole
+
+    def __len__(self) -> int:
+        return len(self._starts)
+
+    def units(self, name: str) -> Numbers:
+        """What is free, in thousandths of a device."""
+        whole = self._whole[name]
+        # Very large numbers lose their last digits, so that the product fits 64 bits.
+        shift = max(whole.bit_length() - 52, 0)
+        found: Numbers = (self.free[name] >> shift) * 1000 // (whole >> shift)
+        return found
+
+    def some(self, which: Numbers) -> Trees:
+        free = {name: amounts[:, which] for name, amounts in self.free.items()}
+        traits, present = self.traits[:, which], self.present[:, which]
+        return Trees(free, traits, present, self._starts[which], self._whole)
+
+    def after(self, which: Numbers, lines: Block, slots: Sequence[Slot]) -> Trees:
+        """A tree for each candidate, as it would leave the tree `which` that it is in."""
+        left = self.some(which)
+        for at, slot in enumerate(slots):
+            places = lines[:, at] - left._starts
+            mine = np.flatnonzero((places >= 0) & (places < len(left.present)))
+            mine = mine[left.present[places[mine], mine]]
+            for name, amount in slot.resources.items():
+                if name in left.free:
+                    left.free[name][places[mine], mine] -= amount
+        for amounts in left.free.values():
+            np.maximum(amounts, 0, out=amounts)
+        return left
+
+
+def lay_out(
+    snapshot: Snapshot, trees: Rows, classes: Sequence[str], whole: Mapping[str, int]
+) -> Trees:
+    starts, sizes = snapshot.tree_start.values[trees], snapshot.tree_size.values[trees]
+    places = np.arange(sizes.max(initial=1), dtype=np.int32)[:, None]
+    present: Mask = places < sizes
+    rows = np.where(present, starts + places, starts)
+    free = {name: free_of(snapshot, name, rows, present) for name in classes}
+    return Trees(free, snapshot.traits.values[rows], present, starts, whole)
+
+
+def free_of(snapshot: Snapshot, name: str, rows: Rows, present: Mask) -> Numbers:
+    """What each row has free of the class: nothing if it has none or more than all is in use."""
+    stock = snapshot.stock(name)
+    if stock is None or not stock.rows.size:
+        return np.zeros(rows.shape, np.int64)
+    at = np.minimum(np.searchsorted(stock.rows.values, rows), stock.rows.size - 1)
+    held = (stock.rows.values[at] == rows) & present
+    found: Numbers = np.where(held, np.maximum(stock.free.values[at], 0), 0)
+    return found

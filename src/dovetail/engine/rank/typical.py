@@ -1,0 +1,67 @@
+"""What a fleet is typically asked for: the most frequent requests, up to nearly all of them."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable
+
+from dovetail.core.request import Group, Request
+
+COVERED = 95
+"""Percent of the requests seen that the summary accounts for."""
+
+MOST_KINDS = 256
+
+
+class Typical:
+    """Requests and how often each was seen, most frequent first; compared by identity."""
+
+    def __init__(self, requests: tuple[tuple[Request, int], ...] = ()) -> None:
+        self.requests = requests
+
+    @classmethod
+    def of(cls, counted: Iterable[tuple[Request, int]]) -> Typical:
+        """The summary of these requests; those that ask for the same are counted together."""
+        seen: dict[Hashable, tuple[Request, int]] = {}
+        for request, count in counted:
+            key = shape(request)
+            first, before = seen.get(key, (request, 0))
+            seen[key] = first, before + count
+        # Sorting is stable: of two that are equally frequent the one seen first leads.
+        ordered = sorted(seen.values(), key=lambda each: -each[1])
+        wanted = COVERED * sum(count for _, count in ordered)
+        chosen, covered = [], 0
+        for request, count in ordered[:MOST_KINDS]:
+            if 100 * covered >= wanted:
+                break
+            chosen.append((request, count))
+            covered += count
+        return cls(tuple(chosen))
+
+
+NOTHING_TYPICAL = Typical()
+
+
+def shape(request: Request) -> Hashable:
+    """What is asked for, whatever the limit and the ranking."""
+    return (
+        tuple(map(group_shape, request.groups)),
+        request.isolated,
+        tuple((affinity.together, affinity.apart) for affinity in request.affinities),
+        request.root_required,
+        request.root_forbidden,
+        request.root_member_of,
+        request.root_not_member_of,
+        request.one_provider_per_tree,
+    )
+
+
+def group_shape(group: Group) -> Hashable:
+    return (
+        group.suffix,
+        tuple(group.resources.items()),
+        group.required,
+        group.forbidden,
+        group.member_of,
+        group.not_member_of,
+        group.in_tree,
+    )

@@ -1,0 +1,114 @@
+"""Tokens of OpenStack Keystone, and what is remembered of its answers.
+
+A good token is asked about again once in a while, so that one that was revoked does not stay good.
+While Keystone is down, those that were good before stay good until they expire.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable
+
+import structlog
+from starlette.datastructures import Headers
+
+from dovetail.rest.auth.bounded_cache import BoundedCache
+from dovetail.rest.auth.identity import (
+    BadToken,
+    CannotTell,
+    Identity,
+    Unreachable,
+    digest_of,
+    token_of,
+)
+from dovetail.rest.auth.keystone_client import KeystoneClient, Validated
+from dovetail.rest.auth.settings import KeystoneSettings
+
+log = structlog.get_logger("dovetail.rest.auth")
+
+LONGEST_TOKEN = 8192
+PAUSE_SECONDS = 5.0
+"""So long Keystone is left alone after it did not answer: requests need not wait for it."""
+
+
+class Keystone:
+    def __init__(self, settings: KeystoneSettings, clock: Callable[[], float] = time.time) -> None:
+        self._settings, self._clock = settings, clock
+        self._client = KeystoneClient(settings, clock)
+        # Apart, so that a flood of bad tokens does not drive out the good ones.
+        self._good: BoundedCache[tuple[Validated, float]] = BoundedCache(settings.cached_tokens)
+        self._bad: BoundedCache[float] = BoundedCache(settings.cached_tokens)
+        self._asking: dict[bytes, asyncio.Task[Validated | None]] = {}
+        self._down_until = 0.0
+        self.challenges: tuple[str, ...] = (f'Keystone uri="{settings.url}"',)
+
+    async def identify(self, headers: Headers) -> Identity | None:
+        token = token_of(headers)
+        if token is None:
+            return None
+        key = digest_of(token)
+        now = self._clock()
+        if now < (self._bad.get(key) or 0.0) or not may_be_sent(token):
+            raise unknown()
+        known, recheck = self._good.get(key) or (None, 0.0)
+        if known is not None and now >= known.expires_at:
+            self._good.drop(key)
+            raise BadToken("The token has expired.")
+        if known is None or now >= recheck:
+            known = await self._asked(key, token, known)
+        return known.identity
+
+    async def close(self) -> None:
+        for task in list(self._asking.values()):
+            task.cancel()
+        await self._client.close()
+
+    async def _asked(self, key: bytes, token: str, known: Validated | None) -> Validated:
+        """What Keystone says, or if it says nothing, what it said before."""
+        now = self._clock()
+        try:
+            if now < self._down_until:
+                raise CannotTell("Keystone cannot be asked about the token.", PAUSE_SECONDS)
+            validated = await self._shared(key, token)
+        except CannotTell as error:
+            log.warning("token not checked", error=str(error))
+            if isinstance(error, Unreachable):
+                self._down_until = now + PAUSE_SECONDS
+            if known is None:
+                raise
+            return known
+        return self._remembered(key, validated)
+
+    def _remembered(self, key: bytes, validated: Validated | None) -> Validated:
+        now = self._clock()
+        if validated is None or now >= validated.expires_at:
+            self._good.drop(key)
+            self._bad.put(key, now + self._settings.refuse_seconds)
+            raise unknown()
+        self._good.put(key, (validated, now + self._settings.recheck_seconds))
+        return validated
+
+    async def _shared(self, key: bytes, token: str) -> Validated | None:
+        """Ask once for all requests that bring the same token at the same time."""
+        task = self._asking.get(key)
+        if task is None:
+            task = asyncio.create_task(self._client.validate(token))
+            self._asking[key] = task
+            task.add_done_callback(lambda done: self._finished(key, done))
+        return await asyncio.shield(task)
+
+    def _finished(self, key: bytes, task: asyncio.Task[Validated | None]) -> None:
+        del self._asking[key]
+        if not task.cancelled():
+            # Read here too, since everybody who waited for it may be gone.
+            task.exception()
+
+
+def may_be_sent(token: str) -> bool:
+    """No token of Keystone is longer or holds anything that a header could not."""
+    return len(token) <= LONGEST_TOKEN and token.isascii() and token.isprintable()
+
+
+def unknown() -> BadToken:
+    return BadToken("Keystone does not know the token: it has expired, was revoked or never was.")

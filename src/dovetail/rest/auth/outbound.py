@@ -1,0 +1,72 @@
+"""Asking other services: bounded in time and size, and never wherever they point to next."""
+
+from __future__ import annotations
+
+import ssl
+from collections.abc import Mapping
+from typing import Any
+
+import httpx2
+import orjson
+
+from dovetail.rest.auth.identity import CannotTell, Unreachable
+
+MOST_BYTES = 2**20
+CONNECTIONS = httpx2.Limits(max_connections=20, max_keepalive_connections=5)
+
+
+class Answer:
+    """Status, headers and JSON object of an answer."""
+
+    def __init__(self, status: int, headers: Mapping[str, str], document: dict[str, Any]) -> None:
+        self.status, self.headers, self.document = status, headers, document
+
+
+class Outbound:
+    """Speaks to one service, which messages call by its name."""
+
+    def __init__(self, name: str, ca_file: str | None, timeout_seconds: float) -> None:
+        self._name = name
+        self._http = httpx2.AsyncClient(
+            verify=ssl.create_default_context(cafile=ca_file),
+            timeout=timeout_seconds,
+            limits=CONNECTIONS,
+            follow_redirects=False,
+        )
+
+    async def ask(
+        self, method: str, url: str, *, body: Any = None, headers: Mapping[str, str] | None = None
+    ) -> Answer:
+        """Raises Unreachable if there is no answer, CannotTell if there is too much of it."""
+        try:
+            async with self._http.stream(method, url, json=body, headers=headers) as response:
+                content = await self._content(response)
+        except (httpx2.HTTPError, httpx2.InvalidURL) as error:
+            raise Unreachable(f"{self._name} cannot be reached: {type(error).__name__}") from error
+        return Answer(response.status_code, response.headers, parsed(content))
+
+    async def get(self, url: str) -> dict[str, Any]:
+        answer = await self.ask("GET", url)
+        if answer.status != 200:
+            raise CannotTell(f"{self._name} answered {url} with {answer.status}")
+        return answer.document
+
+    async def close(self) -> None:
+        await self._http.aclose()
+
+    async def _content(self, response: httpx2.Response) -> bytes:
+        content = b""
+        async for part in response.aiter_bytes():
+            content += part
+            if len(content) > MOST_BYTES:
+                raise CannotTell(f"{self._name} answers with more than {MOST_BYTES} bytes")
+        return content
+
+
+def parsed(content: bytes) -> dict[str, Any]:
+    """The object; nothing if it is something else: who needs a member finds it missing."""
+    try:
+        document = orjson.loads(content)
+    except orjson.JSONDecodeError:
+        return {}
+    return document if isinstance(document, dict) else {}

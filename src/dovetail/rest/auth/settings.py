@@ -1,0 +1,110 @@
+"""What can be set about who gets in."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+from urllib.parse import urlsplit
+
+import msgspec
+from msgspec import Meta
+
+Way = Literal["tokens", "oidc", "keystone", "noauth2"]
+Algorithm = Literal[
+    "RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "Ed25519"
+]
+"""Asymmetric ones only: with a symmetric one, whoever can check tokens can also make them."""
+Mapped = Annotated[str, Meta(pattern="^[^=]+=[^=]+$")]
+Seconds = Annotated[float, Meta(gt=0)]
+
+
+class OidcSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Bearer tokens of an OpenID Connect issuer."""
+
+    issuer: Annotated[
+        str | None, Meta(description="The issuer, exactly as its tokens name it (`iss`).")
+    ] = None
+    audience: Annotated[
+        tuple[str, ...], Meta(description="Tokens have to be meant for one of these (`aud`).")
+    ] = ()
+    jwks_url: Annotated[
+        str | None,
+        Meta(description="Where the issuer's keys are; otherwise its discovery document says."),
+    ] = None
+    algorithms: Annotated[
+        tuple[Algorithm, ...], Meta(description="Signatures that are accepted.")
+    ] = ("RS256", "PS256", "ES256", "Ed25519")
+    leeway_seconds: Annotated[
+        int, Meta(ge=0, le=300, description="How far the clocks may be apart.")
+    ] = 30
+    user_claim: Annotated[str, Meta(description="The claim that is the user.")] = "sub"
+    project_claim: Annotated[
+        str | None, Meta(description="The claim that is the project, if any is.")
+    ] = None
+    role_claims: Annotated[
+        tuple[str, ...],
+        Meta(description="Claims that hold roles; dots lead into objects (`realm_access.roles`)."),
+    ] = ("roles", "groups")
+    role_names: Annotated[
+        tuple[Mapped, ...],
+        Meta(
+            description="Roles by what the issuer calls them, such as `fleet-operators=admin`; "
+            "if any are given, nothing else is a role."
+        ),
+    ] = ()
+    ca_file: Annotated[
+        str | None,
+        Meta(description="Certificates to trust the issuer by, instead of the system's."),
+    ] = None
+    timeout_seconds: Annotated[Seconds, Meta(description="How long the issuer may take.")] = 5.0
+
+
+class KeystoneSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Tokens of OpenStack Keystone, and how to ask it about them."""
+
+    url: Annotated[
+        str | None, Meta(description="Keystone's address, such as `https://keystone.example/v3`.")
+    ] = None
+    user: Annotated[str, Meta(description="The service user that asks Keystone.")] = "dovetail"
+    user_domain: Annotated[str, Meta(description="The domain of that user, by name.")] = "Default"
+    project: Annotated[str, Meta(description="The project of that user.")] = "service"
+    project_domain: Annotated[str, Meta(description="The domain of that project.")] = "Default"
+    application_credential: Annotated[
+        str | None,
+        Meta(description="The id of an application credential to use instead of a user."),
+    ] = None
+    credential_file: Annotated[
+        str | None,
+        Meta(
+            description="File with the user's password or the application credential's secret; "
+            "read whenever Dovetail logs in."
+        ),
+    ] = None
+    recheck_seconds: Annotated[
+        Seconds, Meta(description="How long a token is good without asking again.")
+    ] = 60.0
+    refuse_seconds: Annotated[
+        Seconds, Meta(description="How long a bad token is refused without asking again.")
+    ] = 30.0
+    cached_tokens: Annotated[int, Meta(ge=1, description="How many tokens are remembered.")] = (
+        10_000
+    )
+    ca_file: Annotated[
+        str | None, Meta(description="Certificates to trust Keystone by, instead of the system's.")
+    ] = None
+    timeout_seconds: Annotated[Seconds, Meta(description="How long Keystone may take.")] = 5.0
+
+
+class AuthSettings(msgspec.Struct, frozen=True, kw_only=True):
+    """Every way in that is open."""
+
+    ways: tuple[Way, ...] = ("tokens",)
+    tokens: str | None = None
+    oidc: OidcSettings = OidcSettings()
+    keystone: KeystoneSettings = KeystoneSettings()
+
+
+def is_protected(url: str) -> bool:
+    """Whether nobody can listen in on the way, or nobody else is there."""
+    parts = urlsplit(url)
+    on_loopback = parts.hostname in {"localhost", "127.0.0.1", "::1"}
+    return parts.scheme == "https" or (parts.scheme == "http" and on_loopback)

@@ -1,0 +1,73 @@
+"""The ways in that are open, made from their settings."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+from dovetail.core.errors import DovetailError
+from dovetail.rest.auth.identity import Authenticator
+from dovetail.rest.auth.noauth import NoAuth
+from dovetail.rest.auth.settings import AuthSettings, Way, is_protected
+from dovetail.rest.auth.several import Several
+from dovetail.rest.auth.tokens import StaticTokens
+
+
+class BadAuthSettings(DovetailError):
+    """Settings that would let in nobody, or everybody."""
+
+
+def authenticator_of(settings: AuthSettings) -> Authenticator:
+    """Raises BadAuthSettings, or BadTokenFile, if nobody could get in."""
+    if not settings.ways:
+        raise BadAuthSettings("auth names no way in: tokens, oidc, keystone or noauth2")
+    if "noauth2" in settings.ways and len(settings.ways) > 1:
+        raise BadAuthSettings("noauth2 believes every caller: it cannot be combined with others")
+    try:
+        ways = tuple(MAKERS[way](settings) for way in dict.fromkeys(settings.ways))
+    except OSError as error:
+        raise BadAuthSettings(f"the certificates to trust cannot be used: {error}") from error
+    return ways[0] if len(ways) == 1 else Several(ways)
+
+
+def no_auth(_settings: AuthSettings) -> Authenticator:
+    return NoAuth()
+
+
+def static_tokens(settings: AuthSettings) -> Authenticator:
+    if settings.tokens is None:
+        raise BadAuthSettings("--auth tokens needs --tokens FILE (see `dovetail token`)")
+    return StaticTokens(Path(settings.tokens))
+
+
+def oidc(settings: AuthSettings) -> Authenticator:
+    from dovetail.rest.auth.oidc import Oidc
+
+    chosen = settings.oidc
+    if chosen.issuer is None or not chosen.audience:
+        raise BadAuthSettings("--auth oidc needs --oidc-issuer URL and --oidc-audience NAME")
+    for url in (chosen.issuer, chosen.jwks_url):
+        if url is not None and not is_protected(url):
+            raise BadAuthSettings(f"keys from {url} could be forged on the way: use https")
+    return Oidc(chosen)
+
+
+def keystone(settings: AuthSettings) -> Authenticator:
+    from dovetail.rest.auth.keystone import Keystone
+
+    chosen = settings.keystone
+    if chosen.url is None or chosen.credential_file is None:
+        raise BadAuthSettings(
+            "--auth keystone needs --keystone-url URL and --keystone-credential-file FILE"
+        )
+    if not Path(chosen.credential_file).is_file():
+        raise BadAuthSettings(f"there is no file {chosen.credential_file}")
+    return Keystone(chosen)
+
+
+MAKERS: dict[Way, Callable[[AuthSettings], Authenticator]] = {
+    "tokens": static_tokens,
+    "oidc": oidc,
+    "keystone": keystone,
+    "noauth2": no_auth,
+}

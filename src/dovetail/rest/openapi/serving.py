@@ -1,0 +1,22 @@
+"""GET /dovetail/v1/openapi.json: made when it is first asked for, so that no start waits for it."""
+
+from __future__ import annotations
+
+from functools import cache
+
+import orjson
+
+from dovetail.rest.http import Call, Reply
+
+
+async def show(_call: Call) -> Reply:
+    return Reply(200, encoded())
+
+
+@cache
+def encoded() -> bytes:
+    from dovetail.rest.openapi.document import document
+    from dovetail.rest.own_routes import OWN_ROUTES
+    from dovetail.rest.placement.routes import ROUTES
+
+    return orjson.dumps(document({**ROUTES, **OWN_ROUTES}))

@@ -1,0 +1,45 @@
+"""Every endpoint that is Dovetail's own, in one table."""
+
+from __future__ import annotations
+
+from dovetail.rest import (
+    audit,
+    claims,
+    decisions,
+    dump,
+    explain,
+    fleet,
+    health,
+    metrics,
+    names,
+    totals,
+    whatif,
+)
+from dovetail.rest.openapi import serving as openapi
+from dovetail.rest.policy import AUDIT, CLAIM, DUMP, EXPLAIN, FLEET, HEAL, NAMES, TOTALS
+from dovetail.rest.routing import Endpoint, Routes
+
+OWN_ROUTES: Routes = {
+    "/livez": {"GET": Endpoint(health.livez, public=True)},
+    "/readyz": {"GET": Endpoint(health.readyz, public=True)},
+    "/metrics": {"GET": Endpoint(metrics.show, public=True)},
+    "/dovetail/v1/openapi.json": {"GET": Endpoint(openapi.show, public=True)},
+    "/dovetail/v1/fleet": {
+        "GET": Endpoint(dump.dump, DUMP),
+        "POST": Endpoint(fleet.load, FLEET, streams=True),
+    },
+    "/dovetail/v1/explain": {"GET": Endpoint(explain.show, EXPLAIN, gives_json=True)},
+    "/dovetail/v1/whatif": {
+        "POST": Endpoint(whatif.ask, EXPLAIN, takes_json=True, gives_json=True, reads=True)
+    },
+    "/dovetail/v1/claims": {
+        "POST": Endpoint(claims.claim, CLAIM, takes_json=True, gives_json=True)
+    },
+    "/dovetail/v1/decisions": {"GET": Endpoint(decisions.listing, EXPLAIN, gives_json=True)},
+    "/dovetail/v1/names": {"POST": Endpoint(names.look_up, NAMES, takes_json=True, reads=True)},
+    "/dovetail/v1/usage": {"GET": Endpoint(totals.by_class, TOTALS, gives_json=True)},
+    "/dovetail/v1/audit": {
+        "GET": Endpoint(audit.show, AUDIT, gives_json=True),
+        "POST": Endpoint(audit.heal, HEAL),
+    },
+}

@@ -1,0 +1,54 @@
+"""What can be set about the HTTP edge itself."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import msgspec
+from msgspec import Meta
+
+Bytes = Annotated[int, Meta(ge=1)]
+
+
+class Limits(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """What one request may cost."""
+
+    body_bytes: Annotated[Bytes, Meta(description="Largest body of a request; 413 beyond.")] = (
+        8 * 2**20
+    )
+    fleet_bytes: Annotated[Bytes, Meta(description="Largest fleet document; 413 beyond.")] = (
+        4 * 2**30
+    )
+    query_bytes: Annotated[Bytes, Meta(description="Longest query string; 414 beyond.")] = (
+        32 * 2**10
+    )
+    search_seconds: Annotated[
+        float,
+        Meta(gt=0, description="Longest search for candidates; 400 beyond, with advice."),
+    ] = 10.0
+
+
+class RateSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """How often one caller may ask one server process."""
+
+    limit: Annotated[
+        Annotated[str, Meta(pattern=r"^[0-9]+(\.[0-9]+)?/s$")] | None,
+        Meta(description="Requests a second of one caller, such as `50/s`; 429 beyond."),
+    ] = None
+    burst: Annotated[
+        Annotated[int, Meta(ge=1)] | None,
+        Meta(description="Requests a caller may save up; otherwise those of two seconds."),
+    ] = None
+
+
+class TlsSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """TLS: the certificate of this server, and whose certificates callers need."""
+
+    cert: Annotated[
+        str | None, Meta(description="Certificate chain (PEM); with it, the server speaks TLS.")
+    ] = None
+    key: Annotated[str | None, Meta(description="Private key of the certificate (PEM).")] = None
+    client_ca: Annotated[
+        str | None,
+        Meta(description="Certificates (PEM) one of which must have signed a caller's own."),
+    ] = None

@@ -1,0 +1,71 @@
+"""Learns what the fleet is typically asked for, from the requests that found a place.
+
+Bounded: rare requests are forgotten first, old ones count ever less. The summary that rankings use
+is made anew only now and then, so that what they keep between requests stays of use.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+
+from dovetail.core.request import Request
+from dovetail.engine.rank.typical import NOTHING_TYPICAL, Typical, shape
+
+RENEWED_AFTER = 1024
+HALVED_AT = 65_536
+MOST_SHAPES = 1024
+WORTH_CHANGING = 50
+"""Thousandths of all requests that have to be others than they were."""
+
+
+class Demand:
+    """Used on the event loop only."""
+
+    def __init__(self, given: Typical | None = None) -> None:
+        """With typical requests given, nothing is learned."""
+        self._given = given
+        self._learned = NOTHING_TYPICAL
+        self._due = False
+        self._counts: dict[Hashable, tuple[Request, int]] = {}
+        self._seen = 0
+
+    @property
+    def typical(self) -> Typical:
+        if self._given is not None:
+            return self._given
+        if self._due:
+            self._due = False
+            fresh = Typical.of(self._counts.values())
+            if difference(shares(fresh), shares(self._learned)) > WORTH_CHANGING:
+                self._learned = fresh
+        return self._learned
+
+    def saw(self, request: Request) -> None:
+        """A request found a place."""
+        if self._given is not None or any(group.in_tree for group in request.groups):
+            return
+        key = shape(request)
+        first, count = self._counts.get(key, (request, 0))
+        self._counts[key] = first, count + 1
+        self._seen += 1
+        if len(self._counts) > MOST_SHAPES or self._seen >= HALVED_AT:
+            self._halve()
+        # The first few are learned from at once: a new server should not be blind for long.
+        if self._seen % RENEWED_AFTER == 0 or self._seen & (self._seen - 1) == 0:
+            self._due = True
+
+    def _halve(self) -> None:
+        """Let every request count half; those seen once are forgotten."""
+        halves = {key: (first, count // 2) for key, (first, count) in self._counts.items()}
+        self._counts = {key: each for key, each in halves.items() if each[1]}
+        self._seen = sum(count for _, count in self._counts.values())
+
+
+def shares(typical: Typical) -> dict[Hashable, int]:
+    """How often each request comes, in thousandths of all."""
+    weight = sum(count for _, count in typical.requests)
+    return {shape(request): 1000 * count // weight for request, count in typical.requests}
+
+
+def difference(one: dict[Hashable, int], other: dict[Hashable, int]) -> int:
+    return sum(abs(one.get(key, 0) - other.get(key, 0)) for key in one.keys() | other.keys())

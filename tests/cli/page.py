@@ -1,0 +1,59 @@
+"""The page about the command, played: every command it shows is run, on the demo fleet.
+
+`python -m tests.cli.page` writes what they print now into the page.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+import tempfile
+from pathlib import Path
+
+from tests.cli.conftest import Run, commands, demo_server
+
+PAGE = Path(__file__).parents[2] / "docs/cli.md"
+BLOCK = re.compile(r"^    \$ (.*)\n((?:    (?!\$ ).*\n|\n(?=\n*    (?!\$ )))*)", re.MULTILINE)
+"""A command and what it prints; lines of that may be empty, the last is not."""
+
+
+class Player:
+    """Runs commands as a shell would, as far as the page needs one."""
+
+    def __init__(self, run: Run) -> None:
+        self._run = run
+        self._code = 0
+        self.tried = 0
+
+    def play(self, text: str) -> str:
+        """The page with what the commands print now."""
+        return BLOCK.sub(self._block, text)
+
+    def _block(self, found: re.Match[str]) -> str:
+        line, printed = found.groups()
+        verb, *arguments = shlex.split(line, comments=True)
+        if verb == "cat":
+            Path(arguments[0]).write_text(printed.replace("    ", "", 1), encoding="utf-8")
+        elif verb == "echo":
+            printed = indented(f"{self._code}\n")
+        elif verb == "dovetail":
+            self.tried += 1
+            result = self._run(*arguments)
+            self._code, printed = result.exit_code, indented(result.output)
+        return f"    $ {line}\n{printed}"
+
+
+def indented(text: str) -> str:
+    return "".join(f"    {line}".rstrip() + "\n" for line in text.splitlines())
+
+
+def main() -> None:
+    with tempfile.TemporaryDirectory() as folder, demo_server(Path(folder)) as url:
+        os.chdir(folder)
+        page = Player(commands(url)).play(PAGE.read_text(encoding="utf-8"))
+        PAGE.write_text(page, encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,51 @@
+"""What is shipped beside the package agrees with what the command understands."""
+
+from __future__ import annotations
+
+import re
+import shlex
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from dovetail.cli.config import settings
+from dovetail.cli.layers import load
+from dovetail.cli.main import main
+
+PACKAGING = Path(__file__).parent.parent.parent / "packaging"
+UNIT = (PACKAGING / "dovetail.service").read_text(encoding="utf-8")
+
+
+def test_the_example_configuration_is_understood() -> None:
+    path = PACKAGING / "dovetail.toml"
+    config, origins = load(str(path), {}, {})
+    assert config.policy == "secure"
+    assert origins["tokens"] == f"file {path}"
+
+
+def test_the_unit_starts_a_command_that_exists() -> None:
+    line = re.search(r"^ExecStart=\S+/dovetail (.*)$", UNIT, re.MULTILINE)
+    assert line is not None
+    words = shlex.split(line[1].replace("/etc/dovetail", str(PACKAGING)))
+    result = CliRunner().invoke(main, [*words, "--print-config"])
+    assert result.exit_code == 0, result.output
+
+
+def test_the_container_sets_only_variables_that_exist() -> None:
+    text = (PACKAGING / "Containerfile").read_text(encoding="utf-8")
+    used = set(re.findall(r"\bDOVETAIL_[A-Z_]+", text))
+    assert used
+    assert used <= {setting.variable for setting in settings()}
+
+
+@pytest.mark.skipif(shutil.which("systemd-analyze") is None, reason="there is no systemd here")
+def test_systemd_finds_nothing_wrong_with_the_unit(tmp_path: Path) -> None:
+    unit = tmp_path / "dovetail.service"
+    unit.write_text(re.sub(r"^ExecStart=.*$", "ExecStart=/bin/true", UNIT, flags=re.MULTILINE))
+    checked = subprocess.run(
+        ["systemd-analyze", "verify", str(unit)], capture_output=True, text=True, check=False
+    )
+    assert (checked.returncode, checked.stderr) == (0, "")
