@@ -5,6 +5,8 @@ import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
+from dovetail.engine.rank import POLICIES
+
 from .client import Client
 from .compare import sample
 from .loading import load_in_bulk
@@ -12,7 +14,6 @@ from .queries import FULL_VM_10, SIMPLE_10, Query
 from .servers import dovetail
 
 HOSTS = 10_000
-POLICIES = ("first-fit", "best-fit", "spread", "pack", "fragmentation")
 COMBINED = "fragmentation:3,spread:1"
 WARM_UP = 5
 ROUNDS = 12

@@ -56,10 +56,12 @@ def trusting(authority: Authority) -> ssl.SSLContext:
 
 
 @contextmanager
-def connected(port: int, context: ssl.SSLContext) -> Iterator[ssl.SSLSocket]:
+def connected(
+    port: int, context: ssl.SSLContext, session: ssl.SSLSession | None = None
+) -> Iterator[ssl.SSLSocket]:
     with (
         socket.create_connection(("127.0.0.1", port), timeout=30) as plain,
-        context.wrap_socket(plain, server_hostname="127.0.0.1") as secure,
+        context.wrap_socket(plain, server_hostname="127.0.0.1", session=session) as secure,
     ):
         yield secure
 
@@ -110,14 +112,11 @@ def test_a_certificate_without_its_key_yet_is_not_taken(authority: Authority) ->
         assert name_at(port, context) == "second"
 
 
-@pytest.mark.parametrize("newest", [ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_3])
 def test_callers_need_a_certificate_of_the_authority_in_force(
-    authority: Authority, tmp_path: Path, newest: ssl.TLSVersion
+    authority: Authority, tmp_path: Path
 ) -> None:
     first, second = Authority(tmp_path, "clients"), Authority(tmp_path, "others")
     anonymous, jo, al = (trusting(authority) for _ in range(3))
-    for context in (anonymous, jo, al):
-        context.maximum_version = newest
     jo.load_cert_chain(*first.sign("jo"))
     al.load_cert_chain(*second.sign("al"))
     with serving(settings_of(*authority.sign("server"), first.file)) as port:
@@ -129,8 +128,37 @@ def test_callers_need_a_certificate_of_the_authority_in_force(
         assert not gets_in(port, jo)
 
 
-def gets_in(port: int, context: ssl.SSLContext) -> bool:
-    with suppress(ssl.SSLError, ConnectionError), connected(port, context) as connection:
+def test_a_session_begun_before_does_not_pass_by_the_authority_in_force(
+    authority: Authority, tmp_path: Path
+) -> None:
+    first, second = Authority(tmp_path, "clients"), Authority(tmp_path, "others")
+    jo = trusting(authority)
+    jo.load_cert_chain(*first.sign("jo"))
+    with serving(settings_of(*authority.sign("server"), first.file)) as port:
+        with connected(port, jo) as connection:
+            assert said_back(connection) == b"hello"
+            session = connection.session
+        second.file.replace(first.file)
+        assert not gets_in(port, jo, session)
+
+
+def test_certificates_of_callers_need_tls_1_3_and_others_1_2(authority: Authority) -> None:
+    """Sessions of TLS 1.2 could be taken up again by callers whose authority is gone."""
+    older = trusting(authority)
+    older.maximum_version = ssl.TLSVersion.TLSv1_2
+    older.load_cert_chain(*authority.sign("jo"))
+    chain, key = authority.sign("server")
+    with serving(settings_of(chain, key, authority.file)) as port:
+        assert not gets_in(port, older)
+    with serving(settings_of(chain, key)) as port:
+        assert gets_in(port, older)
+
+
+def gets_in(port: int, context: ssl.SSLContext, session: ssl.SSLSession | None = None) -> bool:
+    with (
+        suppress(ssl.SSLError, ConnectionError),
+        connected(port, context, session) as connection,
+    ):
         return said_back(connection) == b"hello"
     return False
 

@@ -29,6 +29,11 @@ SECTIONS: dict[str, dict[str, Verb]] = {
         "providers": Verb("dovetail.cli.providers", "providers", "List providers."),
         "traits": Verb("dovetail.cli.traits", "traits", "List traits."),
         "decisions": Verb("dovetail.cli.decisions", "decisions", "Show what was chosen, and why."),
+        "simulate": Verb(
+            "dovetail.cli.simulate",
+            "simulate",
+            "Replay TASKS on FLEET, empty at the start, and say how well policies placed them.",
+        ),
     },
     "Change": {
         "claim": Verb("dovetail.cli.claim", "claim", "Find the best place and take it."),

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any, TypeVar
 
 import click
+from msgspec import inspect
 
 from dovetail.cli.config import Setting, settings
 from dovetail.cli.layers import FILE_VARIABLE, Loaded, load
@@ -32,14 +33,32 @@ def configured(*keys: str) -> Callable[[Command], Command]:
 
 
 def option(setting: Setting) -> Callable[[Command], Command]:
-    names = [setting.flag, setting.argument]
     if setting.is_switch:
-        names[0] += f"/--no-{setting.flag[2:]}"
-    return click.option(*names, default=None, type=None, help=help_text(setting))
+        names = f"{setting.flag}/--no-{setting.flag[2:]}", setting.argument
+        return click.option(*names, default=None, help=help_text(setting))
+    # Taken as text: the layers convert it, and refuse it in the same words wherever it stands.
+    names, metavar = (setting.flag, setting.argument), placeholder(setting.kind)
+    return click.option(*names, default=None, metavar=metavar, help=help_text(setting))
+
+
+def placeholder(kind: inspect.Type) -> str:
+    match kind:
+        case inspect.IntType() | inspect.FloatType():
+            return "NUMBER"
+        case inspect.LiteralType(values=values):
+            return "|".join(map(str, values))
+        case inspect.UnionType(types=types):
+            return placeholder(next(one for one in types if not isinstance(one, inspect.NoneType)))
+        case inspect.VarTupleType(item_type=item):
+            return f"{placeholder(item)},..."
+        case _:
+            return "TEXT"
 
 
 def help_text(setting: Setting) -> str:
-    default = "" if setting.default in {None, False} else f"default: {setting.default}; "
+    given = setting.default
+    shown = ",".join(map(str, given)) if isinstance(given, tuple) else given
+    default = "" if shown in {None, False, ""} else f"default: {shown}; "
     return f"{setting.description.replace('`', '')} [{default}env: {setting.variable}]"
 
 

@@ -79,7 +79,7 @@ def rows(members: list[Setting]) -> Iterator[str]:
     for setting in members:
         default = "" if setting.default is None else f"`{toml(setting.default)}`"
         right = expected(setting.kind)
-        takes = "" if right == "text" else f" Takes {right}."
+        takes = "" if right == "text" else f" Takes {right}.".replace("|", r"\|")
         yield (
             f"| `{setting.path[-1]}` | `{flags(setting)}` | `{setting.variable}` | {default} "
             f"| {setting.description}{takes} |"

@@ -76,6 +76,7 @@ class Application:
             ending = message["type"] == "lifespan.shutdown"
             if ending:
                 await self._backend.close()
+                TRACING.finish()
             else:
                 self._backend.reload_on_hangup()
             await send({"type": f"{message['type']}.complete"})

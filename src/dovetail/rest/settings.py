@@ -50,5 +50,8 @@ class TlsSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     key: Annotated[str | None, Meta(description="Private key of the certificate (PEM).")] = None
     client_ca: Annotated[
         str | None,
-        Meta(description="Certificates (PEM) one of which must have signed a caller's own."),
+        Meta(
+            description="Certificates (PEM) one of which must have signed a caller's own; needs "
+            "callers that speak TLS 1.3."
+        ),
     ] = None

@@ -59,8 +59,9 @@ def context_of(settings: TlsSettings) -> ssl.SSLContext:
         if settings.client_ca is not None:
             context.load_verify_locations(settings.client_ca)
             context.verify_mode = ssl.CERT_REQUIRED
-            # A session taken up again would pass by the certificates that are trusted now.
-            context.options |= ssl.OP_NO_TICKET
+            # A session taken up again would pass by the certificates that are trusted now; in
+            # TLS 1.2 there is no way to forbid that.
+            context.minimum_version = ssl.TLSVersion.TLSv1_3
             context.num_tickets = 0
     except (OSError, ValueError) as error:
         files = ", ".join(str(file) for file in files_of(settings))

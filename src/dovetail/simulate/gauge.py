@@ -8,11 +8,9 @@ from __future__ import annotations
 import numpy as np
 
 from dovetail.core.request import Request
-from dovetail.engine.columns import Rows
-from dovetail.engine.rank.demand import DEVICE, Demand
-from dovetail.engine.rank.fragmentation import largest
-from dovetail.engine.rank.losses import Losses
-from dovetail.engine.rank.trees import lay_out
+from dovetail.engine.rank.demand import demand_of
+from dovetail.engine.rank.policy import Numbers
+from dovetail.engine.rank.trees import lay_out, units
 from dovetail.engine.rank.typical import Typical
 from dovetail.engine.snapshot import Snapshot
 from dovetail.simulate.errors import BadPlan
@@ -20,26 +18,26 @@ from dovetail.simulate.errors import BadPlan
 
 class Gauge:
     def __init__(self, snapshot: Snapshot, typical: Typical) -> None:
-        self._snapshot = snapshot
-        self._demand = Demand(snapshot, typical)
-        self._losses = Losses(self._demand)
-        self._trees: Rows = np.arange(snapshot.tree_start.size, dtype=np.int32)
-        self._whole = {name: largest(snapshot, name) for name in self._demand.measured}
-        self.capacity = sum(map(self._capacity, self._whole))
+        self._snapshot, self._demand = snapshot, demand_of(snapshot, typical)
+        trees = snapshot.tree_version.size
+        self._versions: Numbers = np.zeros(trees, np.int64)
+        self._lost: Numbers = np.zeros(trees, np.int64)
+        self.capacity = sum(map(self._capacity, self._demand.measured))
         if not self.capacity:
             raise BadPlan("the fleet has none of the devices that the tasks ask for")
 
     def _capacity(self, name: str) -> int:
         stock = self._snapshot.stock(name)
         assert stock
-        return int(stock.capacity.values.sum()) * DEVICE // self._whole[name]
+        return int(units(stock.capacity.values, self._demand.whole[name]).sum())
 
     def units(self, request: Request) -> int:
         """What a request takes, in thousandths of devices."""
         return sum(
-            group.resources.get(name, 0) * DEVICE // whole
+            units(group.resources[name], self._demand.whole[name])
             for group in request.groups
-            for name, whole in self._whole.items()
+            for name in self._demand.measured
+            if name in group.resources
         )
 
     def share(self, units: int) -> float:
@@ -48,7 +46,10 @@ class Gauge:
 
     def fragmented(self) -> float:
         """What typical tasks, on average, cannot use of the free devices; in percent of all."""
-        classes = self._demand.classes
-        now = lay_out(self._snapshot, self._trees, classes, self._whole)
-        lost = self._losses.of(self._snapshot, self._trees, now, self._whole)
-        return self.share(int(lost.sum())) / max(self._demand.weight, 1)
+        versions = self._snapshot.tree_version.values
+        stale = np.flatnonzero(self._versions != versions).astype(np.int32)
+        if len(stale):
+            now = lay_out(self._snapshot, stale, self._demand.classes, self._demand.whole)
+            self._lost[stale] = self._demand.lost(now)
+            self._versions[stale] = versions[stale]
+        return self.share(int(self._lost.sum())) / max(self._demand.weight, 1)

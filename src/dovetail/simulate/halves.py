@@ -1,7 +1,7 @@
 """openb with NUMA: every node of eight GPUs becomes two halves, tasks keep to one if they can.
 
-A half has four of the GPUs and half of the CPU and memory. A task first asks for one half (or a node
-that is not split); if there is none it takes what it needs from two, in equal parts.
+A half has four of the GPUs and half of the CPU and memory. A task first asks for one half (or a
+node that is not split); if there is none it takes what it needs from two, in equal parts.
 """
 
 from __future__ import annotations
@@ -34,7 +34,12 @@ def fleet(path: Path) -> FleetPlan:
     plan = FleetPlan()
     for where, row in openb.lines(path, openb.NODE_COLUMNS):
         number = openb.reader(where, row)
-        name, cpu, memory, gpus = row["sn"], number("cpu_milli"), number("memory_mib"), number("gpu")
+        name, cpu, memory, gpus = (
+            row["sn"],
+            number("cpu_milli"),
+            number("memory_mib"),
+            number("gpu"),
+        )
         if gpus != SPLIT:
             amounts = {CPU: cpu, MEMORY: memory, PODS: MOST_PODS}
             openb.add_node(plan, name, amounts, gpus, row["model"])

@@ -1,7 +1,7 @@
 """Reads Dovetail's own workloads: a fleet file, and requests as one JSON object a line.
 
-    {"name": "job-1", "arrives": 0, "ends": 3600, "groups": {
-      "": {"resources": {"VCPU": 8}}, "_GPU": {"resources": {"VGPU": 1}, "required": ["A|B"]}}}
+{"name": "job-1", "arrives": 0, "ends": 3600, "groups": {
+  "": {"resources": {"VCPU": 8}}, "_GPU": {"resources": {"VGPU": 1}, "required": ["A|B"]}}}
 """
 
 from __future__ import annotations

@@ -47,9 +47,7 @@ def fleet(path: Path) -> FleetPlan:
     return plan
 
 
-def add_node(
-    plan: FleetPlan, name: str, amounts: Mapping[str, int], gpus: int, model: str
-) -> None:
+def add_node(plan: FleetPlan, name: str, amounts: Mapping[str, int], gpus: int, model: str) -> None:
     root = add(plan, name, None, amounts)
     for gpu in range(gpus):
         add(plan, f"{name}_gpu{gpu}", root, {GPU: WHOLE}, traits=[trait(model)])
@@ -82,15 +80,24 @@ def add(
 def tasks_in(path: Path) -> Iterator[Task]:
     for where, row in lines(path, TASK_COLUMNS):
         shape = shape_of(where, row)
-        times = reader(where, row)
-        timed = bool(row.get("creation_time")) and bool(row.get("deletion_time"))
+        arrives, ends = times_of(where, row)
         yield Task(
             name=row["name"],
             wishes=(wish(shape),),
             typical=typical(shape),
-            arrives=times("creation_time") if timed else None,
-            ends=times("deletion_time") if timed else None,
+            arrives=arrives,
+            ends=ends,
         )
+
+
+def times_of(where: str, row: Row) -> tuple[int | None, int | None]:
+    if not row.get("creation_time") or not row.get("deletion_time"):
+        return None, None
+    number = reader(where, row)
+    arrives, ends = number("creation_time"), number("deletion_time")
+    if ends < arrives:
+        raise BadWorkload(where, f"{row['name']} is deleted before it is created")
+    return arrives, ends
 
 
 def shape_of(where: str, row: Row) -> Shape:

@@ -7,7 +7,8 @@ The variables are OpenTelemetry's own (`OTEL_EXPORTER_OTLP_ENDPOINT`, `OTEL_TRAC
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+import threading
+from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING, Any
 
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
 
 NAME = "dovetail"
 ENDPOINTS = ("OTEL_EXPORTER_OTLP_ENDPOINT", "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT")
+FLUSH_SECONDS = 3
 OFF: AbstractContextManager[None] = nullcontext()
 
 
@@ -24,9 +26,17 @@ class Tracing:
 
     def __init__(self) -> None:
         self._tracer: Tracer | None = None
+        self._flush: Callable[[], object] | None = None
 
-    def use(self, tracer: Tracer | None) -> None:
-        self._tracer = tracer
+    def use(self, tracer: Tracer | None, flush: Callable[[], object] | None = None) -> None:
+        self._tracer, self._flush = tracer, flush
+
+    def finish(self) -> None:
+        """Send what is still here, but do not wait long for a collector that is away."""
+        if self._flush is not None:
+            sender = threading.Thread(target=self._flush, daemon=True)
+            sender.start()
+            sender.join(FLUSH_SECONDS)
 
     @property
     def on(self) -> bool:
@@ -72,4 +82,4 @@ def start() -> None:
     provider = TracerProvider(resource=Resource.create(named))
     provider.add_span_processor(BatchSpanProcessor(OTLPSpanExporter()))
     trace.set_tracer_provider(provider)
-    TRACING.use(trace.get_tracer(NAME))
+    TRACING.use(trace.get_tracer(NAME), provider.force_flush)

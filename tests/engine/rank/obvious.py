@@ -17,6 +17,7 @@ from tests.engine.forest import SHARING, Forest, Inventory, Provider
 
 Line = tuple[int, ...]
 Free = dict[str, int]
+Claims = Counter[tuple[int, str]]
 
 MILLION = 1_000_000
 ORDINARY = {"VCPU", "PCPU", "MEMORY_MB", "DISK_GB"}
@@ -49,6 +50,7 @@ class Judge:
         for wanted in self.slots:
             self.asked.update(wanted)
         self.fragments = Fragments(forest, typical)
+        self.scarcity = Scarcity(forest, typical)
 
     def home(self, line: Line) -> Provider:
         """The root of the first provider that does not share, or of the first."""
@@ -62,9 +64,21 @@ class Judge:
         if policy in {"spread", "pack"}:
             left = self.over_classes(line, lambda p, n: self.left(p, n, self.total(p, n)))
             return (left if policy == "spread" else MILLION - left) * 100 // MILLION
-        if policy == "fragmentation":
-            return self.fragments.points(self.home(line), self.claims(line))
+        if policy in {"fragmentation", "scarcity"}:
+            return floor(100 / (1 + exp(-self.drop(policy, line) / 1000)))
         return 0
+
+    def drop(self, policy: str, line: Line) -> float:
+        """How much less is lost after the claim, in thousandths of devices."""
+        if policy == "fragmentation":
+            return self.fragments.drop(self.home(line), self.claims(line))
+        taken = [
+            (self.forest.providers[id_], name, amount)
+            for id_, wanted in zip(line, self.slots, strict=True)
+            for name, amount in wanted.items()
+        ]
+        drop = self.scarcity.drop(self.home(line), self.claims(line))
+        return drop - sum(self.scarcity.cost(*each) for each in taken) / self.fragments.weight
 
     def nuance(self, policy: str, line: Line) -> int:
         if policy == "best-fit":
@@ -72,6 +86,8 @@ class Judge:
         if policy in {"spread", "pack"}:
             left = self.over_rows(line, lambda p, n: capacity(p.inventories[n]))
             return left if policy == "spread" else MILLION - left
+        if policy in {"fragmentation", "scarcity"}:
+            return round(self.drop(policy, line) * self.fragments.weight)
         return 0
 
     def over_classes(self, line, value) -> int:  # type: ignore[no-untyped-def]
@@ -110,8 +126,8 @@ class Judge:
     def largest(self, name: str) -> int:
         return max([1, *(self.total(root, name) for root in self.forest.roots())])
 
-    def claims(self, line: Line) -> Counter[tuple[int, str]]:
-        found = Counter[tuple[int, str]]()
+    def claims(self, line: Line) -> Claims:
+        found: Claims = Counter()
         for id_, wanted in zip(line, self.slots, strict=True):
             for name, amount in wanted.items():
                 found[id_, name] += amount
@@ -120,6 +136,8 @@ class Judge:
     def order(self, terms: Iterable[tuple[str, int]], lines: Sequence[Line]) -> list[Line]:
         """The lines, which come as an unranked search finds them, best first."""
         terms = list(terms)
+        if all(name == "first-fit" for name, _ in terms):
+            return list(lines)
         total = {line: sum(w * self.points(name, line) for name, w in terms) for line in lines}
         nuance = {line: sum(w * self.nuance(name, line) for name, w in terms) for line in lines}
         home = {line: self.home(line).id for line in lines}
@@ -141,34 +159,34 @@ class Fragments:
             (g.suffix, name) for r, _ in typical.requests for g in r.groups for name in g.resources
         }
         own = {name for suffix, name in asked if suffix and name not in ORDINARY}
-        self.measured = own or {name for _, name in asked}
+        held = {name for provider in forest for name in provider.inventories}
+        self.measured = (own or {name for _, name in asked}) & held
+        self.weight = max(sum(count for _, count in typical.requests), 1)
 
-    def points(self, root: Provider, claims: Counter[tuple[int, str]]) -> int:
+    def drop(self, root: Provider, claims: Claims) -> float:
         before = {p.id: {n: free(p, n) for n in p.inventories} for p in self.forest.tree(root)}
         after = {
             id_: {name: amount - claims[id_, name] for name, amount in held.items()}
             for id_, held in before.items()
         }
-        drop = self.expected(before) - self.expected(after)
-        return floor(100 / (1 + exp(-drop / 1000)))
+        return (self.expected(before) - self.expected(after)) / self.weight
 
-    def expected(self, tree: dict[int, Free]) -> float:
-        weight = sum(count for _, count in self.typical.requests)
-        lost = sum(count * self.lost(request, tree) for request, count in self.typical.requests)
-        return lost / max(weight, 1)
+    def expected(self, tree: dict[int, Free]) -> int:
+        """Times the weight of all requests."""
+        return sum(count * self.lost(request, tree) for request, count in self.typical.requests)
 
     def lost(self, request: Request, tree: dict[int, Free]) -> int:
         runs = self.runs(request, tree)
         return sum(
-            self.units(name, held)
+            self.units(name, held[name])
             for id_, held in tree.items()
             for name in self.measured & held.keys()
             if not (runs and self.usable(request, id_, held, name))
         )
 
-    def units(self, name: str, held: Free) -> int:
+    def units(self, name: str, amount: int) -> int:
         sizes = [capacity(p.inventories[name]) for p in self.forest if name in p.inventories]
-        return max(held[name], 0) * 1000 // max([1, *sizes])
+        return max(amount, 0) * 1000 // max([1, *sizes])
 
     def usable(self, request: Request, id_: int, held: Free, name: str) -> bool:
         return any(
@@ -179,12 +197,8 @@ class Fragments:
         )
 
     def gives(self, id_: int, held: Free, part: Group) -> bool:
-        traits = self.forest.providers[id_].traits
-        return (
-            all(max(held.get(name, 0), 0) >= amount for name, amount in part.resources.items())
-            and all(traits & alternatives for alternatives in part.required)
-            and not traits & part.forbidden
-        )
+        enough = all(max(held.get(n, 0), 0) >= amount for n, amount in part.resources.items())
+        return enough and has_traits(self.forest.providers[id_], part)
 
     def runs(self, request: Request, tree: dict[int, Free]) -> bool:
         """Whether the tree meets each need by itself."""
@@ -204,6 +218,82 @@ class Fragments:
             return bool(giving)
         pieces = [min(held[n] // amount for n, amount in part.resources.items()) for held in giving]
         return sum(pieces) >= len(same)
+
+
+class Scarcity(Fragments):
+    """The same, with devices that cannot be fed and devices that others name."""
+
+    def expected(self, tree: dict[int, Free]) -> int:
+        short = sum(self.weight * self.short(name, tree) // 4 for name in self.measured)
+        return super().expected(tree) + short
+
+    def short(self, name: str, tree: dict[int, Free]) -> int:
+        """Summed over four mixes: half, once, one and a half times and twice as hungry."""
+        asked, others = 0, Counter[str]()
+        for request, count in self.typical.requests:
+            if any(name in group.resources for group in request.groups):
+                for group in request.groups:
+                    asked += count * self.units(name, group.resources.get(name, 0))
+                    for other in group.resources.keys() - self.measured:
+                        others[other] += count * group.resources[other]
+        if not others:
+            return 0
+        there = sum(self.units(name, held.get(name, 0)) for held in tree.values())
+        found = 0
+        for halves in range(1, 5):
+            fed = min(
+                total_free(tree, other) * (2**21 * asked // (amount * halves)) // 2**20
+                for other, amount in others.items()
+            )
+            found += max(0, there - fed)
+        return found
+
+    def cost(self, provider: Provider, name: str, amount: int) -> int:
+        """Of taking that, times the weight of all requests."""
+        if name not in self.measured:
+            return 0
+        taken = self.weight * self.units(name, amount)
+        return taken * self.rarity(name, provider) * 3 // 4000
+
+    def needs(self, name: str) -> list[tuple[Group, int]]:
+        """What requests need; equal needs of a request are one need of so much more."""
+        found: list[tuple[Group, int]] = []
+        for request, count in self.typical.requests:
+            own = [part for group in request.groups for part in parts(group)]
+            while own:
+                part = own[0]
+                same = [each for each in own if alike(each, part)]
+                isolated = part.suffix in request.isolated
+                same = [each for each in same if (each.suffix in request.isolated) == isolated]
+                own = [each for each in own if not any(each is other for other in same)]
+                if name in part.resources:
+                    each = self.units(name, part.resources[name])
+                    found.append((part, count * len(same) * each))
+        return found
+
+    def rarity(self, name: str, provider: Provider) -> int:
+        needs = self.needs(name)
+        asked = sum(amount for _, amount in needs)
+        everywhere = [each for each in self.forest if name in each.inventories]
+        everything = self.capacity(name, everywhere)
+        found = 0
+        for part, amount in needs:
+            eligible = self.capacity(name, [p for p in everywhere if has_traits(p, part)])
+            if 0 < eligible < everything and has_traits(provider, part):
+                found += 1000 * amount * everything // (asked * eligible)
+        return found
+
+    def capacity(self, name: str, providers: Iterable[Provider]) -> int:
+        return sum(self.units(name, capacity(p.inventories[name])) for p in providers)
+
+
+def total_free(tree: dict[int, Free], name: str) -> int:
+    return sum(max(held.get(name, 0), 0) for held in tree.values())
+
+
+def has_traits(provider: Provider, part: Group) -> bool:
+    required = all(provider.traits & alternatives for alternatives in part.required)
+    return required and not provider.traits & part.forbidden
 
 
 def parts(group: Group) -> list[Group]:

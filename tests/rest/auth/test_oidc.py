@@ -261,6 +261,9 @@ def test_rotation_in_mid_flight_drops_no_request(door: Client, issuer: Issuer) -
 
 
 def test_a_key_published_during_a_fetch_is_found_by_the_next(door: Client, issuer: Issuer) -> None:
+    assert get(door, issuer.token()).status_code == 200
+    issuer.rotate("second")
+    issuer.fetching.clear()
     issuer.may_answer.clear()
 
     async def send(token: str) -> int:
@@ -269,13 +272,15 @@ def test_a_key_published_during_a_fetch_is_found_by_the_next(door: Client, issue
     async def rush() -> list[int]:
         first = asyncio.create_task(send(issuer.token()))
         await asyncio.to_thread(issuer.fetching.wait)
-        issuer.rotate("second")
+        issuer.rotate("third")
         second = asyncio.create_task(send(issuer.token()))
-        await asyncio.sleep(0)
+        for _ in range(10):
+            await asyncio.sleep(0)
         issuer.may_answer.set()
         return [await first, await second]
 
     assert door.run(rush()) == [200, 200]
+    assert issuer.fetches == 3
 
 
 def test_a_withdrawn_key_is_refused_when_the_keys_are_fetched_again(

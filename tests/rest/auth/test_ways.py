@@ -69,7 +69,7 @@ def test_who_none_of_them_knows_is_told_all_of_them(
     assert (refused.status_code, refused.headers["www-authenticate"]) == (401, told)
     expired = door.get(LISTING, x_auth_token=issuer.token(exp=1))
     assert expired.status_code == 401
-    assert "expired" in expired.headers["www-authenticate"]
+    assert "The token has expired." in expired.headers["www-authenticate"]
 
 
 def test_one_that_is_down_does_not_shut_out_those_of_the_others(

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dovetail.engine.rank.homes import homes
-from dovetail.engine.rank.policy import Case, Numbers
+from dovetail.engine.rank.policy import Case
 from dovetail.engine.turns import Block
 
 Places = NDArray[np.intp]
@@ -20,10 +20,13 @@ def distinct(case: Case, lines: Block) -> tuple[Places, Places]:
     Lines are alike if they are of one tree and the rows they take have the same traits and the
     same amounts free of what is taken.
     """
-    codes: Numbers = homes(case.snapshot, lines).astype(np.int64)
-    bound = case.snapshot.tree_size.size
+    home = homes(case.snapshot, lines)
+    roots = case.snapshot.tree_start.values[home]
+    codes, bound = home.astype(np.int64), case.snapshot.tree_size.size
     for at, slot in enumerate(case.slots):
         rows = lines[:, at]
+        if (rows == roots).all():
+            continue
         for values in (
             case.snapshot.traits.values[rows].astype(np.int64),
             *(np.maximum(case.holding(name, rows)[0], 0) for name in slot.resources),

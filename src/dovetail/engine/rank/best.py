@@ -18,7 +18,7 @@ from dovetail.engine.rank.homes import homes
 from dovetail.engine.rank.leaders import LOOKED_AT, leaders
 from dovetail.engine.rank.policy import Numbers
 from dovetail.engine.rank.ranking import Ranking
-from dovetail.engine.rank.scores import Scores
+from dovetail.engine.rank.scores import Scores, Verdict
 from dovetail.engine.rank.typical import Typical
 from dovetail.engine.search import Search, search
 from dovetail.engine.snapshot import Snapshot
@@ -80,7 +80,8 @@ def ranked(searching: Search, ranking: Ranking, limit: int | None) -> Steps:
     scores = Scores(searching, ranking)
     if ranking.plain:
         lines = yield from gathered(searching, searching.limited(limit))
-        return found_of(scores, lines, limit)
+        verdict = scores.judge(lines)
+        return Found(lines, verdict.totals, verdict.parts)
     if limit is None or any(len(slot.shared_tree) for slot in searching.slots):
         lines = yield from gathered(searching, searching.everything())
     elif not len(searching.trees):
@@ -92,8 +93,10 @@ def ranked(searching: Search, ranking: Ranking, limit: int | None) -> Steps:
             return Found(tops.lines[chosen], tops.totals[chosen], tops.parts_of(chosen, ranking))
         blocks = searching.first(np.sort(chosen), max(LOOKED_AT, limit))
         lines = yield from gathered(searching, blocks)
-    order = arranged(searching.snapshot, scores, lines)
-    return found_of(scores, lines[order], limit)
+    verdict = scores.judge(lines)
+    order = arranged(searching.snapshot, lines, verdict)[:limit]
+    parts = {name: points[order] for name, points in verdict.parts.items()}
+    return Found(lines[order], verdict.totals[order], parts)
 
 
 def gathered(searching: Search, blocks: Blocks) -> Generator[None, None, Block]:
@@ -112,20 +115,13 @@ def nothing(searching: Search) -> Block:
     return np.empty((0, len(searching.slots)), np.int32)
 
 
-def found_of(scores: Scores, lines: Block, limit: int | None) -> Found:
-    rows = lines[:limit]
-    parts = scores.parts(rows)
-    return Found(rows, scores.weighed(parts), parts)
-
-
-def arranged(snapshot: Snapshot, scores: Scores, lines: Block) -> Numbers:
+def arranged(snapshot: Snapshot, lines: Block, verdict: Verdict) -> Numbers:
     """The order of the candidates; those of a tree come in the order in which they were found."""
     if not len(lines):
         return np.empty(0, np.int64)
-    totals, nuances = scores.weighed(scores.parts(lines)), scores.nuances(lines)
     roots = snapshot.tree_root_id.values[homes(snapshot, lines)]
-    order = np.lexsort((-nuances, -totals, roots))
-    totals, roots = totals[order], roots[order]
+    order = np.lexsort((-verdict.nuances, -verdict.totals, roots))
+    totals, roots = verdict.totals[order], roots[order]
     places = np.arange(len(lines))
     fresh = np.ones(len(lines), np.bool_)
     fresh[1:] = (totals[1:] != totals[:-1]) | (roots[1:] != roots[:-1])

@@ -8,7 +8,16 @@ from __future__ import annotations
 
 from collections.abc import Hashable
 
-from dovetail.engine.rank.policy import MILLION, POINT, Case, Numbers, by_class, mean, share
+from dovetail.engine.rank.policy import (
+    MILLION,
+    POINT,
+    Case,
+    Judgement,
+    Numbers,
+    by_class,
+    mean,
+    share,
+)
 from dovetail.engine.turns import Block
 
 
@@ -26,13 +35,14 @@ class BestFit:
     def basis(self) -> Hashable:
         return tuple(self._case.totals(name).largest for name in self._case.asked)
 
-    def points(self, lines: Block) -> Numbers:
-        return (MILLION - by_class(self._case, lines, self._left)) // POINT
+    def judge(self, lines: Block) -> Judgement:
+        points = (MILLION - by_class(self._case, lines, self._left)) // POINT
+        return Judgement(points, -self._left_on_rows(lines))
 
-    def nuance(self, lines: Block) -> Numbers:
+    def _left_on_rows(self, lines: Block) -> Numbers:
         left = []
         for at, slot in enumerate(self._case.slots):
             for name, amount in slot.resources.items():
                 free, _ = self._case.holding(name, lines[:, at])
                 left.append(share(free - amount, self._case.totals(name).largest))
-        return -mean(left)
+        return mean(left)

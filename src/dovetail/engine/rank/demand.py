@@ -14,10 +14,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dovetail.core.request import Request
-from dovetail.engine.columns import Mask
+from dovetail.engine.columns import NEVER, Mask
 from dovetail.engine.feasible import trait_mask
+from dovetail.engine.rank.notes import kept, layout, names
 from dovetail.engine.rank.policy import Numbers
-from dovetail.engine.rank.trees import Trees
+from dovetail.engine.rank.trees import Trees, units
 from dovetail.engine.rank.typical import Typical
 from dovetail.engine.snapshot import Snapshot
 
@@ -26,9 +27,6 @@ Cube = NDArray[np.bool_]
 
 ORDINARY = frozenset({"VCPU", "PCPU", "MEMORY_MB", "DISK_GB"})
 """What nearly every request takes: no devices, even if a group of their own asks for them."""
-
-DEVICE = 1000
-"""What a whole device counts, whatever the unit of its class."""
 
 
 class Kind(msgspec.Struct, frozen=True):
@@ -76,13 +74,18 @@ def devices(typical: Typical) -> list[str]:
 class Demand:
     """The typical requests of a ranking, for the trees of one snapshot."""
 
-    def __init__(self, snapshot: Snapshot, typical: Typical) -> None:
+    def __init__(self, snapshot: Snapshot, typical: Typical, whole: dict[str, int]) -> None:
+        """`whole`: how many units of a measured class make up its largest device."""
         wanted = [needs(request) for request, _ in typical.requests]
         self._kinds = list(dict.fromkeys(kind for each in wanted for kind in each))
         self._number = {kind: at for at, kind in enumerate(self._kinds)}
         self._weights = np.array([count for _, count in typical.requests], np.int64)
         self.weight = int(self._weights.sum())
-        self.measured = [name for name in devices(typical) if snapshot.stock(name)]
+        self.measured = list(whole)
+        self.whole = whole
+        self._wanted = [
+            (each, count) for each, (_, count) in zip(wanted, typical.requests, strict=True)
+        ]
         self._amounts = self._amounts_table()
         self.classes = list(dict.fromkeys([*self._amounts, *self.measured]))
         self._traits = self._trait_table(snapshot)
@@ -138,6 +141,31 @@ class Demand:
             found.append(self._unions.index(taking) if taking else -1)
         return np.array(found, np.int64)
 
+    def asking(self, name: str) -> list[tuple[Kind, int]]:
+        """For each request the kinds that take some of a measured class; how much, weighed."""
+        return [
+            (kind, count * times * units(amount, self.whole[name]))
+            for each, count in self._wanted
+            for kind, times in each.items()
+            for of, amount in kind.resources
+            if of == name
+        ]
+
+    def asked(self, name: str) -> int:
+        """What all requests take of a measured class, weighed."""
+        return sum(amount for _, amount in self.asking(name))
+
+    def companions(self, name: str) -> dict[str, int]:
+        """What the requests that take some of a measured class take of others, weighed."""
+        found: Counter[str] = Counter()
+        for each, count in self._wanted:
+            taken = [pair for kind, times in each.items() for pair in kind.resources * times]
+            if any(of == name for of, _ in taken):
+                for of, amount in taken:
+                    if of not in self.whole:
+                        found[of] += count * amount
+        return dict(found)
+
     def lost(self, trees: Trees) -> Numbers:
         """For each tree the device units that typical requests cannot use, times their weights.
 
@@ -183,3 +211,26 @@ class Demand:
             room[at] = (np.minimum.reduce(pieces) * fits[:, at]).sum(axis=0)
         found: Mask = (room[self._needed] >= self._times).all(axis=0)
         return found
+
+
+def largest(snapshot: Snapshot, name: str) -> int:
+    """The capacity of the largest device."""
+    stock = snapshot.stock(name)
+    assert stock
+    alive = stock.free.values != NEVER
+    return int(stock.capacity.values.max(where=alive, initial=1))
+
+
+def demand_of(snapshot: Snapshot, typical: Typical) -> Demand:
+    """The demand; another one when names, kinds of traits or the largest devices are others."""
+    whole: dict[str, int] = kept(
+        snapshot, ("whole", typical, layout(snapshot)), lambda: wholes(snapshot, typical)
+    )
+    sets = len(snapshot.trait_sets.members)
+    key = ("demand", typical, names(snapshot), sets, tuple(whole.items()))
+    return kept(snapshot, key, lambda: Demand(snapshot, typical, whole))
+
+
+def wholes(snapshot: Snapshot, typical: Typical) -> dict[str, int]:
+    """The measured classes that there are, and how many units make up the largest device."""
+    return {name: largest(snapshot, name) for name in devices(typical) if snapshot.stock(name)}

@@ -6,7 +6,7 @@ from collections.abc import Hashable
 
 import numpy as np
 
-from dovetail.engine.rank.policy import Case, Numbers
+from dovetail.engine.rank.policy import Case, Judgement
 from dovetail.engine.turns import Block
 
 
@@ -17,8 +17,6 @@ class FirstFit:
     def __init__(self, case: Case) -> None:
         """There is nothing to look at."""
 
-    def points(self, lines: Block) -> Numbers:
-        return np.zeros(len(lines), np.int64)
-
-    def nuance(self, lines: Block) -> Numbers:
-        return np.zeros(len(lines), np.int64)
+    def judge(self, lines: Block) -> Judgement:
+        nothing = np.zeros(len(lines), np.int64)
+        return Judgement(nothing, nothing)

@@ -12,7 +12,7 @@ import numpy as np
 
 from dovetail.engine.columns import Rows
 from dovetail.engine.rank.homes import homes
-from dovetail.engine.rank.notes import kept, longer
+from dovetail.engine.rank.notes import kept, longer, names
 from dovetail.engine.rank.policy import Numbers
 from dovetail.engine.rank.ranking import Ranking
 from dovetail.engine.rank.scores import Scores
@@ -26,6 +26,9 @@ NONE_THERE = -(2**62)
 
 LOOKED_AT = 128
 """Candidates of a tree that a limited answer looks at, the first ones that the search finds."""
+
+STRIDE = 256
+"""Trees that are looked at before others get a turn."""
 
 
 class Leaders:
@@ -56,14 +59,13 @@ class Leaders:
         self._versions[trees] = snapshot.tree_version.values[trees]
         self.totals[trees] = NONE_THERE
         if len(lines):
-            parts, home = scores.parts(lines), homes(snapshot, lines)
-            totals = scores.weighed(parts)
-            nuances = scores.nuances(lines) if self.exact else totals
+            verdict = scores.judge(lines)
             # Written last is what stays: of each tree the best, the first of equals.
-            order = np.lexsort((np.arange(len(lines))[::-1], nuances, totals))
-            self.totals[home[order]] = totals[order]
-            self.lines[home[order]] = lines[order]
-            self.parts[home[order]] = np.stack(list(parts.values()), axis=1)[order]
+            order = np.lexsort((np.arange(len(lines))[::-1], verdict.nuances, verdict.totals))
+            home = homes(snapshot, lines)[order]
+            self.totals[home] = verdict.totals[order]
+            self.lines[home] = lines[order]
+            self.parts[home] = np.stack(list(verdict.parts.values()), axis=1)[order]
 
     def parts_of(self, trees: Rows, ranking: Ranking) -> dict[str, Numbers]:
         return {name: self.parts[trees, at] for at, (name, _) in enumerate(ranking.terms)}
@@ -86,11 +88,12 @@ class Leaders:
 def leaders(searching: Search, ranking: Ranking, scores: Scores) -> Generator[None, None, Leaders]:
     """The leaders of all trees that the search left, up to date."""
     snapshot = searching.snapshot
-    key = (shape(searching.request), ranking.terms, scores.basis, snapshot.names_version)
+    key = (shape(searching.request), ranking.terms, scores.basis, names(snapshot))
     slots, exact = len(searching.slots), not scores.even
     found: Leaders = kept(snapshot, key, lambda: Leaders(slots, len(ranking.terms), exact))
     stale = found.stale(snapshot, searching.trees)
-    for some in np.array_split(stale, -(-len(stale) // 1024)) if len(stale) else ():
+    for low in range(0, len(stale), STRIDE):
+        some = stale[low : low + STRIDE]
         lines = []
         for block in searching.first(some, LOOKED_AT if exact else 1):
             if block is None:

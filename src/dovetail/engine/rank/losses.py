@@ -1,18 +1,27 @@
-"""What typical requests cannot use of each tree, brought up to date where trees changed."""
+"""What claims cost a tree: the drop of a loss that is kept per tree and made anew where it changed.
+
+A loss is counted in device units (a whole device has 1000) times the weight of all typical
+requests, so that everything is whole numbers.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from math import log
 
 import numpy as np
 
 from dovetail.engine.columns import Rows
-from dovetail.engine.rank.demand import DEVICE, Demand
+from dovetail.engine.rank.alike import distinct
+from dovetail.engine.rank.homes import homes
 from dovetail.engine.rank.notes import longer
-from dovetail.engine.rank.policy import Numbers
-from dovetail.engine.rank.trees import Trees
+from dovetail.engine.rank.policy import Case, Numbers
+from dovetail.engine.rank.trees import DEVICE, Trees, lay_out
 from dovetail.engine.snapshot import Snapshot
+from dovetail.engine.turns import Block
+
+Measure = Callable[[Trees], Numbers]
+"""The loss of each tree."""
 
 BILLION = 10**9
 STEPS = tuple(round(DEVICE * log(points / (100 - points)) * BILLION) for points in range(1, 100))
@@ -21,27 +30,38 @@ has the same points everywhere."""
 
 
 class Losses:
-    """By number of the tree: its fragmentation as it is, times the weight of all requests."""
+    """By number of the tree: its loss as it is."""
 
-    def __init__(self, demand: Demand) -> None:
-        self.demand = demand
-        self.steps = np.array([-(-step * max(demand.weight, 1) // BILLION) for step in STEPS])
-        """The same as drops times the weight of all requests."""
+    def __init__(self, measure: Measure, whole: Mapping[str, int], weight: int) -> None:
+        """`whole`: how many units of a class make up its largest device."""
+        self._measure, self._whole = measure, whole
+        self._steps = np.array([-(-step * max(weight, 1) // BILLION) for step in STEPS])
         self._versions: Numbers = np.zeros(0, np.int64)
         self._lost: Numbers = np.zeros(0, np.int64)
-        self._whole: Mapping[str, int] = {}
 
-    def of(self, snapshot: Snapshot, trees: Rows, now: Trees, whole: Mapping[str, int]) -> Numbers:
-        """The losses of these trees, which `now` shows."""
+    def points(self, drops: Numbers) -> Numbers:
+        """floor(100 / (1 + exp(-d / 1000))) for a drop of d units."""
+        return np.searchsorted(self._steps, drops, side="right")
+
+    def drops(self, case: Case, classes: list[str], lines: Block) -> Numbers:
+        """By how much each candidate lowers the loss of its tree."""
+        snapshot = case.snapshot
+        samples, alike = distinct(case, lines)
+        trees, which = np.unique(homes(snapshot, lines[samples]), return_inverse=True)
+        stale = self._stale(snapshot, trees)
+        now = lay_out(snapshot, trees, classes, self._whole)
+        # Trees as they are and as they would be are measured in one go: a measure has many steps.
+        states = now.after(np.concatenate((which, stale)), lines[samples], case.slots)
+        after, fresh = np.split(self._measure(states), [len(which)])
+        self._lost[trees[stale]] = fresh
+        self._versions[trees[stale]] = snapshot.tree_version.values[trees[stale]]
+        found: Numbers = (self._lost[trees[which]] - after)[alike]
+        return found
+
+    def _stale(self, snapshot: Snapshot, trees: Rows) -> Numbers:
+        """Where in `trees` those are that changed."""
         missing = snapshot.tree_version.size - len(self._versions)
         if missing:
             self._versions = longer(self._versions, missing)
             self._lost = longer(self._lost, missing)
-        if whole != self._whole:
-            self._versions[:], self._whole = 0, whole
-        versions = snapshot.tree_version.values[trees]
-        stale = np.flatnonzero(self._versions[trees] != versions)
-        if len(stale):
-            self._versions[trees[stale]] = versions[stale]
-            self._lost[trees[stale]] = self.demand.lost(now.some(stale))
-        return self._lost[trees]
+        return np.flatnonzero(self._versions[trees] != snapshot.tree_version.values[trees])

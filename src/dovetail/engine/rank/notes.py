@@ -30,6 +30,33 @@ def kept(snapshot: Snapshot, key: Hashable, make: Callable[[], T]) -> T:
     return found
 
 
+class NamesSeen:
+    """Counts how often names changed, since they are told anew more often than that."""
+
+    def __init__(self) -> None:
+        self._version = -1
+        self._names: tuple[dict[str, int], dict[str, int]] = {}, {}
+        self._changes = 0
+
+    def number(self, snapshot: Snapshot) -> int:
+        if snapshot.names_version != self._version:
+            self._version = snapshot.names_version
+            told = snapshot.class_ids, snapshot.trait_ids
+            if told != self._names:
+                self._names, self._changes = told, self._changes + 1
+        return self._changes
+
+
+def names(snapshot: Snapshot) -> int:
+    """A number that is another one when the names of classes or traits are others."""
+    return kept(snapshot, "names", NamesSeen).number(snapshot)
+
+
+def layout(snapshot: Snapshot) -> Hashable:
+    """A value that is another one when the providers or what they have are others."""
+    return names(snapshot), snapshot.parent.size, snapshot.live_rows
+
+
 def longer(numbers: NDArray[Any], by: int) -> NDArray[Any]:
     """With so many zeros more at the end."""
     return np.concatenate((numbers, np.zeros((by, *numbers.shape[1:]), numbers.dtype)))

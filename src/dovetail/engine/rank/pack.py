@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Hashable
 
 from dovetail.engine.rank.filling import Filling
-from dovetail.engine.rank.policy import MILLION, POINT, Case, Numbers
+from dovetail.engine.rank.policy import MILLION, POINT, Case, Judgement
 from dovetail.engine.turns import Block
 
 
@@ -16,8 +16,6 @@ class Pack:
     def __init__(self, case: Case) -> None:
         self._filling = Filling(case)
 
-    def points(self, lines: Block) -> Numbers:
-        return (MILLION - self._filling.of_trees(lines)) // POINT
-
-    def nuance(self, lines: Block) -> Numbers:
-        return MILLION - self._filling.of_rows(lines)
+    def judge(self, lines: Block) -> Judgement:
+        points = (MILLION - self._filling.of_trees(lines)) // POINT
+        return Judgement(points, MILLION - self._filling.of_rows(lines))

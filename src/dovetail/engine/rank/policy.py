@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,6 +24,12 @@ POINT = MILLION // 100
 """Points go from 0 to 100."""
 
 
+class Judgement(NamedTuple):
+    points: Numbers
+    nuance: Numbers
+    """What decides between candidates of one tree that have the same points."""
+
+
 class Policy(Protocol):
     even: bool
     """Candidates of a tree have the same points, unless rows are shared between trees."""
@@ -33,12 +39,8 @@ class Policy(Protocol):
         """What points depend on beside the request and the tree: kept points are bound to it."""
         ...
 
-    def points(self, lines: Block) -> Numbers:
-        """For each candidate; more is better."""
-        ...
-
-    def nuance(self, lines: Block) -> Numbers:
-        """What decides between candidates of one tree that have the same points."""
+    def judge(self, lines: Block) -> Judgement:
+        """Of each candidate; more is better."""
         ...
 
 

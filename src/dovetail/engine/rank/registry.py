@@ -10,6 +10,7 @@ from dovetail.engine.rank.fragmentation import Fragmentation
 from dovetail.engine.rank.pack import Pack
 from dovetail.engine.rank.policy import Case, Policy
 from dovetail.engine.rank.ranking import FIRST_FIT
+from dovetail.engine.rank.scarcity import Scarcity
 from dovetail.engine.rank.spread import Spread
 
 POLICIES: dict[str, Callable[[Case], Policy]] = {
@@ -18,4 +19,5 @@ POLICIES: dict[str, Callable[[Case], Policy]] = {
     "spread": Spread,
     "pack": Pack,
     "fragmentation": Fragmentation,
+    "scarcity": Scarcity,
 }

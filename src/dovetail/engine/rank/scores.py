@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping
+from collections.abc import Hashable
+from typing import NamedTuple
 
 import numpy as np
 
@@ -11,6 +12,15 @@ from dovetail.engine.rank.ranking import Ranking
 from dovetail.engine.rank.registry import POLICIES
 from dovetail.engine.search import Search
 from dovetail.engine.turns import Block
+
+
+class Verdict(NamedTuple):
+    """Of each candidate."""
+
+    totals: Numbers
+    nuances: Numbers
+    parts: dict[str, Numbers]
+    """By policy, the points before they are weighed."""
 
 
 class Scores:
@@ -29,17 +39,14 @@ class Scores:
     def basis(self) -> Hashable:
         return tuple(policy.basis for policy in self._policies.values())
 
-    def parts(self, lines: Block) -> dict[str, Numbers]:
+    def judge(self, lines: Block) -> Verdict:
+        nothing = np.zeros(len(lines), np.int64)
         if not len(lines):
-            return {name: np.zeros(0, np.int64) for name in self._weights}
-        return {name: policy.points(lines) for name, policy in self._policies.items()}
-
-    def weighed(self, parts: Mapping[str, Numbers]) -> Numbers:
-        found: Numbers = np.add.reduce([parts[name] * w for name, w in self._weights.items()])
-        return found
-
-    def nuances(self, lines: Block) -> Numbers:
-        found: Numbers = np.add.reduce(
-            [policy.nuance(lines) * self._weights[name] for name, policy in self._policies.items()]
-        )
-        return found
+            return Verdict(nothing, nothing, dict.fromkeys(self._weights, nothing))
+        totals, nuances, parts = nothing, nothing, {}
+        for name, policy in self._policies.items():
+            points, nuance = policy.judge(lines)
+            totals = totals + points * self._weights[name]
+            nuances = nuances + nuance * self._weights[name]
+            parts[name] = points
+        return Verdict(totals, nuances, parts)

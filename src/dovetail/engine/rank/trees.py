@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import TypeVar
 
 import numpy as np
 
@@ -11,6 +12,11 @@ from dovetail.engine.feasible import Slot
 from dovetail.engine.rank.policy import Numbers
 from dovetail.engine.snapshot import Snapshot
 from dovetail.engine.turns import Block
+
+N = TypeVar("N", int, Numbers)
+
+DEVICE = 1000
+"""What a whole device counts, whatever the unit of its class."""
 
 
 class Trees:
@@ -33,11 +39,7 @@ class Trees:
 
     def units(self, name: str) -> Numbers:
         """What is free, in thousandths of a device."""
-        whole = self._whole[name]
-        # Very large numbers lose their last digits, so that the product fits 64 bits.
-        shift = max(whole.bit_length() - 52, 0)
-        found: Numbers = (self.free[name] >> shift) * 1000 // (whole >> shift)
-        return found
+        return units(self.free[name], self._whole[name])
 
     def some(self, which: Numbers) -> Trees:
         free = {name: amounts[:, which] for name, amounts in self.free.items()}
@@ -45,10 +47,14 @@ class Trees:
         return Trees(free, traits, present, self._starts[which], self._whole)
 
     def after(self, which: Numbers, lines: Block, slots: Sequence[Slot]) -> Trees:
-        """A tree for each candidate, as it would leave the tree `which` that it is in."""
+        """A tree for each candidate, as it would leave the tree `which` that it is in.
+
+        Trees beyond the candidates stay as they are.
+        """
         left = self.some(which)
+        starts = left._starts[: len(lines)]
         for at, slot in enumerate(slots):
-            places = lines[:, at] - left._starts
+            places = lines[:, at] - starts
             mine = np.flatnonzero((places >= 0) & (places < len(left.present)))
             mine = mine[left.present[places[mine], mine]]
             for name, amount in slot.resources.items():
@@ -57,6 +63,13 @@ class Trees:
         for amounts in left.free.values():
             np.maximum(amounts, 0, out=amounts)
         return left
+
+
+def units(amount: N, whole: int) -> N:
+    """An amount in thousandths of a device, which is so much."""
+    # Very large numbers lose their last digits, so that the product fits 64 bits.
+    shift = max(whole.bit_length() - 52, 0)
+    return (amount >> shift) * DEVICE // (whole >> shift)
 
 
 def lay_out(

@@ -119,7 +119,7 @@ class IssuerKeys:
 
 
 def usable(documents: Any) -> list[Key]:
-    """Keys for signatures. Others are left out: issuers may publish kinds we do not know."""
+    """Public keys, weak ones left out, and those of kinds that we do not know."""
     found = []
     for document in documents if isinstance(documents, list) else ():
         try:
@@ -128,6 +128,6 @@ def usable(documents: Any) -> list[Key]:
             continue
         if isinstance(key, RSAKey) and key.raw_value.key_size < SMALLEST_RSA_BITS:
             continue
-        if isinstance(key, Key) and document.get("use", "sig") == "sig":
+        if isinstance(key, Key):
             found.append(key)
     return found

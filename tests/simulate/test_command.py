@@ -1,0 +1,111 @@
+"""`dovetail simulate` as users run it."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner, Result
+
+from dovetail.cli.main import main
+from tests.simulate import files
+
+
+@pytest.fixture
+def paths(tmp_path: Path) -> list[str]:
+    hosts = [files.host("a", 2, vcpus=12), files.host("b", 2)]
+    jobs = [files.job(f"t{at}", at, vcpus=at, arrives=at, ends=at + 3) for at in range(1, 8)]
+    return [
+        str(files.json_lines(tmp_path / "fleet.jsonl", hosts)),
+        str(files.json_lines(tmp_path / "jobs.jsonl", jobs)),
+    ]
+
+
+def run(*arguments: str) -> Result:
+    return CliRunner().invoke(main, ["simulate", *arguments])
+
+
+def figures(*arguments: str) -> Any:
+    """What was printed as JSON, without the times."""
+    result = run(*arguments, "-o", "json")
+    assert result.exit_code == 0, result.output
+    document = json.loads(result.stdout)
+    for each in document["results"]:
+        assert each.pop("decision_us").keys() == {"p50", "mean", "p99"}
+    return document
+
+
+def test_the_same_seeds_give_the_same_on_one_core_and_on_several(paths: list[str]) -> None:
+    arguments = [*paths, "--policy", "pack", "--policy", "scarcity", "--seeds", "1-3,7"]
+    alone = figures(*arguments, "-j", "1")
+    assert alone == figures(*arguments, "-j", "2")
+    assert [each["policy"] for each in alone["results"]] == ["pack", "scarcity"]
+    assert alone["results"][0]["seeds"] == [1, 2, 3, 7]
+    runs = [each["allocated"] for each in alone["results"][0]["runs"]]
+    assert alone["results"][0]["mean"]["allocated"] == pytest.approx(sum(runs) / 4, abs=1e-4)
+
+
+def test_a_table_has_a_line_for_each_workload_and_policy(paths: list[str]) -> None:
+    result = run(*paths, "--policy", "first-fit", "--policy", "best-fit:2,pack", "--seeds", "1")
+    header, *rows = result.stdout.splitlines()
+    assert header.split()[:3] == ["workload", "policy", "allocated"]
+    assert [row.split()[:2] for row in rows] == [["jobs", "first-fit"], ["jobs", "best-fit:2,pack"]]
+
+
+def test_departures_follow_the_times_of_the_tasks(paths: list[str]) -> None:
+    document = figures(*paths, "--policy", "pack", "--seeds", "1", "--protocol", "departures")
+    assert document["protocol"] == "departures"
+    assert document["results"][0]["mean"]["peak"] > 0
+
+
+@pytest.mark.parametrize("suffix", ["png", "svg"])
+def test_a_plot_is_the_same_for_the_same_seeds(
+    paths: list[str], tmp_path: Path, suffix: str
+) -> None:
+    plots = [tmp_path / f"{name}.{suffix}" for name in ("one", "two")]
+    for plot in plots:
+        result = run(*paths, "--policy", "pack", "--seeds", "1", "--plot", str(plot))
+        assert result.exit_code == 0, result.output
+    start = {"png": b"\x89PNG", "svg": b"<?xml"}[suffix]
+    assert plots[0].read_bytes().startswith(start)
+    assert plots[0].read_bytes() == plots[1].read_bytes()
+
+
+def test_plots_say_what_to_install(
+    paths: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    result = run(*paths, "--plot", str(tmp_path / "plot.png"))
+    assert result.exit_code == 2
+    assert "plots need matplotlib: install dovetail[plot]" in result.output
+
+
+@pytest.mark.parametrize(
+    ("arguments", "complaint"),
+    [
+        (["--policy", "luck"], "no such policy: 'luck'"),
+        (["--seeds", "a"], "seeds are whole numbers and ranges"),
+        (["--seeds", "5-1"], "from the lower to the higher"),
+        (["--plot", "plot.pdf"], "plots are written as .png or .svg"),
+        (["--plot", "missing/plot.png"], "no such directory missing"),
+        (["--plot", "p.png", "--protocol", "departures"], "plots go over demand"),
+        (["--protocol", "numa"], "the protocol numa splits openb nodes"),
+        (["--demand", "0"], "Invalid value for '--demand'"),
+    ],
+)
+def test_a_plan_that_cannot_be_is_refused(
+    paths: list[str], arguments: list[str], complaint: str
+) -> None:
+    result = run(*paths, *arguments, "-j", "1")
+    assert result.exit_code == 2
+    assert complaint in " ".join(result.output.split())
+
+
+def test_an_empty_workload_is_refused(paths: list[str]) -> None:
+    Path(paths[1]).write_text("\n")
+    result = run(*paths, "-j", "1")
+    assert result.exit_code == 2
+    assert "no tasks" in result.output

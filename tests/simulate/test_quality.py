@@ -1,0 +1,64 @@
+"""Placement of a tenth of openb, through the engine, against an independent replay."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from dovetail.core.fleet import FleetPlan
+from dovetail.simulate import arrivals, openb
+from dovetail.simulate.policies import terms_of
+from dovetail.simulate.workload import Workload
+
+BESIDE = Path(__file__).parents[3] / "shared/data/openb"
+DATA = Path(os.environ.get("DOVETAIL_OPENB", BESIDE))
+
+pytestmark = pytest.mark.skipif(
+    not (DATA / "openb_node_list_gpu_node.csv").exists(),
+    reason=f"no openb data in {DATA}: say with DOVETAIL_OPENB where they are",
+)
+
+
+def tenth(trace: str, directory: Path) -> Workload:
+    """Every tenth node and every tenth task."""
+    found = {}
+    for name in ("node_list_gpu_node", f"pod_list_{trace}"):
+        header, *rows = (DATA / f"openb_{name}.csv").read_text().splitlines()
+        found[name] = directory / f"{name}.csv"
+        found[name].write_text("\n".join([header, *rows[::10]]) + "\n")
+    return openb.read(*found.values())
+
+
+@pytest.mark.parametrize(
+    ("trace", "policy", "allocated"),
+    [
+        ("default", "fragmentation", 94.6565),
+        ("default", "scarcity", 95.6613),
+        ("gpuspec33", "fragmentation", 95.0399),
+        ("gpuspec33", "scarcity", 95.4153),
+        ("cpu250", "fragmentation", 90.7604),
+        ("cpu250", "scarcity", 93.4569),
+    ],
+)
+def test_the_engine_places_as_well_as_the_definition(
+    trace: str, policy: str, allocated: float, tmp_path: Path
+) -> None:
+    """The figures are from a plain replay, written from the definitions without the engine."""
+    outcome = arrivals.replay(tenth(trace, tmp_path), terms_of(policy), seed=1, percent=130)
+    assert outcome.figures["allocated"] == pytest.approx(allocated, abs=0.0001)
+
+
+def test_openb_is_read_in_full() -> None:
+    workload = openb.read(
+        DATA / "openb_node_list_gpu_node.csv", DATA / "openb_pod_list_default.csv"
+    )
+    assert len(workload.tasks) == 8152
+    assert roots(workload.fleet) == 1213
+    assert len(workload.fleet.providers) - roots(workload.fleet) == 6212
+    assert workload.name == "default"
+
+
+def roots(plan: FleetPlan) -> int:
+    return sum(each.parent is None for each in plan.providers)
