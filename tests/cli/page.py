@@ -1,6 +1,6 @@
-"""The page about the command, played: every command it shows is run, on the demo fleet.
+"""Pages with commands, played: every command they show is run, on the demo fleet.
 
-`python -m tests.cli.page` writes what they print now into the page.
+`python -m tests.cli.page` writes what they print now into the pages.
 """
 
 from __future__ import annotations
@@ -13,7 +13,11 @@ from pathlib import Path
 
 from tests.cli.conftest import Run, commands, demo_server
 
-PAGE = Path(__file__).parents[2] / "docs/cli.md"
+ROOT = Path(__file__).parents[2]
+PAGE = ROOT / "docs/cli.md"
+PAGES = (PAGE, ROOT / "docs/explain.md", ROOT / "README.md")
+NOT_PLAYED = {"serve", "token", "db"}
+"""Verbs that are not about the demo fleet."""
 BLOCK = re.compile(r"^    \$ (.*)\n((?:    (?!\$ ).*\n|\n(?=\n*    (?!\$ )))*)", re.MULTILINE)
 """A command and what it prints; lines of that may be empty, the last is not."""
 
@@ -37,7 +41,7 @@ class Player:
             Path(arguments[0]).write_text(printed.replace("    ", "", 1), encoding="utf-8")
         elif verb == "echo":
             printed = indented(f"{self._code}\n")
-        elif verb == "dovetail":
+        elif verb == "dovetail" and arguments[0] not in NOT_PLAYED:
             self.tried += 1
             result = self._run(*arguments)
             self._code, printed = result.exit_code, indented(result.output)
@@ -49,10 +53,11 @@ def indented(text: str) -> str:
 
 
 def main() -> None:
-    with tempfile.TemporaryDirectory() as folder, demo_server(Path(folder)) as url:
-        os.chdir(folder)
-        page = Player(commands(url)).play(PAGE.read_text(encoding="utf-8"))
-        PAGE.write_text(page, encoding="utf-8")
+    for page in PAGES:
+        with tempfile.TemporaryDirectory() as folder, demo_server(Path(folder)) as url:
+            os.chdir(folder)
+            played = Player(commands(url)).play(page.read_text(encoding="utf-8"))
+            page.write_text(played, encoding="utf-8")
 
 
 if __name__ == "__main__":

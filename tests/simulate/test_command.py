@@ -109,3 +109,21 @@ def test_an_empty_workload_is_refused(paths: list[str]) -> None:
     result = run(*paths, "-j", "1")
     assert result.exit_code == 2
     assert "no tasks" in result.output
+
+
+def test_what_is_wrong_with_a_file_is_said_whichever_process_reads_it(paths: list[str]) -> None:
+    Path(paths[1]).write_text('{"name": "a", "groups": {}}')
+    for cores in ("1", "2"):
+        result = run(*paths, "-j", cores, "--seeds", "1,2")
+        assert result.exit_code == 2
+        assert "line 1: a asks for no resources" in " ".join(result.output.split())
+
+
+def test_workloads_are_told_apart_even_if_they_have_one_name(
+    paths: list[str], tmp_path: Path
+) -> None:
+    (tmp_path / "other").mkdir()
+    other = files.json_lines(tmp_path / "other/jobs.jsonl", [files.job("t", 10)])
+    document = figures(*paths, str(other), "--policy", "pack", "--seeds", "1", "-j", "1")
+    assert [each["workload"] for each in document["results"]] == ["jobs", "jobs"]
+    assert [len(each["runs"]) for each in document["results"]] == [1, 1]

@@ -30,9 +30,7 @@ SECTIONS: dict[str, dict[str, Verb]] = {
         "traits": Verb("dovetail.cli.traits", "traits", "List traits."),
         "decisions": Verb("dovetail.cli.decisions", "decisions", "Show what was chosen, and why."),
         "simulate": Verb(
-            "dovetail.cli.simulate",
-            "simulate",
-            "Replay TASKS on FLEET, empty at the start, and say how well policies placed them.",
+            "dovetail.cli.simulate", "simulate", "Replay tasks on a fleet, to compare policies."
         ),
     },
     "Change": {

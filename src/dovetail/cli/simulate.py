@@ -69,10 +69,11 @@ def simulate(
     plot: Path | None,
     form: str,
 ) -> None:
-    """Replay TASKS on FLEET, empty at the start, and say how well policies placed them.
+    """Replay tasks on a fleet, to compare policies.
 
-    FLEET and TASKS are CSV files of the openb workload, or a fleet file and a file of requests, one
-    JSON object a line. Nothing is written to a ledger. Figures are the same for the same seeds.
+    The FLEET is empty at the start. It and TASKS are CSV files of the openb workload, or a fleet
+    file and files of requests, one JSON object a line. No ledger is read or written. Figures are
+    the same for the same seeds.
     """
     from dovetail.simulate.plot import check, draw
     from dovetail.simulate.report import results
@@ -120,7 +121,7 @@ def planned(
             demand=demand,
             load=load,
         )
-        for path in tasks
+        for path in dict.fromkeys(tasks)
         for policy in dict.fromkeys(policies)
         for seed in seeds_of(seeds)
     ]

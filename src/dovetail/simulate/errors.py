@@ -6,8 +6,14 @@ from dovetail.core.errors import DovetailError
 
 
 class BadWorkload(DovetailError):
+    """A file cannot be read."""
+
     def __init__(self, where: str, what: str) -> None:
-        super().__init__(f"{where}: {what}")
+        # Both are kept as they are: on its way from another process it is made anew from them.
+        super().__init__(where, what)
+
+    def __str__(self) -> str:
+        return ": ".join(self.args)
 
 
 class BadPlan(DovetailError):

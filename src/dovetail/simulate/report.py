@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 import msgspec
 import numpy as np
 
-from dovetail.simulate.jobs import Job
+from dovetail.simulate.jobs import Job, Source
 from dovetail.simulate.outcome import Outcome
 
 Curve = list[tuple[float, float, float]]
@@ -28,25 +28,24 @@ class Result(msgspec.Struct, kw_only=True):
 
 
 def results(done: Iterable[tuple[Job, Outcome]]) -> list[Result]:
-    """In the order of the jobs' workloads and policies as they were first named."""
-    cells: dict[tuple[str, str], list[tuple[int, Outcome]]] = {}
+    """In the order in which workloads and policies first appear."""
+    cells: dict[tuple[Source, str], list[tuple[Job, Outcome]]] = {}
     for job, outcome in done:
-        cells.setdefault((job.workload, job.policy), []).append((job.seed, outcome))
-    return [
-        result(workload, policy, sorted(runs, key=lambda run: run[0]))
-        for (workload, policy), runs in cells.items()
-    ]
+        cells.setdefault((job.source, job.policy), []).append((job, outcome))
+    return [result(sorted(runs, key=lambda run: run[0].seed)) for runs in cells.values()]
 
 
-def result(workload: str, policy: str, runs: Sequence[tuple[int, Outcome]]) -> Result:
+def result(runs: Sequence[tuple[Job, Outcome]]) -> Result:
+    """Of one workload and policy."""
+    job = runs[0][0]
     outcomes = [outcome for _, outcome in runs]
     names = [name for name in outcomes[0].figures if all(name in o.figures for o in outcomes)]
     columns = {name: np.array([o.figures[name] for o in outcomes]) for name in names}
     several = len(runs) > 1
     return Result(
-        workload=workload,
-        policy=policy,
-        seeds=[seed for seed, _ in runs],
+        workload=job.workload,
+        policy=job.policy,
+        seeds=[each.seed for each, _ in runs],
         mean={name: rounded(values.mean()) for name, values in columns.items()},
         deviation={n: rounded(v.std(ddof=1)) for n, v in columns.items()} if several else {},
         runs=[{name: rounded(value) for name, value in o.figures.items()} for o in outcomes],

@@ -51,10 +51,7 @@ def fleet_of(*trees: Node) -> Snapshot:
 def test_best_fit_takes_the_tightest_host_and_there_the_tightest_device() -> None:
     snapshot = fleet_of(gpu_host("wide", 64, 500, 1000), gpu_host("tight", 16, 1000, 500))
     found = names(snapshot, task(2, 400), "best-fit")
-    assert found == ["tight-1", "wide-0", "tight-0", "wide-1"] or found[:2] == [
-        "tight-1",
-        "tight-0",
-    ]
+    assert found == ["tight-1", "tight-0", "wide-0", "wide-1"]
 
 
 def test_pack_and_spread_are_opposites() -> None:
@@ -84,6 +81,23 @@ def test_fragmentation_sees_models() -> None:
     )
     typical = Typical.of([(task(8, 1000, model="NET1"), 1)])
     assert names(snapshot, task(8, 500), "fragmentation", typical)[0] == "unwanted-0"
+
+
+def test_scarcity_leaves_devices_that_others_name_to_them() -> None:
+    snapshot = fleet_of(
+        *(gpu_host(f"named{n}", 64, 1000, model="NET1") for n in range(2)),
+        *(gpu_host(f"any{n}", 64, 1000, model="NET2") for n in range(2)),
+    )
+    typical = Typical.of([(task(8, 1000, model="NET1"), 1), (task(8, 1000), 1)])
+    assert names(snapshot, task(8, 1000), "scarcity", typical)[:2] == ["any0-0", "any1-0"]
+
+
+def test_scarcity_keeps_processors_for_devices_that_would_starve() -> None:
+    """Every request still runs on either host, so that nothing is fragmented yet."""
+    snapshot = fleet_of(gpu_host("few", 24, 1000, 1000), gpu_host("many", 64, 1000, 1000))
+    typical = Typical.of([(task(8, 1000), 1)])
+    assert names(snapshot, task(4), "fragmentation", typical)[0] == "few"
+    assert names(snapshot, task(4), "scarcity", typical)[0] == "many"
 
 
 @pytest.mark.parametrize("rank", ["best-fit", "fragmentation"])

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable
 
+from dovetail.engine.columns import Rows
 from dovetail.engine.rank.policy import (
     MILLION,
     POINT,
@@ -26,10 +27,6 @@ class BestFit:
 
     def __init__(self, case: Case) -> None:
         self._case = case
-        self._left = {
-            name: share(case.totals(name).free - amount, case.totals(name).largest)
-            for name, amount in case.asked.items()
-        }
 
     @property
     def basis(self) -> Hashable:
@@ -38,6 +35,10 @@ class BestFit:
     def judge(self, lines: Block) -> Judgement:
         points = (MILLION - by_class(self._case, lines, self._left)) // POINT
         return Judgement(points, -self._left_on_rows(lines))
+
+    def _left(self, name: str, trees: Rows) -> Numbers:
+        totals = self._case.totals(name)
+        return share(totals.free[trees] - self._case.asked[name], totals.largest)
 
     def _left_on_rows(self, lines: Block) -> Numbers:
         left = []

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dovetail.engine.columns import Rows
 from dovetail.engine.rank.policy import Case, Numbers, by_class, mean, share
 from dovetail.engine.turns import Block
 
@@ -11,13 +12,13 @@ class Filling:
 
     def __init__(self, case: Case) -> None:
         self._case = case
-        self._left = {
-            name: share(case.totals(name).free - amount, case.totals(name).capacity)
-            for name, amount in case.asked.items()
-        }
 
     def of_trees(self, lines: Block) -> Numbers:
         return by_class(self._case, lines, self._left)
+
+    def _left(self, name: str, trees: Rows) -> Numbers:
+        totals = self._case.totals(name)
+        return share(totals.free[trees] - self._case.asked[name], totals.capacity[trees])
 
     def of_rows(self, lines: Block) -> Numbers:
         left = []

@@ -13,9 +13,9 @@ from dovetail.engine.snapshot import Snapshot
 T = TypeVar("T")
 
 RANKING = "ranking"
-KEPT_NUMBERS = 2_000_000
+KEPT_NUMBERS = 1_000_000
 FEWEST_KEPT = 16
-"""Bounds on what is kept; every note has a number or two for each tree."""
+"""Bounds on what is kept; most notes have a few numbers for each tree."""
 
 
 def kept(snapshot: Snapshot, key: Hashable, make: Callable[[], T]) -> T:

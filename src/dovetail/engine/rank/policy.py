@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from typing import NamedTuple, Protocol
 
 import numpy as np
@@ -86,7 +86,9 @@ def mean(shares: Sequence[Numbers]) -> Numbers:
     return found
 
 
-def by_class(case: Case, lines: Block, amounts: Mapping[str, Numbers]) -> Numbers:
-    """The mean over the classes asked for of what each tree has there, in millionths."""
+def by_class(case: Case, lines: Block, left: Callable[[str, Rows], Numbers]) -> Numbers:
+    """The mean over the classes asked for of the share that trees have left, in millionths."""
     trees = case.snapshot.tree.values[lines]
-    return mean([mean([amounts[n][trees[:, at]] for at in case.wanting[n]]) for n in case.wanting])
+    return mean(
+        [mean([left(name, trees[:, at]) for at in slots]) for name, slots in case.wanting.items()]
+    )
