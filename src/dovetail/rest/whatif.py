@@ -13,6 +13,7 @@ from dovetail.core.fleet import FleetPlan, FleetReader
 from dovetail.core.request import Request
 from dovetail.engine import Snapshot
 from dovetail.engine.explain import how_many
+from dovetail.engine.rank import Typical
 from dovetail.ledger import Transaction, holdings, naming
 from dovetail.rest.asking import query_of, request_in
 from dovetail.rest.errors import HttpError, bad_request, conflict
@@ -59,7 +60,7 @@ async def ask(call: Call) -> Reply:
     try:
         before = await Pace(seconds).finished(how_many(snapshot.copy(), request))
         explained = await explain(twin, request, seconds)
-        answer = await answered(twin, request, seconds)
+        answer = await answered(twin, request, seconds, call.backend.keeper.demand.typical)
     except (TooBroad, TooLong, OutOfTime) as error:
         raise HttpError(400, str(error) or "This takes too long; narrow the request.") from error
     names = await names_in(call, explained, plan)
@@ -103,8 +104,8 @@ def change(snapshot: Snapshot, known: Known, plan: FleetPlan) -> None:
         hypothetical.with_trees(snapshot, plan)
 
 
-async def answered(snapshot: Snapshot, request: Request, seconds: float) -> bytes:
-    search, found = await find_in(snapshot, request, seconds)
+async def answered(snapshot: Snapshot, request: Request, seconds: float, typical: Typical) -> bytes:
+    search, found = await find_in(snapshot, request, seconds, typical=typical)
     # A writer of its own: what it remembers of trees is true of this fleet only.
     return written(search, found, NEWEST, SummaryWriter())
 

@@ -25,14 +25,14 @@ from dovetail.telemetry.metrics import (
 
 
 class SnapshotKeeper:
-    def __init__(self, ledger: Ledger) -> None:
+    def __init__(self, ledger: Ledger, demand: Demand | None = None) -> None:
         self._ledger = ledger
         self._snapshot = Snapshot()
         self._cursor: Cursor | None = None
         self._looking: asyncio.Task[None] | None = None
         self._next: asyncio.Task[None] | None = None
         self._holders = 0
-        self.demand = Demand()
+        self.demand = demand or Demand()
         """What the fleet is typically asked for: goes with the snapshot wherever requests go."""
 
     async def fresh(self) -> Snapshot:

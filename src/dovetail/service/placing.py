@@ -12,6 +12,7 @@ from dovetail.core.claim import Claim
 from dovetail.core.errors import Refused
 from dovetail.core.request import Request
 from dovetail.engine import Candidate, Search
+from dovetail.engine.rank import RankedSearch
 from dovetail.engine.turns import Block
 from dovetail.ledger import Ledger, Transaction, claims, decisions
 from dovetail.service import candidates
@@ -63,7 +64,8 @@ async def claim_first(
 ) -> Placed:
     best = Candidate(search, tuple(found[0].tolist()))
     allocations, mappings = best.allocations, best.mappings
-    decision = decided(answer_of(query, search, found), 0).encoded()
+    scores = search.scores if isinstance(search, RankedSearch) else ()
+    decision = decided(answer_of(query, search, found, scores), 0).encoded()
     wanted = claim(allocations)
 
     def write(tx: Transaction) -> int:

@@ -27,7 +27,7 @@ NONE_THERE = -(2**62)
 LOOKED_AT = 128
 """Candidates of a tree that a limited answer looks at, the first ones that the search finds."""
 
-STRIDE = 256
+STRIDE = 512
 """Trees that are looked at before others get a turn."""
 
 
