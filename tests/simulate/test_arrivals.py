@@ -19,7 +19,7 @@ def test_tasks_arrive_until_the_next_would_pass_the_demand(tmp_path: Path) -> No
     assert figures["tasks"] == 7
     assert figures["dropped"] == 1
     assert figures["allocated"] == pytest.approx(80)
-    assert "allocated at 100%" not in figures
+    assert "allocated_at_100" not in figures
 
 
 def test_what_no_typical_task_can_use_is_fragmented(tmp_path: Path) -> None:
@@ -39,7 +39,7 @@ def test_the_curve_follows_demand(tmp_path: Path) -> None:
     world = workload(tmp_path, [files.host("a", 2)], [files.job("t", 10)])
     outcome = arrive(world, 150)
     assert outcome.curve == [(50, 50, 0), (100, 100, 0), (150, 100, 0)]
-    assert outcome.figures["allocated at 100%"] == 100
+    assert outcome.figures["allocated_at_100"] == 100
     assert len(outcome.times) == 3
 
 

@@ -35,13 +35,13 @@ def test_only_nodes_of_eight_gpus_are_split(tmp_path: Path) -> None:
 
 def test_tasks_that_fit_a_half_do_not_miss(tmp_path: Path) -> None:
     figures = replay(tmp_path, [EIGHT], ["t,8000,8000,4,1000,,,"], 100)
-    assert (figures["allocated"], figures["allocated in one half"]) == (100, 100)
+    assert (figures["allocated"], figures["allocated_in_one_half"]) == (100, 100)
     assert (figures["tasks"], figures["misses"]) == (2, 0)
 
 
 def test_a_task_of_eight_gpus_takes_both_halves_and_misses(tmp_path: Path) -> None:
     figures = replay(tmp_path, [EIGHT], ["t,9001,9001,8,1000,,,"], 100)
-    assert (figures["allocated"], figures["allocated in one half"]) == (100, 0)
+    assert (figures["allocated"], figures["allocated_in_one_half"]) == (100, 0)
     assert (figures["misses"], figures["dropped"]) == (1, 0)
 
 

@@ -75,6 +75,13 @@ class Config(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     audit_log: Annotated[
         str | None, Meta(description="File that gets a line for every write, done or refused.")
     ] = None
+    typical: Annotated[
+        str | None,
+        Meta(
+            description="File of typical requests, which some policies rank by; without it they "
+            "are learned from what is asked."
+        ),
+    ] = None
     max: Annotated[Limits, Meta(description="What one request may cost.")] = Limits()
     rate: Annotated[RateSettings, Meta(description="How often a caller may ask.")] = RateSettings()
     tls: Annotated[TlsSettings, Meta(description="Certificates.")] = TlsSettings()

@@ -17,7 +17,7 @@ from dovetail.cli.config import Config
 from dovetail.cli.options import configured, resolve
 from dovetail.cli.readiness import OneProcess, Workers
 from dovetail.cli.reference import effective
-from dovetail.cli.settings import audit_log, authenticator, hand_over
+from dovetail.cli.settings import audit_log, authenticator, demand, hand_over
 from dovetail.core.errors import DovetailError
 from dovetail.ledger import open_ledger
 from dovetail.rest.http_protocol import HEAD_BYTES
@@ -94,6 +94,7 @@ def check(config: Config) -> None:
 def check_access(config: Config) -> None:
     """What workers would trip over, told before they start."""
     authenticator(config)
+    demand(config)
     tls_factory(config.tls)
     opened = audit_log(config)
     if opened is not None:

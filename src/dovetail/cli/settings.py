@@ -18,6 +18,8 @@ from dovetail.rest.auth.ways import authenticator_of
 from dovetail.rest.backend import Backend
 from dovetail.rest.policy import RULE_SETS
 from dovetail.rest.rate_limit import limiter_of
+from dovetail.rest.typical import read_typical
+from dovetail.service.demand import Demand
 from dovetail.service.keeper import SnapshotKeeper
 from dovetail.telemetry import tracing
 
@@ -41,6 +43,10 @@ def audit_log(config: Config) -> AuditLog | None:
     return AuditLog(Path(config.audit_log)) if config.audit_log is not None else None
 
 
+def demand(config: Config) -> Demand:
+    return Demand(None if config.typical is None else read_typical(Path(config.typical)))
+
+
 def application() -> Application:
     """The application of one server process."""
     from dovetail.cli import logs
@@ -52,7 +58,7 @@ def application() -> Application:
     return Application(
         Backend(
             ledger=ledger,
-            keeper=SnapshotKeeper(ledger),
+            keeper=SnapshotKeeper(ledger, demand(config)),
             authenticator=authenticator(config),
             rules=RULE_SETS[config.policy],
             limits=config.max,

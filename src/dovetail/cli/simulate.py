@@ -175,7 +175,8 @@ def lines(results: Sequence[Result]) -> list[str]:
     """A table for people: shares in percent, then counts, then what a decision took."""
     names = list(dict.fromkeys(name for result in results for name in result.mean))
     times = ("p50", "mean", "p99")
-    headers = ["workload", "policy", *names, *(f"{name} us" for name in times)]
+    shown = [name.replace("_", " ") for name in names]
+    headers = ["workload", "policy", *shown, *(f"{name} us" for name in times)]
     rows = [
         [
             result.workload,

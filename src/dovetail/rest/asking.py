@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-import msgspec
-
 from dovetail.core.request import Request
 from dovetail.rest.errors import bad_request
-from dovetail.rest.http import Call, Query
+from dovetail.rest.http import Asked, Query
 from dovetail.rest.placement import schemas
 from dovetail.rest.placement.candidate_query import request_of
 from dovetail.rest.versions import NEWEST
 
 
-def request_in(call: Call, query: Query) -> Request:
+def request_in(query: Query) -> Request:
     schemas.LIST_CANDIDATES.at(NEWEST).query(query)
-    return request_of(msgspec.structs.replace(call, query=query, version=NEWEST))
+    return request_of(Asked(query, NEWEST))
 
 
 def query_of(text: str) -> Query:

@@ -37,7 +37,7 @@ class Wanted(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
 
 async def claim(call: Call) -> Reply:
     wanted = decoded(call.body)
-    request = request_in(call, query_of(wanted.query))
+    request = request_in(query_of(wanted.query))
     refuse_unknown_names(await call.backend.keeper.fresh(), request)
     consumer = str(wanted.consumer or uuids.uuid4())
 

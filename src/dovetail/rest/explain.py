@@ -20,7 +20,7 @@ Names = Mapping[str, str]
 
 
 async def show(call: Call) -> Reply:
-    request = request_in(call, without(call.query, "host"))
+    request = request_in(without(call.query, "host"))
     host = await uuid_of_host(call, call.query.get("host"))
     keeper = call.backend.keeper
     snapshot = await keeper.fresh()

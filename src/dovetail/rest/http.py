@@ -51,19 +51,24 @@ class Query:
         return [value for name, value in self.pairs if name == key]
 
 
-class Call(msgspec.Struct):
+class Asked(msgspec.Struct):
+    """A query, and the version it is written in."""
+
+    query: Query
+    version: Version
+
+    def since(self, minor: Version) -> bool:
+        return self.version >= minor
+
+
+class Call(Asked):
     """One request on its way through a handler."""
 
     request: Request
     backend: Backend
     identity: Identity
-    version: Version
     params: Mapping[str, str]
-    query: Query
     body: bytes = b""
-
-    def since(self, minor: Version) -> bool:
-        return self.version >= minor
 
     async def read(self, operation: Operation[T]) -> T:
         with phase("read"):

@@ -49,7 +49,7 @@ class Known(msgspec.Struct, frozen=True):
 
 async def ask(call: Call) -> Reply:
     question = decoded(call.body)
-    request = request_in(call, query_of(question.query))
+    request = request_in(query_of(question.query))
     plan = planned(question.add)
     known = await call.read(lambda tx: looked_up(tx, question, plan))
     snapshot = await call.backend.keeper.fresh()

@@ -88,10 +88,10 @@ class Run:
         figures = self._outcome.figures
         figures["allocated"] = self._gauge.share(self._allocated)
         if self._can_miss:
-            figures["allocated in one half"] = self._gauge.share(self._allocated - self._across)
+            figures["allocated_in_one_half"] = self._gauge.share(self._allocated - self._across)
         passed = [allocated for demand, allocated, _ in self._outcome.curve if demand >= 100]
         if passed:
-            figures["allocated at 100%"] = passed[0]
+            figures["allocated_at_100"] = passed[0]
         figures["fragmented"] = self._gauge.fragmented()
         figures["tasks"], figures["dropped"] = self._tasks, self._dropped
         if self._can_miss:

@@ -9,7 +9,7 @@ from dovetail.engine.rank import POLICIES
 from dovetail.engine.rank.ranking import FIRST_FIT
 from dovetail.rest import errors
 from dovetail.rest.errors import HttpError, bad_request
-from dovetail.rest.http import Call, Query
+from dovetail.rest.http import Asked, Query
 from dovetail.rest.placement import filters
 from dovetail.rest.placement.schemas import GROUP_KEYS, NUMBERED, SUFFIX
 
@@ -18,24 +18,24 @@ MOST_WEIGHT = 1000
 SUFFIXED_KEY = re.compile(rf"({'|'.join(GROUP_KEYS)})({SUFFIX})?")
 
 
-def request_of(call: Call) -> Request:
+def request_of(asked: Asked) -> Request:
     """The request; what it says has already passed the version's schema."""
-    query = call.query
+    query = asked.query
     affinities = affinities_of(query)
     root_required, root_forbidden = root_traits(query)
-    root_member_of, root_not_member_of = filters.member_of(call, key="root_member_of")
-    groups = groups_of(call)
-    check_groups(call, groups, affinities)
+    root_member_of, root_not_member_of = filters.member_of(asked, key="root_member_of")
+    groups = groups_of(asked)
+    check_groups(asked, groups, affinities)
     return Request(
         groups=tuple(groups.values()),
         limit=limit_of(query),
-        isolated=isolated(call, groups),
+        isolated=isolated(asked, groups),
         affinities=affinities,
         root_required=root_required,
         root_forbidden=root_forbidden,
         root_member_of=root_member_of,
         root_not_member_of=root_not_member_of,
-        one_provider_per_tree=not call.since(29),
+        one_provider_per_tree=not asked.since(29),
         rank=rank_of(query),
     )
 
@@ -87,21 +87,21 @@ def shows_scores(query: Query) -> bool:
     return query.all("scores")[-1:] == ["1"]
 
 
-def groups_of(call: Call) -> dict[str, Group]:
+def groups_of(asked: Asked) -> dict[str, Group]:
     """Groups by suffix, in the order in which the query first names them."""
-    pattern = SUFFIXED_KEY if call.since(33) else NUMBERED_KEY
+    pattern = SUFFIXED_KEY if asked.since(33) else NUMBERED_KEY
     named: dict[str, dict[str, str]] = {}
-    for key, value in call.query.pairs:
+    for key, value in asked.query.pairs:
         match = pattern.fullmatch(key)
         if match:
             prefix, suffix = match.group(1), match.group(2) or ""
             named.setdefault(suffix, {})[prefix] = value
-    return {suffix: group_of(call, suffix, values) for suffix, values in named.items()}
+    return {suffix: group_of(asked, suffix, values) for suffix, values in named.items()}
 
 
-def group_of(call: Call, suffix: str, values: dict[str, str]) -> Group:
-    required, forbidden = filters.required_traits(call, suffix)
-    member_of, not_member_of = filters.member_of(call, suffix)
+def group_of(asked: Asked, suffix: str, values: dict[str, str]) -> Group:
+    required, forbidden = filters.required_traits(asked, suffix)
+    member_of, not_member_of = filters.member_of(asked, suffix)
     return Group(
         suffix=suffix,
         resources=filters.resources(values["resources"]) if "resources" in values else {},
@@ -113,12 +113,12 @@ def group_of(call: Call, suffix: str, values: dict[str, str]) -> Group:
     )
 
 
-def check_groups(call: Call, groups: dict[str, Group], affinities: tuple[Affinity, ...]) -> None:
-    if call.since(36):
+def check_groups(asked: Asked, groups: dict[str, Group], affinities: tuple[Affinity, ...]) -> None:
+    if asked.since(36):
         check_resourceless(groups, affinities)
     else:
         check_orphans(groups)
-    if call.since(22):
+    if asked.since(22):
         check_conflicts(groups)
 
 
@@ -192,10 +192,10 @@ def check_conflicts(groups: dict[str, Group]) -> None:
         )
 
 
-def isolated(call: Call, groups: dict[str, Group]) -> frozenset[str]:
+def isolated(asked: Asked, groups: dict[str, Group]) -> frozenset[str]:
     """The suffixes whose provider may serve no other suffixed group."""
     suffixed = frozenset(suffix for suffix in groups if suffix)
-    policies, alone = call.query.all("group_policy"), call.query.all("isolate")
+    policies, alone = asked.query.all("group_policy"), asked.query.all("isolate")
     if alone and policies:
         raise bad_request(
             "Query parameters 'isolate' and 'group_policy' exclude each other.", errors.BAD_VALUE
@@ -205,7 +205,7 @@ def isolated(call: Call, groups: dict[str, Group]) -> frozenset[str]:
         refuse_empty("isolate", named)
         refuse_unknown("isolate", named, groups)
         return frozenset(named)
-    if not policies and len(suffixed) > 1 and not call.since(36):
+    if not policies and len(suffixed) > 1 and not asked.since(36):
         raise bad_request(
             'The "group_policy" parameter is required when specifying more than one '
             '"resources{N}" parameter.'

@@ -5,7 +5,7 @@ from __future__ import annotations
 import uuid as uuids
 
 from dovetail.rest.errors import bad_request
-from dovetail.rest.http import Call
+from dovetail.rest.http import Asked
 from dovetail.rest.validation import is_uuid_like
 
 INVALID = "Invalid query string parameters: "
@@ -84,16 +84,16 @@ def alternatives(text: str, *, allow_any: bool) -> frozenset[str]:
 
 
 def required_traits(
-    call: Call, suffix: str = ""
+    asked: Asked, suffix: str = ""
 ) -> tuple[tuple[frozenset[str], ...], frozenset[str]]:
     """All `required` parameters of a group; before 1.39 the last one counts."""
-    values = call.query.all(f"required{suffix}")
-    if not call.since(39):
+    values = asked.query.all(f"required{suffix}")
+    if not asked.since(39):
         values = values[-1:]
     required: list[frozenset[str]] = []
     forbidden: frozenset[str] = frozenset()
     for value in values:
-        more, fewer = traits(value, allow_forbidden=call.since(22), allow_any=call.since(39))
+        more, fewer = traits(value, allow_forbidden=asked.since(22), allow_any=asked.since(39))
         required += more
         forbidden |= fewer
     return tuple(required), forbidden
@@ -118,11 +118,11 @@ def aggregates(text: str) -> tuple[frozenset[str], frozenset[str]]:
 
 
 def member_of(
-    call: Call, suffix: str = "", key: str = "member_of"
+    asked: Asked, suffix: str = "", key: str = "member_of"
 ) -> tuple[tuple[frozenset[str], ...], frozenset[str]]:
     """All `member_of` parameters of a group."""
-    values = call.query.all(f"{key}{suffix}")
-    if len(values) > 1 and not call.since(24):
+    values = asked.query.all(f"{key}{suffix}")
+    if len(values) > 1 and not asked.since(24):
         raise bad_request(f"Multiple member_of{suffix} parameters are not supported")
     required: list[frozenset[str]] = []
     forbidden: frozenset[str] = frozenset()
@@ -130,7 +130,7 @@ def member_of(
         inside, outside = aggregates(value)
         if inside:
             required.append(inside)
-        if outside and not call.since(32):
+        if outside and not asked.since(32):
             raise bad_request(
                 f"Forbidden member_of{suffix} parameters are not supported "
                 "in the specified microversion"
