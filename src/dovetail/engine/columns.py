@@ -118,14 +118,14 @@ class Stock:
 
     def entry(self, row: int) -> int | None:
         """Where the entry of a row is."""
-        at = int(np.searchsorted(self.rows.values, row))
+        at = int(self.rows.values.searchsorted(row))
         if at < self.rows.size and self.rows.values[at] == row:
             return at
         return None
 
     def headroom(self, rows: Rows) -> NDArray[np.int64]:
         """The most that can be had in one allocation of each of the rows, which all have some."""
-        at = np.searchsorted(self.rows.values, rows)
+        at = self.rows.values.searchsorted(rows)
         found: NDArray[np.int64] = np.minimum(self.free.values[at], self.max_unit.values[at])
         return found
 

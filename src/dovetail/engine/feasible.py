@@ -178,9 +178,9 @@ def surviving_trees(snapshot: Snapshot, request: Request, slots: list[Slot]) -> 
         met = np.zeros(len(alive), np.bool_)
         met[anchors] = True
         alive &= met
-    trees: Rows = np.flatnonzero(alive).astype(np.int32)
-    roots = snapshot.tree_root_id.values[trees]
-    if np.any(roots[1:] < roots[:-1]):
+    trees: Rows = alive.nonzero()[0].astype(np.int32)
+    roots = snapshot.tree_root_id.values.take(trees)
+    if (roots[1:] < roots[:-1]).any():
         trees = trees[np.argsort(roots)]
     return trees
 

@@ -41,12 +41,17 @@ class Questions(msgspec.Struct, frozen=True):
         return -(-len(self.required) // WORD)
 
 
-def options(snapshot: Snapshot, slot: Slot, trees: Rows) -> tuple[Rows, NDArray[np.intp]]:
+def extents(snapshot: Snapshot, trees: Rows) -> NDArray[np.int32]:
+    """Where the rows of each tree begin, and where they end."""
+    starts = snapshot.tree_start.values.take(trees)
+    found: NDArray[np.int32] = np.stack((starts, starts + snapshot.tree_size.values.take(trees)))
+    return found
+
+
+def options(slot: Slot, trees: Rows, extents: NDArray[np.int32]) -> tuple[Rows, NDArray[np.intp]]:
     """The rows that may fill the slot, tree by tree, and how many each tree has."""
-    starts = snapshot.tree_start.values[trees]
-    lows = np.searchsorted(slot.own, starts)
-    highs = np.searchsorted(slot.own, starts + snapshot.tree_size.values[trees])
-    rows, counts = slot.own[spans(lows, highs)], highs - lows
+    lows, highs = slot.own.searchsorted(extents)
+    rows, counts = slot.own.take(spans(lows, highs)), highs - lows
     if not len(slot.shared_tree):
         return rows, counts
     lows, highs = np.searchsorted(slot.shared_tree, (trees, trees + 1))
@@ -62,7 +67,8 @@ def offers(
     snapshot: Snapshot, slots: Sequence[Slot], questions: Questions, trees: Rows
 ) -> tuple[Table, NDArray[np.intp]]:
     """The offers of all trees below each other, and where each of them ends."""
-    found = [options(snapshot, slot, trees) for slot in slots]
+    edges = extents(snapshot, trees)
+    found = [options(slot, trees, edges) for slot in slots]
     totals = np.sum([counts for _, counts in found], axis=0)
     ends = np.cumsum(totals)
     width = ANSWERS + questions.words + len(questions.contended)
@@ -70,8 +76,8 @@ def offers(
     places = ends - totals
     for at, (slot, (rows, counts)) in enumerate(zip(slots, found, strict=True)):
         mine = spans(places, places + counts)
-        own = snapshot.tree.values[rows] == np.repeat(trees, counts)
-        starts = np.repeat(snapshot.tree_start.values[trees], counts)
+        own = snapshot.tree.values.take(rows) == trees.repeat(counts)
+        starts = edges[0].repeat(counts)
         lines[mine, SLOT] = at
         lines[mine, OPTION] = np.where(own, rows - starts, ~rows)
         for column, answer in answers(snapshot, slot, questions, rows):
@@ -83,8 +89,10 @@ def offers(
 def spans(lows: NDArray[np.intp], highs: NDArray[np.intp]) -> NDArray[np.intp]:
     """The numbers from each low up to its high, one after the other."""
     counts = highs - lows
-    ends = np.cumsum(counts)
-    return np.repeat(lows - (ends - counts), counts) + np.arange(counts.sum())
+    ends = counts.cumsum()
+    total = int(ends[-1]) if len(ends) else 0
+    found: NDArray[np.intp] = (lows - (ends - counts)).repeat(counts) + np.arange(total)
+    return found
 
 
 def answers(

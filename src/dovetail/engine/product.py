@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from dovetail.engine.columns import Rows
 from dovetail.engine.feasible import Slot
-from dovetail.engine.offers import options
+from dovetail.engine.offers import extents, options
 from dovetail.engine.snapshot import Snapshot
 from dovetail.engine.turns import Blocks, batches, in_turns
 
@@ -56,9 +56,10 @@ def beyond(parts: list[Products], number: int) -> Products:
 
 
 def products(snapshot: Snapshot, slots: Sequence[Slot], trees: Rows) -> Products:
-    found = [options(snapshot, slot, trees) for slot in slots]
+    edges = extents(snapshot, trees)
+    found = [options(slot, trees, edges) for slot in slots]
     counts = np.array([counts for _, counts in found], np.int64)
-    ends = np.cumsum(counts).reshape(counts.shape)
+    ends = counts.cumsum().reshape(counts.shape)
     return Products(np.concatenate([rows for rows, _ in found]), ends - counts, counts)
 
 

@@ -8,6 +8,7 @@ conditions on roots and aggregates, are not looked at: this is a measure, not a 
 from __future__ import annotations
 
 from collections import Counter
+from itertools import groupby
 
 import msgspec
 import numpy as np
@@ -77,7 +78,7 @@ class Demand:
     def __init__(self, snapshot: Snapshot, typical: Typical, whole: dict[str, int]) -> None:
         """`whole`: how many units of a measured class make up its largest device."""
         wanted = [needs(request) for request, _ in typical.requests]
-        self._kinds = list(dict.fromkeys(kind for each in wanted for kind in each))
+        self._kinds = sorted(dict.fromkeys(kind for each in wanted for kind in each), key=classes)
         self._number = {kind: at for at, kind in enumerate(self._kinds)}
         self._weights = np.array([count for _, count in typical.requests], np.int64)
         self.weight = int(self._weights.sum())
@@ -87,23 +88,24 @@ class Demand:
             (each, count) for each, (_, count) in zip(wanted, typical.requests, strict=True)
         ]
         self._amounts = self._amounts_table()
-        self.classes = list(dict.fromkeys([*self._amounts, *self.measured]))
+        asked = [name for _, amounts in self._amounts for name in amounts]
+        self.classes = list(dict.fromkeys([*asked, *self.measured]))
         self._traits = self._trait_table(snapshot)
         self._needed, self._times = self._needs_table(wanted)
         self._in_pieces = self._repeated(wanted)
         self._unions: list[list[int]] = []
         self._uses = [self._use_table(name, wanted) for name in self.measured]
 
-    def _amounts_table(self) -> dict[str, tuple[Numbers, Grid]]:
-        """By class: the kinds that ask for some, and how much."""
-        asking: dict[str, list[tuple[int, int]]] = {}
-        for at, kind in enumerate(self._kinds):
-            for name, amount in kind.resources:
-                asking.setdefault(name, []).append((at, amount))
-        return {
-            name: (np.array([at for at, _ in pairs]), np.array([[each] for _, each in pairs]))
-            for name, pairs in asking.items()
-        }
+    def _amounts_table(self) -> list[tuple[slice, dict[str, Grid]]]:
+        """Kinds that ask for the same classes, which are neighbours, and how much they ask for."""
+        found = []
+        low = 0
+        for of, kinds in groupby(self._kinds, key=classes):
+            asked = [dict(kind.resources) for kind in kinds]
+            amounts = {name: np.array([[each[name]] for each in asked]) for name in of}
+            found.append((slice(low, low + len(asked)), amounts))
+            low += len(asked)
+        return found
 
     def _trait_table(self, snapshot: Snapshot) -> list[tuple[int, Mask]]:
         """The kinds that care for traits: by trait set, whether it is as they want it."""
@@ -174,8 +176,8 @@ class Demand:
         found: Numbers = np.zeros(len(trees), np.int64)
         if not self.measured:
             return found
-        fits = self._fits(trees)
-        weights = self._runs(trees, fits) * self._weights[:, None]
+        fits, room = self._fits(trees)
+        weights = self._runs(trees, fits, room) * self._weights[:, None]
         joined = self._joined(fits)
         nothing = np.zeros((1, len(trees)), np.int64)
         for name, uses in zip(self.measured, self._uses, strict=True):
@@ -192,25 +194,39 @@ class Demand:
                 joined[at] = fits[:, union].any(axis=1)
         return joined
 
-    def _fits(self, trees: Trees) -> Cube:
-        """By row, kind and tree: whether the row gives what the kind asks for."""
+    def _fits(self, trees: Trees) -> tuple[Cube, Numbers]:
+        """By row, kind and tree, whether the row gives what the kind asks for; how many rows do."""
         rows, count = trees.present.shape
-        fits: Cube = np.empty((rows, len(self._kinds), count), np.bool_)
-        fits[:] = trees.present[:, None]
-        for name, (asking, amounts) in self._amounts.items():
-            fits[:, asking] &= trees.free[name][:, None] >= amounts
+        fits: Cube = np.zeros((rows, len(self._kinds), count), np.bool_)
+        for kinds, amounts in self._amounts:
+            # Most rows have nothing of most classes: a processor is no place for a card.
+            having = rows_with(trees, list(amounts))
+            given = np.repeat(trees.present[having][:, None], kinds.stop - kinds.start, axis=1)
+            for name, wanted in amounts.items():
+                given &= trees.free[name][having][:, None] >= wanted
+            fits[having, kinds] = given
         for at, mask in self._traits:
             fits[:, at] &= mask[trees.traits]
-        return fits
+        return fits, fits.sum(axis=0, dtype=np.int64)
 
-    def _runs(self, trees: Trees, fits: Cube) -> Mask:
+    def _runs(self, trees: Trees, fits: Cube, room: Numbers) -> Mask:
         """By request and tree: whether each need is met."""
-        room = fits.sum(axis=0, dtype=np.int32)
         for at in self._in_pieces:
             pieces = [trees.free[name] // amount for name, amount in self._kinds[at].resources]
             room[at] = (np.minimum.reduce(pieces) * fits[:, at]).sum(axis=0)
-        found: Mask = (room[self._needed] >= self._times).all(axis=0)
+        found: Mask = np.all(room[self._needed] >= self._times, axis=0)
         return found
+
+
+def classes(kind: Kind) -> tuple[str, ...]:
+    return tuple(name for name, _ in kind.resources)
+
+
+def rows_with(trees: Trees, names: list[str]) -> Numbers:
+    """The rows that have something free of the class, in some tree; all of them for no class."""
+    if not names:
+        return np.arange(len(trees.present))
+    return np.flatnonzero(np.any(trees.free[names[0]], axis=1))
 
 
 def largest(snapshot: Snapshot, name: str) -> int:

@@ -41,7 +41,7 @@ class Losses:
 
     def points(self, drops: Numbers) -> Numbers:
         """floor(100 / (1 + exp(-d / 1000))) for a drop of d units."""
-        return np.searchsorted(self._steps, drops, side="right")
+        return self._steps.searchsorted(drops, side="right")
 
     def drops(self, case: Case, classes: list[str], lines: Block) -> Numbers:
         """By how much each candidate lowers the loss of its tree."""
@@ -64,4 +64,6 @@ class Losses:
         if missing:
             self._versions = longer(self._versions, missing)
             self._lost = longer(self._lost, missing)
-        return np.flatnonzero(self._versions[trees] != snapshot.tree_version.values[trees])
+        changed = self._versions[trees] != snapshot.tree_version.values[trees]
+        found: Numbers = changed.nonzero()[0]
+        return found

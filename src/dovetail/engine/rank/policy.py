@@ -69,7 +69,7 @@ class Case:
         """What rows that have some of the class have free, and their capacities."""
         stock = self.snapshot.stock(name)
         assert stock
-        at = np.searchsorted(stock.rows.values, rows)
+        at = stock.rows.values.searchsorted(rows)
         return stock.free.values[at], stock.capacity.values[at]
 
 

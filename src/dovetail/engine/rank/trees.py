@@ -55,7 +55,8 @@ class Trees:
         starts = left._starts[: len(lines)]
         for at, slot in enumerate(slots):
             places = lines[:, at] - starts
-            mine = np.flatnonzero((places >= 0) & (places < len(left.present)))
+            inside = (places >= 0) & (places < len(left.present))
+            mine = inside.nonzero()[0]
             mine = mine[left.present[places[mine], mine]]
             for name, amount in slot.resources.items():
                 if name in left.free:
@@ -88,7 +89,7 @@ def free_of(snapshot: Snapshot, name: str, rows: Rows, present: Mask) -> Numbers
     stock = snapshot.stock(name)
     if stock is None or not stock.rows.size:
         return np.zeros(rows.shape, np.int64)
-    at = np.minimum(np.searchsorted(stock.rows.values, rows), stock.rows.size - 1)
+    at = np.minimum(stock.rows.values.searchsorted(rows), stock.rows.size - 1)
     held = (stock.rows.values[at] == rows) & present
     found: Numbers = np.where(held, np.maximum(stock.free.values[at], 0), 0)
     return found
