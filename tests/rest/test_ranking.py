@@ -113,9 +113,9 @@ def test_fragmentation_learns_from_requests(client: Client) -> None:
 @pytest.mark.parametrize(
     ("more", "says"),
     [
-        ("&rank=best", "No such policy in `rank`: 'best'."),
-        ("&rank=", "No such policy in `rank`: ''."),
-        ("&rank=pack,", "No such policy in `rank`: ''."),
+        ("&rank=best", "No such policy: 'best'."),
+        ("&rank=", "No such policy: ''."),
+        ("&rank=pack,", "No such policy: ''."),
         ("&rank=pack:0", "from 1 to 1000"),
         ("&rank=pack:x", "from 1 to 1000"),
         ("&rank=pack:", "from 1 to 1000"),

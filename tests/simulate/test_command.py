@@ -86,7 +86,7 @@ def test_plots_say_what_to_install(
 @pytest.mark.parametrize(
     ("arguments", "complaint"),
     [
-        (["--policy", "luck"], "no such policy: 'luck'"),
+        (["--policy", "luck"], "No such policy: 'luck'"),
         (["--seeds", "a"], "seeds are whole numbers and ranges"),
         (["--seeds", "5-1"], "from the lower to the higher"),
         (["--plot", "plot.pdf"], "plots are written as .png or .svg"),

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from dovetail.engine.rank.written import terms_of
 from dovetail.simulate import arrivals, halves
-from dovetail.simulate.policies import terms_of
 from tests.simulate import files
 
 EIGHT, FOUR = "n,16000,16000,8,T4", "m,8000,8000,4,T4"

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from dovetail.core.fleet import FleetPlan
+from dovetail.engine.rank.written import terms_of
 from dovetail.simulate import arrivals, openb
-from dovetail.simulate.policies import terms_of
 from dovetail.simulate.workload import Workload
 
 BESIDE = Path(__file__).parents[3] / "shared/data/openb"

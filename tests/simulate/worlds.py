@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from dovetail.engine.rank.written import terms_of
 from dovetail.simulate import arrivals, departures, lines
 from dovetail.simulate.outcome import Outcome
-from dovetail.simulate.policies import terms_of
 from dovetail.simulate.workload import Workload
 from tests.simulate import files
 

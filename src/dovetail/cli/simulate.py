@@ -108,8 +108,8 @@ def planned(
     demand: int,
     load: int | None,
 ) -> list[Job]:
+    from dovetail.engine.rank.written import terms_of
     from dovetail.simulate.jobs import Job, Source
-    from dovetail.simulate.policies import terms_of
 
     for policy in policies:
         terms_of(policy)

@@ -10,10 +10,10 @@ from collections.abc import Iterator
 import numpy as np
 
 from dovetail.engine.rank import Ranking
+from dovetail.engine.rank.written import Terms
 from dovetail.simulate.floor import Floor
 from dovetail.simulate.gauge import Gauge
 from dovetail.simulate.outcome import Outcome
-from dovetail.simulate.policies import Terms
 from dovetail.simulate.workload import Task, Workload, typical_of
 
 

@@ -13,12 +13,12 @@ import msgspec
 import numpy as np
 
 from dovetail.engine.rank import Ranking
+from dovetail.engine.rank.written import Terms
 from dovetail.simulate.arrivals import shuffled
 from dovetail.simulate.errors import BadPlan
 from dovetail.simulate.floor import Floor, Hold
 from dovetail.simulate.gauge import Gauge
 from dovetail.simulate.outcome import Outcome
-from dovetail.simulate.policies import Terms
 from dovetail.simulate.workload import Task, Workload, typical_of
 
 ROUNDS = 4

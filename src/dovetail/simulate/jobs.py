@@ -9,10 +9,10 @@ from pathlib import Path
 
 import msgspec
 
+from dovetail.engine.rank.written import terms_of
 from dovetail.simulate import arrivals, departures, halves, lines, openb
 from dovetail.simulate.errors import BadPlan
 from dovetail.simulate.outcome import Outcome
-from dovetail.simulate.policies import terms_of
 from dovetail.simulate.workload import Workload
 
 PROTOCOLS = ("arrivals", "departures", "numa")

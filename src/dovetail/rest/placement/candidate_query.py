@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 
 from dovetail.core.request import Affinity, Group, Request
-from dovetail.engine.rank import POLICIES
 from dovetail.engine.rank.ranking import FIRST_FIT
+from dovetail.engine.rank.written import BadRanking, terms_of
 from dovetail.rest import errors
 from dovetail.rest.errors import HttpError, bad_request
 from dovetail.rest.http import Asked, Query
@@ -14,7 +14,6 @@ from dovetail.rest.placement import filters
 from dovetail.rest.placement.schemas import GROUP_KEYS, NUMBERED, SUFFIX
 
 NUMBERED_KEY = re.compile(rf"({'|'.join(GROUP_KEYS)})({NUMBERED})?")
-MOST_WEIGHT = 1000
 SUFFIXED_KEY = re.compile(rf"({'|'.join(GROUP_KEYS)})({SUFFIX})?")
 
 
@@ -58,29 +57,10 @@ def rank_of(query: Query) -> tuple[tuple[str, int], ...]:
         raise bad_request(
             "Query parameter 'rank' may be specified only once.", errors.DUPLICATE_KEY
         )
-    terms = [term_of(text.strip()) for text in values[0].split(",")]
-    names = [name for name, _ in terms]
-    if len(set(names)) < len(names):
-        raise bad_request(f"Each policy may stand in `rank` only once: {values[0]}")
-    return tuple(terms)
-
-
-def term_of(text: str) -> tuple[str, int]:
-    name, colon, weight = text.partition(":")
-    if name not in POLICIES:
-        raise bad_request(
-            f"No such policy in `rank`: {name!r}. There are: {', '.join(POLICIES)}.",
-            errors.BAD_VALUE,
-        )
-    if not colon:
-        return name, 1
-    if not weight.isascii() or not weight.isdecimal() or not 1 <= int(weight[:6]) <= MOST_WEIGHT:
-        raise bad_request(
-            f"The weight of a policy in `rank` is a whole number from 1 to {MOST_WEIGHT}, "
-            f"as in `{name}:3`. Got: {text}. Policies: {', '.join(POLICIES)}.",
-            errors.BAD_VALUE,
-        )
-    return name, int(weight[:6])
+    try:
+        return terms_of(values[0])
+    except BadRanking as error:
+        raise bad_request(f"{filters.INVALID}`rank`: {error}", errors.BAD_VALUE) from error
 
 
 def shows_scores(query: Query) -> bool:
