@@ -23,6 +23,9 @@ from dovetail.engine.turns import Block
 Measure = Callable[[Trees], Numbers]
 """The loss of each tree."""
 
+FEW = 64
+"""So many are measured faster than compared."""
+
 BILLION = 10**9
 STEPS = tuple(round(DEVICE * log(points / (100 - points)) * BILLION) for points in range(1, 100))
 """The drop at which each further point begins, in billionths: whole numbers, so that the same drop
@@ -52,10 +55,17 @@ class Losses:
         now = lay_out(snapshot, trees, classes, self._whole)
         # Trees as they are and as they would be are measured in one go: a measure has many steps.
         states = now.after(np.concatenate((which, stale)), lines[samples], case.slots)
-        after, fresh = np.split(self._measure(states), [len(which)])
+        after, fresh = np.split(self._measured(states), [len(which)])
         self._lost[trees[stale]] = fresh
         self._versions[trees[stale]] = snapshot.tree_version.values[trees[stale]]
         found: Numbers = (self._lost[trees[which]] - after)[alike]
+        return found
+
+    def _measured(self, states: Trees) -> Numbers:
+        if len(states) <= FEW:
+            return self._measure(states)
+        kinds, which = states.alike()
+        found: Numbers = self._measure(kinds)[which]
         return found
 
     def _stale(self, snapshot: Snapshot, trees: Rows) -> Numbers:

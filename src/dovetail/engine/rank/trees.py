@@ -46,6 +46,19 @@ class Trees:
         traits, present = self.traits[:, which], self.present[:, which]
         return Trees(free, traits, present, self._starts[which], self._whole)
 
+    def alike(self) -> tuple[Trees, Numbers]:
+        """One of each kind, and for each tree which kind it is: empty hosts are often the same."""
+        parts = (self.traits, self.present, *self.free.values())
+        table = np.vstack(parts, dtype=np.int64, casting="safe").T
+        text, width = table.tobytes(), table.itemsize * table.shape[1]
+        numbers: dict[bytes, int] = {}
+        kinds = [
+            numbers.setdefault(text[low : low + width], len(numbers))
+            for low in range(0, len(text), width)
+        ]
+        _, samples, which = np.unique(kinds, return_index=True, return_inverse=True)
+        return self.some(samples), which
+
     def after(self, which: Numbers, lines: Block, slots: Sequence[Slot]) -> Trees:
         """A tree for each candidate, as it would leave the tree `which` that it is in.
 
