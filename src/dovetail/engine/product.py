@@ -40,7 +40,8 @@ class Products:
         return len(self.totals)
 
     def blocks(self, low: int, high: int) -> Blocks:
-        steps, trees = np.nonzero(np.arange(low, high)[:, None] < self.totals)
+        last = min(high, int(self.totals.max(initial=0)))
+        steps, trees = np.nonzero(np.arange(low, last)[:, None] < self.totals)
         numbers = steps + low
         chosen = numbers // self._strides[:, trees] % self.counts[:, trees]
         yield self.rows[self.firsts[:, trees] + chosen].T

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from dovetail.engine.rank.homes import homes
+from dovetail.engine.columns import Rows
 from dovetail.engine.rank.policy import Case
 from dovetail.engine.turns import Block
 
@@ -17,8 +17,8 @@ FEW = 64
 """So many are looked at faster than compared."""
 
 
-def distinct(case: Case, lines: Block) -> tuple[Places, Places]:
-    """One line of each kind, and for each line which kind it is.
+def distinct(case: Case, lines: Block, home: Rows) -> tuple[Places, Places]:
+    """One line of each kind, and for each line which kind it is; `home` is the tree of each.
 
     Lines are alike if they are of one tree and the rows they take have the same traits and the
     same amounts free of what is taken.
@@ -26,7 +26,6 @@ def distinct(case: Case, lines: Block) -> tuple[Places, Places]:
     if len(lines) <= FEW:
         each = np.arange(len(lines))
         return each, each
-    home = homes(case.snapshot, lines)
     roots = case.snapshot.tree_start.values[home]
     codes, bound = home.astype(np.int64), case.snapshot.tree_size.size
     for at, slot in enumerate(case.slots):

@@ -49,8 +49,9 @@ class Losses:
     def drops(self, case: Case, classes: list[str], lines: Block) -> Numbers:
         """By how much each candidate lowers the loss of its tree."""
         snapshot = case.snapshot
-        samples, alike = distinct(case, lines)
-        trees, which = np.unique(homes(snapshot, lines[samples]), return_inverse=True)
+        home = homes(snapshot, lines)
+        samples, alike = distinct(case, lines, home)
+        trees, which = np.unique(home[samples], return_inverse=True)
         stale = self._stale(snapshot, trees)
         now = lay_out(snapshot, trees, classes, self._whole)
         # Trees as they are and as they would be are measured in one go: a measure has many steps.

@@ -67,6 +67,8 @@ class Trees:
         left = self.some(which)
         starts = left._starts[: len(lines)]
         for at, slot in enumerate(slots):
+            if left.free.keys().isdisjoint(slot.resources):
+                continue
             places = lines[:, at] - starts
             inside = (places >= 0) & (places < len(left.present))
             mine = inside.nonzero()[0]
