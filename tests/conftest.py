@@ -12,6 +12,11 @@ import psycopg
 import pytest
 
 from dovetail.ledger import Ledger, open_ledger
+from tests import openb_data
+
+
+def pytest_report_header() -> list[str]:
+    return [] if openb_data.THERE else [f"left out: {openb_data.LEFT_OUT}"]
 
 
 @pytest.fixture(scope="session")

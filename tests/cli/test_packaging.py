@@ -6,9 +6,9 @@ import re
 import shlex
 import shutil
 import subprocess
+from configparser import ConfigParser
 from pathlib import Path
 
-import pytest
 from click.testing import CliRunner
 
 from dovetail.cli.config import settings
@@ -41,8 +41,11 @@ def test_the_container_sets_only_variables_that_exist() -> None:
     assert used <= {setting.variable for setting in settings()}
 
 
-@pytest.mark.skipif(shutil.which("systemd-analyze") is None, reason="there is no systemd here")
 def test_systemd_finds_nothing_wrong_with_the_unit(tmp_path: Path) -> None:
+    if shutil.which("systemd-analyze") is None:
+        # Without systemd the form is all that can be looked at.
+        assert ConfigParser(strict=False, interpolation=None).read_string(UNIT) is None
+        return
     unit = tmp_path / "dovetail.service"
     unit.write_text(re.sub(r"^ExecStart=.*$", "ExecStart=/bin/true", UNIT, flags=re.MULTILINE))
     checked = subprocess.run(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 
 import pytest
@@ -11,14 +10,7 @@ from dovetail.core.fleet import FleetPlan
 from dovetail.engine.rank.written import terms_of
 from dovetail.simulate import arrivals, openb
 from dovetail.simulate.workload import Workload
-
-BESIDE = Path(__file__).parents[3] / "shared/data/openb"
-DATA = Path(os.environ.get("DOVETAIL_OPENB", BESIDE))
-
-pytestmark = pytest.mark.skipif(
-    not (DATA / "openb_node_list_gpu_node.csv").exists(),
-    reason=f"no openb data in {DATA}: say with DOVETAIL_OPENB where they are",
-)
+from tests.openb_data import DATA
 
 
 def tenth(trace: str, directory: Path) -> Workload:

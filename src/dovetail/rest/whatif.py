@@ -52,15 +52,16 @@ async def ask(call: Call) -> Reply:
     request = request_in(query_of(question.query))
     plan = planned(question.add)
     known = await call.read(lambda tx: looked_up(tx, question, plan))
-    snapshot = await call.backend.keeper.fresh()
+    keeper, seconds = call.backend.keeper, call.backend.limits.search_seconds
+    snapshot = await keeper.fresh()
     twin = snapshot.copy()
     change(twin, known, plan)
     refuse_unknown_names(twin, request)
-    seconds = call.backend.limits.search_seconds
     try:
-        before = await Pace(seconds).finished(how_many(snapshot.copy(), request))
+        with keeper.held(snapshot):
+            before = await Pace(seconds).finished(how_many(snapshot, request))
         explained = await explain(twin, request, seconds)
-        answer = await answered(twin, request, seconds, call.backend.keeper.demand.typical)
+        answer = await answered(twin, request, seconds, keeper.demand.typical)
     except (TooBroad, TooLong, OutOfTime) as error:
         raise HttpError(400, str(error) or "This takes too long; narrow the request.") from error
     names = await names_in(call, explained, plan)

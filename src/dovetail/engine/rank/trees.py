@@ -33,13 +33,17 @@ class Trees:
         """`whole`: how many units of a class make up its largest device."""
         self.free, self.traits, self.present = free, traits, present
         self._starts, self._whole = starts, whole
+        self._units: dict[str, Numbers] = {}
 
     def __len__(self) -> int:
         return len(self._starts)
 
     def units(self, name: str) -> Numbers:
         """What is free, in thousandths of a device."""
-        return units(self.free[name], self._whole[name])
+        found = self._units.get(name)
+        if found is None:
+            found = self._units[name] = units(self.free[name], self._whole[name])
+        return found
 
     def some(self, which: Numbers) -> Trees:
         free = {name: amounts[:, which] for name, amounts in self.free.items()}
