@@ -48,6 +48,12 @@ def test_a_consumer_that_is_gone(fleet: Client) -> None:
     assert summary["resources"]["VCPU"] == {"capacity": 8, "used": 0}
 
 
+def test_a_consumer_named_twice_gives_back_once(fleet: Client) -> None:
+    answer = ask(fleet, release=[CONSUMER] * 2000)
+    summary = answer["provider_summaries"][uid("host1")]
+    assert summary["resources"]["VCPU"] == {"capacity": 8, "used": 0}
+
+
 def test_hosts_that_were_bought(fleet: Client) -> None:
     new = tree("host4", tree("host4_card", inventories={"CUSTOM_CARD": 1}), inventories={"VCPU": 8})
     assert counts(ask(fleet, add=[new])) == (2, 3)

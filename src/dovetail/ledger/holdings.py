@@ -16,7 +16,7 @@ def of_consumers(tx: Transaction, uuids: Sequence[str]) -> list[Held]:
     """All that these consumers hold; each has to be there."""
     found: list[Held] = []
     known: set[str] = set()
-    for some in chunks(uuids):
+    for some in chunks(list(dict.fromkeys(uuids))):
         rows = tx.rows(
             f"""SELECT c.uuid, a.provider_id, a.class_id, a.used
                 FROM allocations a JOIN consumers c ON c.id = a.consumer_id

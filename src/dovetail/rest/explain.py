@@ -8,7 +8,7 @@ from typing import Any
 from dovetail.engine.explain import Finding, Relaxation, Step
 from dovetail.ledger import naming
 from dovetail.rest.asking import request_in, without
-from dovetail.rest.errors import HttpError, not_found
+from dovetail.rest.errors import HttpError
 from dovetail.rest.http import Call, Reply
 from dovetail.rest.placement.allocation_candidates import refuse_unknown_names
 from dovetail.rest.placement.query_text import query_text
@@ -36,10 +36,7 @@ async def show(call: Call) -> Reply:
 async def uuid_of_host(call: Call, key: str | None) -> str | None:
     if key is None:
         return None
-    found = await call.read(lambda tx: naming.find(tx, [key]))
-    if key not in found:
-        raise not_found(f"No provider has the name or UUID {key!r}.")
-    return found[key].uuid
+    return (await call.read(lambda tx: naming.get(tx, key))).uuid
 
 
 async def names_in(call: Call, explanation: Explanation) -> Names:

@@ -17,14 +17,14 @@ from dovetail.engine.rank import Typical
 from dovetail.ledger import Transaction, holdings, naming
 from dovetail.rest.asking import query_of, request_in
 from dovetail.rest.errors import HttpError, bad_request, conflict
-from dovetail.rest.explain import as_json
+from dovetail.rest.explain import as_json, names_in
 from dovetail.rest.http import Call, Reply
 from dovetail.rest.placement.allocation_candidates import refuse_unknown_names, written
 from dovetail.rest.placement.candidate_json import SummaryWriter
 from dovetail.rest.versions import NEWEST
 from dovetail.service import hypothetical
 from dovetail.service.candidates import TooBroad, find_in
-from dovetail.service.explanations import Explanation, TooLong, explain
+from dovetail.service.explanations import TooLong, explain
 from dovetail.service.pace import OutOfTime, Pace
 
 Keys = Annotated[list[str], Meta(max_length=100_000)]
@@ -64,7 +64,8 @@ async def ask(call: Call) -> Reply:
         answer = await answered(twin, request, seconds, keeper.demand.typical)
     except (TooBroad, TooLong, OutOfTime) as error:
         raise HttpError(400, str(error) or "This takes too long; narrow the request.") from error
-    names = await names_in(call, explained, plan)
+    added = {provider.uuid: provider.name for provider in plan.providers}
+    names = {**await names_in(call, explained), **added}
     document = {
         "before": {"hosts": before},
         "after": {"hosts": explained.fitting},
@@ -109,10 +110,3 @@ async def answered(snapshot: Snapshot, request: Request, seconds: float, typical
     search, found = await find_in(snapshot, request, seconds, typical=typical)
     # A writer of its own: what it remembers of trees is true of this fleet only.
     return written(search, found, NEWEST, SummaryWriter())
-
-
-async def names_in(call: Call, explanation: Explanation, plan: FleetPlan) -> dict[str, str]:
-    uuids = list(explanation.uuids.values())
-    found = await call.read(lambda tx: naming.find(tx, uuids))
-    added = {provider.uuid: provider.name for provider in plan.providers}
-    return {uuid: named.name for uuid, named in found.items()} | added

@@ -182,3 +182,11 @@ def test_a_finding_names_the_provider_that_comes_nearest() -> None:
 def test_work_gives_way_now_and_then() -> None:
     work = relaxations(loaded(two_hosts()), near_the_card(16), [])
     assert len(list(islice(work, PATIENCE))) > 1
+
+
+def test_a_request_of_very_many_groups_gives_way_at_each_of_them() -> None:
+    """Or one client could hold up all others for minutes."""
+    groups = tuple(Group(suffix=f"_{n}", resources={"VCPU": 1}) for n in range(50))
+    snapshot, request = loaded(two_hosts()), Request(groups=groups)
+    assert len(list(islice(funnel(snapshot, request), PATIENCE))) >= 50
+    assert len(list(islice(findings(snapshot, request, 0), PATIENCE))) >= 50

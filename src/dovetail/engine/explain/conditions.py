@@ -6,6 +6,7 @@ import msgspec
 import numpy as np
 
 from dovetail.core.constraints import Constraint, Reason
+from dovetail.engine.columns import Mask
 from dovetail.engine.feasible import aggregate_mask, trait_mask
 from dovetail.engine.snapshot import Snapshot
 
@@ -33,6 +34,8 @@ class Conditions:
         sharing = snapshot.sharing
         shared = [row for row in sharing.rows.tolist() if tree in sharing.reach(row)]
         self.rows = [*snapshot.rows_of(tree), *shared]
+        self._masks: dict[Constraint, Mask] = {}
+        self._trees: dict[str, int | None] = {}
 
     def supply(self, row: int, class_name: str) -> Supply:
         stock = self._snapshot.stock(class_name)
@@ -59,9 +62,9 @@ class Conditions:
                 supply = self.supply(row, constraint.name)
                 return supply.free >= constraint.amount and supply.allows(constraint.amount)
             case Reason.TRAIT | Reason.ROOT_TRAIT:
-                return self._traits(row, wanted=constraint.names)
+                return self._traits(row, constraint, [constraint.names])
             case Reason.FORBIDDEN_TRAIT | Reason.ROOT_FORBIDDEN_TRAIT:
-                return self._traits(row, unwanted=constraint.names)
+                return self._traits(row, constraint, [], constraint.names)
             case Reason.AGGREGATE:
                 return self._in_aggregate(self._speaker(row, group), constraint)
             case Reason.ROOT_AGGREGATE:
@@ -77,9 +80,15 @@ class Conditions:
                 raise ValueError(f"{constraint.reason} is between providers")
 
     def _traits(
-        self, row: int, wanted: frozenset[str] | None = None, unwanted: frozenset[str] = frozenset()
+        self,
+        row: int,
+        constraint: Constraint,
+        wanted: list[frozenset[str]],
+        unwanted: frozenset[str] = frozenset(),
     ) -> bool:
-        mask = trait_mask(self._snapshot, [] if wanted is None else [wanted], unwanted)
+        mask = self._masks.get(constraint)
+        if mask is None:
+            mask = self._masks[constraint] = trait_mask(self._snapshot, wanted, unwanted)
         return bool(mask[self._snapshot.traits.values[row]])
 
     def _speaker(self, row: int, group: list[Constraint]) -> int:
@@ -92,16 +101,28 @@ class Conditions:
         return self.root if all(self._in_aggregate(self.root, one) for one in asked) else row
 
     def _in_aggregate(self, row: int, constraint: Constraint) -> bool:
-        mask = aggregate_mask(self._snapshot, [constraint.names], ())
-        return bool(mask[self._snapshot.aggregates.values[row]])
+        return self._aggregates(row, constraint, [constraint.names])
 
     def _clear_of(self, row: int, constraint: Constraint) -> bool:
-        mask = aggregate_mask(self._snapshot, (), constraint.names)
+        return self._aggregates(row, constraint, [], constraint.names)
+
+    def _aggregates(
+        self,
+        row: int,
+        constraint: Constraint,
+        wanted: list[frozenset[str]],
+        unwanted: frozenset[str] = frozenset(),
+    ) -> bool:
+        mask = self._masks.get(constraint)
+        if mask is None:
+            mask = self._masks[constraint] = aggregate_mask(self._snapshot, wanted, unwanted)
         return bool(mask[self._snapshot.aggregates.values[row]])
 
     def _in_tree(self, row: int, constraint: Constraint) -> bool:
         (uuid,) = constraint.names
-        inside = self._snapshot.tree_with(uuid) == int(self._snapshot.tree.values[row])
+        if uuid not in self._trees:
+            self._trees[uuid] = self._snapshot.tree_with(uuid)
+        inside = self._trees[uuid] == int(self._snapshot.tree.values[row])
         return inside and (bool(constraint.group) or self._own(row))
 
     def _own(self, row: int) -> bool:

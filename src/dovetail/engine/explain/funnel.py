@@ -29,6 +29,7 @@ def funnel(snapshot: Snapshot, request: Request) -> Work[list[Step]]:
         if left:
             left = yield from trees_left(snapshot, request, demanded[:count])
         steps.append(Step(constraint, left))
+        yield
     return steps
 
 

@@ -46,6 +46,7 @@ def findings(snapshot: Snapshot, request: Request, tree: int) -> Work[list[Findi
             one for one in demanded if one.group == group.suffix and one.reason not in RELATIONS
         ]
         found += of_one_provider(conditions, mine) if group.suffix else of_several(conditions, mine)
+        yield
     if all(finding.met for finding in found):
         found += yield from of_relations(snapshot, request, tree)
     return found
