@@ -13,19 +13,20 @@ Mask = NDArray[np.bool_]
 NEVER = -(2**62)
 """Free units of an inventory that is no more: fits nothing."""
 
+LARGEST_UNIT = 2**31 - 1
+"""What a limit on one allocation can be at most."""
+
 
 class Column:
     """One growing array; appending costs what is appended, not what is there."""
 
-    __slots__ = ("_data", "size")
+    __slots__ = ("_data", "size", "values")
 
     def __init__(self, dtype: DTypeLike) -> None:
         self._data: NDArray[Any] = np.empty(0, dtype)
         self.size = 0
-
-    @property
-    def values(self) -> NDArray[Any]:
-        return self._data[: self.size]
+        self.values = self._data
+        """What was appended so far, without the room behind it."""
 
     def extend(self, items: NDArray[Any]) -> None:
         end = self.size + len(items)
@@ -38,6 +39,7 @@ class Column:
             self._data = room
         self._data[self.size : end] = items
         self.size = end
+        self.values = self._data[:end]
 
     def copy(self) -> Column:
         twin = Column(self._data.dtype)
@@ -105,7 +107,7 @@ class Stock:
 
     def fitting(self, amount: int) -> Rows:
         """Rows of which `amount` can be had at once, ascending."""
-        if amount > np.iinfo(np.int32).max:
+        if amount > LARGEST_UNIT:
             return np.empty(0, np.int32)
         fits: Mask = self.free.values >= amount
         fits &= self.max_unit.values >= amount

@@ -8,6 +8,7 @@ conditions on roots and aggregates, are not looked at: this is a measure, not a 
 from __future__ import annotations
 
 from collections import Counter
+from functools import reduce
 from itertools import groupby
 
 import msgspec
@@ -107,13 +108,13 @@ class Demand:
             low += len(asked)
         return found
 
-    def _trait_table(self, snapshot: Snapshot) -> list[tuple[int, Mask]]:
-        """The kinds that care for traits: by trait set, whether it is as they want it."""
-        return [
-            (at, trait_mask(snapshot, kind.required, kind.forbidden))
-            for at, kind in enumerate(self._kinds)
-            if kind.required or kind.forbidden
-        ]
+    def _trait_table(self, snapshot: Snapshot) -> Mask | None:
+        """By kind and trait set, whether it is as wanted; nothing if no kind cares."""
+        if not any(kind.required or kind.forbidden for kind in self._kinds):
+            return None
+        return np.stack(
+            [trait_mask(snapshot, kind.required, kind.forbidden) for kind in self._kinds]
+        )
 
     def _needs_table(self, wanted: list[Counter[Kind]]) -> tuple[Grid, Grid]:
         """By place and request: a kind and how many of it, filled up with none of the first."""
@@ -199,14 +200,15 @@ class Demand:
         rows, count = trees.present.shape
         fits: Cube = np.zeros((rows, len(self._kinds), count), np.bool_)
         for kinds, amounts in self._amounts:
+            if not amounts:
+                fits[:, kinds] = trees.present[:, None]
+                continue
             # Most rows have nothing of most classes: a processor is no place for a card.
-            having = rows_with(trees, list(amounts))
-            given = np.repeat(trees.present[having][:, None], kinds.stop - kinds.start, axis=1)
-            for name, wanted in amounts.items():
-                given &= trees.free[name][having][:, None] >= wanted
-            fits[having, kinds] = given
-        for at, mask in self._traits:
-            fits[:, at] &= mask[trees.traits]
+            having = rows_with(trees, next(iter(amounts)))
+            given = [trees.free[name][having][:, None] >= least for name, least in amounts.items()]
+            fits[having, kinds] = reduce(np.logical_and, given)
+        if self._traits is not None:
+            fits &= self._traits.take(trees.traits, axis=1).swapaxes(0, 1)
         return fits, fits.sum(axis=0, dtype=np.int64)
 
     def _runs(self, trees: Trees, fits: Cube, room: Numbers) -> Mask:
@@ -222,11 +224,10 @@ def classes(kind: Kind) -> tuple[str, ...]:
     return tuple(name for name, _ in kind.resources)
 
 
-def rows_with(trees: Trees, names: list[str]) -> Numbers:
-    """The rows that have something free of the class, in some tree; all of them for no class."""
-    if not names:
-        return np.arange(len(trees.present))
-    return np.flatnonzero(np.any(trees.free[names[0]], axis=1))
+def rows_with(trees: Trees, name: str) -> Numbers:
+    """The rows that have something free of the class, in some tree."""
+    found: Numbers = np.any(trees.free[name], axis=1).nonzero()[0]
+    return found
 
 
 def largest(snapshot: Snapshot, name: str) -> int:

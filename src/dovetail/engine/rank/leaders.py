@@ -61,7 +61,7 @@ class Leaders:
         if len(lines):
             verdict = scores.judge(lines)
             # Written last is what stays: of each tree the best, the first of equals.
-            order = np.lexsort((np.arange(len(lines))[::-1], verdict.nuances, verdict.totals))
+            order = len(lines) - 1 - np.lexsort((verdict.nuances[::-1], verdict.totals[::-1]))
             home = homes(snapshot, lines)[order]
             self.totals[home] = verdict.totals[order]
             self.lines[home] = lines[order]

@@ -12,7 +12,7 @@ from math import log
 import numpy as np
 
 from dovetail.engine.columns import Rows
-from dovetail.engine.rank.alike import distinct
+from dovetail.engine.rank.alike import counted, distinct
 from dovetail.engine.rank.homes import homes
 from dovetail.engine.rank.notes import longer
 from dovetail.engine.rank.policy import Case, Numbers
@@ -51,7 +51,7 @@ class Losses:
         snapshot = case.snapshot
         home = homes(snapshot, lines)
         samples, alike = distinct(case, lines, home)
-        trees, which = np.unique(home[samples], return_inverse=True)
+        trees, which = counted(home[samples])
         stale = self._stale(snapshot, trees)
         now = lay_out(snapshot, trees, classes, self._whole)
         # Trees as they are and as they would be are measured in one go: a measure has many steps.
