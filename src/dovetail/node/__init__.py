@@ -1,0 +1,1 @@
+"""The node agent: pins CPUs, memory and NICs of containers by NUMA node, through plugins."""

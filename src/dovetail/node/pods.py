@@ -1,0 +1,55 @@
+"""Pods as the agent sees them, whatever told it of them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from fractions import Fraction
+
+import msgspec
+
+from dovetail.node.wire.resource_plugin import ContainerType
+
+Amounts = Mapping[str, Fraction]
+"""By resource: CPUs, bytes, or pieces."""
+
+
+class Container(msgspec.Struct, frozen=True, kw_only=True):
+    name: str
+    type: ContainerType
+    index: int
+    """Its place in the list that it is in: of init, ordinary or ephemeral containers."""
+    restartable: bool = False
+    """An init container that stays: a sidecar in the words of Kubernetes."""
+    requests: Amounts = {}
+    limits: Amounts = {}
+
+
+class Pod(msgspec.Struct, frozen=True, kw_only=True):
+    uid: str
+    namespace: str
+    name: str
+    labels: Mapping[str, str] = {}
+    annotations: Mapping[str, str] = {}
+    qos_class: str = "BestEffort"
+    """Guaranteed, Burstable or BestEffort."""
+    runtime_class: str = ""
+    owner_kind: str = ""
+    """What made it, such as DaemonSet."""
+    containers: tuple[Container, ...] = ()
+    """In the order in which they start: init containers, then the others, then ephemeral ones."""
+    requests: Amounts = {}
+    """Of the pod as a whole, if it says so; else nothing."""
+    limits: Amounts = {}
+
+
+class Sandbox(msgspec.Struct, frozen=True, kw_only=True):
+    """What a runtime knows of a pod when it starts."""
+
+    uid: str
+    namespace: str
+    name: str
+    id: str = ""
+    """The runtime's; empty as long as it has none."""
+    labels: Mapping[str, str] = {}
+    annotations: Mapping[str, str] = {}
+    runtime_class: str = ""

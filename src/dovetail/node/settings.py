@@ -1,0 +1,37 @@
+"""What a container is given by the plugins together, in the terms of a container runtime."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import msgspec
+
+from dovetail.node.wire.resource_plugin import DeviceSpec, Mount
+
+
+class Settings(msgspec.Struct, frozen=True, kw_only=True):
+    """Empty fields are left as they are."""
+
+    numbers: Mapping[str, int] = {}
+    """Properties of LinuxContainerResources that are integers, by their Go names, as CpuShares."""
+    cpus: str = ""
+    mems: str = ""
+    """CpusetCpus and CpusetMems, as the kernel writes them."""
+    hugepages: Mapping[str, int] = {}
+    """Bytes by page size, as 2MB."""
+    unified: Mapping[str, str] = {}
+    """By file of cgroup v2."""
+    envs: Mapping[str, str] = {}
+    annotations: Mapping[str, str] = {}
+    mounts: tuple[Mount, ...] = ()
+    devices: tuple[DeviceSpec, ...] = ()
+
+
+NUMBERS = (
+    "CpuPeriod",
+    "CpuQuota",
+    "CpuShares",
+    "MemoryLimitInBytes",
+    "OomScoreAdj",
+    "MemorySwapLimitInBytes",
+)
