@@ -15,7 +15,7 @@ from tests.cli.conftest import Run, commands, demo_server
 
 ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "docs/cli.md"
-PAGES = (PAGE, ROOT / "docs/explain.md", ROOT / "README.md")
+PAGES = (PAGE, ROOT / "docs/explain.md", ROOT / "docs/ranking.md", ROOT / "README.md")
 NOT_PLAYED = {"serve", "token", "db"}
 """Verbs that are not about the demo fleet."""
 BLOCK = re.compile(r"^    \$ (.*)\n((?:    (?!\$ ).*\n|\n(?=\n*    (?!\$ )))*)", re.MULTILINE)

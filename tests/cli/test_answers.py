@@ -6,6 +6,8 @@ import json
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from tests.cli.conftest import Parrot, commands
 
 EXPLANATION: dict[str, Any] = {
@@ -82,12 +84,40 @@ def test_a_host_asked_about_is_judged_first(parrot: Parrot) -> None:
     assert parrot.asked[0][1] == "/dovetail/v1/explain?resources=VCPU:8,FPGA:1&host=a%20b"
 
 
+def test_an_explanation_calls_providers_by_the_names_that_were_asked_about(parrot: Parrot) -> None:
+    uuid = "06019487-8219-5b22-84d2-a2af23b9e4b4"
+    step = {"left": 0, "words": f"in the tree of {uuid}"}
+    offer = {"words": f"fits if not in the tree of {uuid}", "query": f"in_tree={uuid}"}
+    answer = {**EXPLANATION, "funnel": [step], "nearest": [], "relaxations": [offer]}
+    parrot.says("GET", "/dovetail/v1/explain", answer)
+    parrot.says("POST", "/dovetail/v1/names", {"providers": {"host1": {"uuid": uuid}}})
+    found = commands(parrot.url)("explain", "-r", "VCPU:8", "--in-tree", "host1")
+    assert uuid not in found.stdout
+    assert found.stdout.splitlines()[-3:] == [
+        "What would help:",
+        "  fits if not in the tree of host1",
+        "    dovetail candidates 'in_tree=host1'",
+    ]
+    assert parrot.asked[-1][1] == f"/dovetail/v1/explain?resources=VCPU:8&in_tree={uuid}"
+
+
+def test_a_name_that_a_query_has_to_quote_is_not_put_into_one(parrot: Parrot) -> None:
+    uuid = "06019487-8219-5b22-84d2-a2af23b9e4b4"
+    offer = {"words": "fits", "query": f"in_tree={uuid}"}
+    parrot.says("GET", "/dovetail/v1/explain", {**EXPLANATION, "relaxations": [offer]})
+    parrot.says("POST", "/dovetail/v1/names", {"providers": {"a 'b'": {"uuid": uuid}}})
+    found = commands(parrot.url)("explain", "-r", "VCPU:8", "--in-tree", "a 'b'")
+    assert f"dovetail candidates 'in_tree={uuid}'" in found.stdout
+
+
 def test_that_one_host_does_not_fit_is_a_no_although_others_do(parrot: Parrot) -> None:
     fits = {**EXPLANATION, "verdict": "fits", "fitting": 3}
     parrot.says("GET", "/dovetail/v1/explain", fits)
     run = commands(parrot.url)
     assert run("explain", "-r", "VCPU:8", "--host", "host1").exit_code == 1
     assert run("explain", "-r", "VCPU:8").exit_code == 0
+    parrot.says("GET", "/dovetail/v1/explain", {**fits, "nearest": []})
+    assert run("explain", "-r", "VCPU:8", "--host", "gone").exit_code == 1
 
 
 def test_what_if_sends_the_changes_and_names_what_is_added(parrot: Parrot, tmp_path: Path) -> None:
@@ -118,6 +148,9 @@ def test_what_if_sends_the_changes_and_names_what_is_added(parrot: Parrot, tmp_p
         "release": ["c"],
         "add": [added],
     }
+    told = json.loads(commands(parrot.url)("whatif", "-r", "VCPU:8", *options, "-o", "json").stdout)
+    assert told.keys() == {"before", "after", "explanation", "candidates"}
+    assert [place["host"] for place in told["candidates"]] == ["host1", "new"]
 
 
 def test_only_hosts_can_be_added_by_what_if(parrot: Parrot, tmp_path: Path) -> None:
@@ -126,6 +159,17 @@ def test_only_hosts_can_be_added_by_what_if(parrot: Parrot, tmp_path: Path) -> N
         found = commands(parrot.url)("whatif", "-r", "VCPU:1", "--add", str(tmp_path / "bad.jsonl"))
         assert (found.exit_code, complaint in found.stderr) == (2, True)
     assert parrot.asked == []
+
+
+@pytest.mark.parametrize("children", [5, [1], None])
+def test_children_that_are_none_are_for_the_server_to_refuse(
+    parrot: Parrot, tmp_path: Path, children: object
+) -> None:
+    (tmp_path / "bad.jsonl").write_text(json.dumps({"name": "x", "children": children}))
+    parrot.says("POST", "/dovetail/v1/whatif", {"detail": "line 1: no array"}, 400)
+    found = commands(parrot.url)("whatif", "-r", "VCPU:1", "--add", str(tmp_path / "bad.jsonl"))
+    assert (found.exit_code, found.stderr) == (3, "Error: line 1: no array\n")
+    assert json.loads(parrot.asked[0][2])["add"][0]["children"] == children
 
 
 def test_a_claim_says_what_was_taken_and_how_to_give_it_back(parrot: Parrot) -> None:

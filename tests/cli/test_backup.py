@@ -28,17 +28,17 @@ def test_backup_and_restore(tmp_path: Path) -> None:
     code, output = run("restore", file, "--database", target)
     assert (code, "1 providers, 1 inventories" in output) == (0, True)
     code, output = run("restore", file, "--database", target)
-    assert (code, "the ledger is not empty: it has 1 providers" in output) == (1, True)
+    assert (code, "the ledger is not empty: it has 1 providers" in output) == (6, True)
 
 
 def test_what_cannot_be_done_is_told_in_a_line(tmp_path: Path) -> None:
     code, output = run("backup", tmp_path / "x", "--database", f"sqlite:///{tmp_path}/no.db")
-    assert code == 1
+    assert code == 6
     assert output.startswith("Error: cannot back up the ledger: there are no tables")
     code, output = run("backup", tmp_path / "x", "--database", "postgresql://me:pw@127.0.0.1:1/x")
-    assert code == 1
+    assert code == 6
     assert output.startswith("Error: the database cannot be reached")
     assert "pw" not in output
     code, output = run("restore", tmp_path / "x", "--database", f"sqlite:///{tmp_path}/no.db")
-    assert code == 1
+    assert code == 6
     assert "Error: cannot read" in output

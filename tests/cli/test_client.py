@@ -23,6 +23,9 @@ from tests.rest.certificates import Authority
         (400, {"errors": [{"detail": "Lead.\n\n   "}]}, 3, "Error: Lead.\n"),
         (400, b"plain", 3, "Error: plain\n"),
         (400, [], 3, "Error: The server refused (400).\n"),
+        (400, {"errors": "many"}, 3, "Error: The server refused (400).\n"),
+        (400, {"errors": [{"code": 7}]}, 3, "Error: The server refused (400).\n"),
+        (404, b"\n<html>no</html>", 3, "Error: The server refused (404).\n"),
         (500, {"detail": "See the log."}, 4, "The server failed (500). See the log."),
         (503, b"", 4, "The server failed (503)."),
         (302, b"", 4, "The server failed (302)."),
@@ -74,7 +77,7 @@ def test_nobody_there() -> None:
         url = f"http://127.0.0.1:{unused.getsockname()[1]}"
         found = commands(url)("usage")
     assert found.exit_code == 4
-    assert url in found.stderr
+    assert found.stderr.startswith(f"Error: {url}: Connection refused. Is a server running there?")
 
 
 @pytest.mark.parametrize("url", ["127.0.0.1:8778", "ftp://x", "http://", "http://x:port"])

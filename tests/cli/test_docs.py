@@ -28,7 +28,7 @@ def test_everything_shown_is_what_is_printed(
         player = Player(commands(url))
         played = player.play(text)
     assert VARYING.sub("…", played) == VARYING.sub("…", text)
-    assert player.tried > 3
+    assert player.tried
 
 
 def test_no_command_is_missing() -> None:

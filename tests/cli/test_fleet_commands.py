@@ -91,6 +91,15 @@ def test_hosts_in_queries_go_by_name(run: Run) -> None:
     assert (unknown.exit_code, "'nowhere'" in unknown.stderr) == (3, True)
 
 
+def test_a_request_of_groups_alone_keeps_to_a_host(run: Run) -> None:
+    groups = ["-g", "VM=VCPU:1", "-g", "ACC=FPGA:1"]
+    found = run("candidates", *groups, "--in-tree", "rack1-host4", "-o", "json")
+    places = json.loads(found.stdout)["candidates"]
+    names = {given["name"] for place in places for given in place["allocations"].values()}
+    assert len(places) == 8
+    assert all(name.startswith("rack1-host4_") for name in names)
+
+
 def test_nothing_fits_is_told_by_the_exit_code(run: Run) -> None:
     found = run("candidates", "resources=VCPU:5000")
     assert found.exit_code == 1

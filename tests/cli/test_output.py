@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -11,6 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dovetail.cli import output, yaml
+from tests.cli.conftest import DOVETAIL, commands
 
 DOCUMENTS = st.recursive(
     st.none() | st.booleans() | st.integers(-(2**53), 2**53) | st.text(),
@@ -36,7 +39,7 @@ def test_words_that_yaml_would_take_for_something_else_are_quoted(text: str) -> 
 def test_yaml_is_easy_to_read() -> None:
     document = {"hosts": [{"name": "host-1", "used": 3}, {"name": "2", "used": 0}], "none": []}
     assert yaml.dumps(document) == (
-        'hosts:\n  - name: host-1\n    used: 3\n  - name: "2"\n    used: 0\n"none": []\n'
+        'hosts:\n  - name: host-1\n    used: 3\n  - name: "2"\n    used: 0\n"none": []'
     )
 
 
@@ -60,3 +63,34 @@ def test_no_color_turns_colour_off(monkeypatch: pytest.MonkeyPatch) -> None:
     assert output.paint("x", "red") != "x"
     monkeypatch.setenv("NO_COLOR", "1")
     assert output.paint("x", "red") == "x"
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="the machine has no /dev/full")
+@pytest.mark.parametrize("command", [("usage",), ("usage", "-o", "yaml"), ("dump",)])
+def test_a_full_disk_is_told_in_a_line(demo: str, command: tuple[str, ...]) -> None:
+    options = ["--server", demo, "--token", "admin"]
+    with Path("/dev/full").open("wb") as full:
+        done = subprocess.run(
+            [DOVETAIL, *command, *options], stdout=full, stderr=subprocess.PIPE, check=False
+        )
+    said = b"Error: standard output: No space left on device\n"
+    assert (done.returncode, done.stderr) == (6, said)
+
+
+def test_a_reader_that_has_seen_enough_is_no_error(demo: str) -> None:
+    options = ["--server", demo, "--token", "admin"]
+    with subprocess.Popen(
+        [DOVETAIL, "tree", *options], stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    ) as process:
+        assert process.stdout
+        assert process.stderr
+        process.stdout.close()
+        assert process.stderr.read() == b""
+
+
+def test_a_file_that_cannot_be_written_is_named(demo: str, tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    for target in (tmp_path / "missing/dump.jsonl", tmp_path / "file/dump.jsonl"):
+        found = commands(demo)("dump", "-f", str(target))
+        assert found.exit_code == 6
+        assert f"--file {target}: N" in found.stderr

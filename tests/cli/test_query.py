@@ -47,6 +47,27 @@ NOTHING: dict[str, Any] = {
             {"query": "http://x/allocation_candidates?resources=VCPU%3A1&required=A"},
             [("resources", "VCPU:1"), ("required", "A")],
         ),
+        (
+            {"query": "resources=VCPU:1&required=A", "resources": ("FPGA:1",), "traits": ("B",)},
+            [("resources", "VCPU:1,FPGA:1"), ("required", "A"), ("required", "B")],
+        ),
+        (
+            {"groups": ("VM=VCPU:1,A", "VM=MEMORY_MB:2,B")},
+            [("resources_VM", "VCPU:1,MEMORY_MB:2"), ("required_VM", "A"), ("required_VM", "B")],
+        ),
+        (
+            {"resources": ("DISK_GB:1",), "groups": ("VM=VCPU:1",), "in_tree": "host"},
+            [("resources", "DISK_GB:1"), ("resources_VM", "VCPU:1"), ("in_tree", "host")],
+        ),
+        (
+            {"groups": ("NIC=CUSTOM_NIC", "VM=VCPU:1", "ACC=FPGA:1"), "in_tree": "host"},
+            [
+                ("required_NIC", "CUSTOM_NIC"),
+                ("resources_VM", "VCPU:1"),
+                ("resources_ACC", "FPGA:1"),
+                ("in_tree_VM", "host"),
+            ],
+        ),
     ],
 )
 def test_what_is_asked(given: dict[str, Any], pairs: list[tuple[str, str]]) -> None:
@@ -60,6 +81,15 @@ def test_what_is_asked(given: dict[str, Any], pairs: list[tuple[str, str]]) -> N
         ({"query": "VCPU:8"}, "'VCPU:8' is no query"),
         ({"groups": ("FPGA:1",)}, "should read as ACC=FPGA:1"),
         ({"groups": ("A=",)}, "should read as ACC=FPGA:1"),
+        ({"groups": ("V M=VCPU:1",)}, "'V M' is no name of a group"),
+        ({"groups": ("A=VCPU:1",), "subtrees": ("A,",)}, "'' is no name of a group"),
+        ({"resources": ("VCPU:1", "VCPU:2")}, "resources has VCPU twice"),
+        ({"query": "resources_A=VCPU:1", "groups": ("A=VCPU:2",)}, "resources_A has VCPU twice"),
+        ({"query": "resources=VCPU:1&limit=5", "limit": 2}, "limit is given twice: 5 and 2"),
+        (
+            {"query": "resources=VCPU:1&in_tree=a", "in_tree": "b"},
+            "in_tree is given twice: a and b",
+        ),
     ],
 )
 def test_what_is_not_understood(given: dict[str, Any], complaint: str) -> None:

@@ -88,6 +88,23 @@ def test_sigterm_ends_it_and_what_was_acknowledged_stays(tmp_path: Path, workers
         assert [p["name"] for p in found["resource_providers"]] == ["host"]
 
 
+@pytest.mark.parametrize("workers", ["1", "2"])
+def test_ctrl_c_ends_it_without_complaint(tmp_path: Path, workers: str) -> None:
+    with running("--auth", "noauth2", "--workers", workers, cwd=tmp_path) as (process, url):
+        os.killpg(process.pid, signal.SIGINT)
+        _, errors = process.communicate(timeout=120)
+    assert (process.returncode, errors) == (0, f"Dovetail listens on {url}\n")
+
+
+def test_a_port_that_is_taken_is_named(tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as other:
+        port = other.getsockname()[1]
+        options = ["--auth", "noauth2", "--database", f"sqlite:///{tmp_path}/x.db"]
+        result = CliRunner().invoke(main, ["serve", "--port", str(port), *options])
+    assert result.exit_code == 6
+    assert f"cannot listen on 127.0.0.1, port {port}: Address already in use" in result.output
+
+
 def test_the_demo_fleet_answers_the_commands_it_shows(tmp_path: Path) -> None:
     with running("--auth", "noauth2", "--policy", "open", "--demo", cwd=tmp_path) as (_, url):
         query = "resources_VM=VCPU:8,MEMORY_MB:16384&resources_ACC=FPGA:1&same_subtree=_VM,_ACC"

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 from typing import Any
 
 import pytest
+from structlog.testing import capture_logs
 
 from dovetail.rest.audit_log import AuditLog, BadAuditLog
 from tests.rest.client import Client
@@ -95,6 +97,23 @@ def test_a_line_cannot_be_forged_by_a_path(client: Client, log_file: Path) -> No
     client.call("DELETE", "/traits/%0A%7B%22user%22%3A%22x%22%7D" + "A" * 5000)
     (line,) = lines(log_file)
     assert len(line["path"]) == 1000
+
+
+def test_what_a_caller_makes_up_is_cut(client: Client, log_file: Path) -> None:
+    client.call("DELETE", "/traits/" + "A" * 5000, x_openstack_request_id="r" * 5000)
+    (line,) = lines(log_file)
+    assert len(line["objects"]["name"]) == 1000
+    assert len(line["global_request_id"]) == 100
+
+
+def test_a_line_that_fits_only_in_part_goes_to_the_log(
+    client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(os, "write", lambda _file, line: len(line) - 1)
+    with capture_logs() as told:
+        client.call("DELETE", "/traits/CUSTOM_A")
+    (entry,) = [entry for entry in told if entry["log_level"] == "error"]
+    assert "CUSTOM_A" in entry["line"]
 
 
 def test_a_file_that_was_moved_away_is_begun_anew(

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Coroutine
 from typing import Any
 
 import pytest
 
 from dovetail.ledger import decisions as record
+from dovetail.service import candidates
 from tests.rest.client import Client
 from tests.rest.fleets import load, tree, uid
 
@@ -69,12 +71,66 @@ def test_a_consumer_that_holds_something_is_left_alone(fleet: Client) -> None:
         ({"query": "resources=VCPU:1", "consumer": "x"}, "consumer"),
         ({"query": "resources=CUSTOM_NONE:1"}, "CUSTOM_NONE"),
         ({"query": "resources=VCPU:1", "consumers": 1}, "consumers"),
+        ({"query": "resources=VCPU:1", "project_id": "a\0b"}, "NUL"),
     ],
 )
 def test_claims_that_are_none(fleet: Client, document: dict[str, Any], word: str) -> None:
     reply = fleet.call("POST", CLAIMS, {**OWNER, **document})
     assert reply.status_code == 400
     assert word in reply.json()["detail"]
+
+
+async def taken(client: Client) -> None:
+    document = {
+        "allocations": {uid("host1"): {"resources": {"VCPU": 8}}},
+        "consumer_generation": None,
+        "consumer_type": "INSTANCE",
+        **OWNER,
+    }
+    reply = await client.send("PUT", f"/allocations/{uid('other')}", document)
+    assert reply.status_code == 204
+
+
+async def taken_away(client: Client) -> None:
+    reply = await client.send("DELETE", f"/resource_providers/{uid('host1')}")
+    assert reply.status_code == 204
+
+
+@pytest.mark.parametrize("happens", [taken, taken_away])
+def test_where_somebody_was_faster_the_next_best_place_is_claimed(
+    fleet: Client,
+    monkeypatch: pytest.MonkeyPatch,
+    happens: Callable[[Client], Coroutine[Any, Any, None]],
+) -> None:
+    find, looked = candidates.find, []
+
+    async def meanwhile(*args: Any) -> Any:
+        found = await find(*args)
+        if not looked:
+            await happens(fleet)
+        looked.append(found)
+        return found
+
+    monkeypatch.setattr(candidates, "find", meanwhile)
+    reply = claim(fleet, "resources=VCPU:6")
+    assert reply.status_code == 201
+    assert list(reply.json()["allocations"]) == [uid("host2")]
+    assert len(looked) == 2
+
+
+def test_who_is_outrun_every_time_is_told(fleet: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    find, first = candidates.find, []
+
+    async def out_of_date(*args: Any) -> Any:
+        if not first:
+            first.append(await find(*args))
+            await taken(fleet)
+        return first[0]
+
+    monkeypatch.setattr(candidates, "find", out_of_date)
+    reply = claim(fleet, "resources=VCPU:8")
+    assert reply.status_code == 409
+    assert "others were faster every time" in reply.json()["detail"]
 
 
 def test_a_decision_tells_what_was_chosen_and_passed_over(fleet: Client) -> None:

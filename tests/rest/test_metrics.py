@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import uuid
-from typing import Any
+from typing import Any, get_args
 
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
 from dovetail.rest.metrics import METHODS
+from dovetail.telemetry.phases import Name
 from tests.rest.client import Client
 from tests.rest.conftest import Make
 
@@ -91,6 +92,11 @@ def test_a_search_is_told_by_phase_and_size(client: Client) -> None:
         assert sample(client, "phase_duration_seconds_count", phase=name) == before[name] + 1
     assert sample(client, "phase_duration_seconds_count", phase="write") == before["write"]
     assert sample(client, "candidates_returned_sum") == candidates + 1
+
+
+def test_every_phase_is_told_from_the_start(client: Client) -> None:
+    """So that a rate over a phase that nobody has needed yet is 0, not missing."""
+    assert set(get_args(Name)) <= label_values(client)
 
 
 def test_the_snapshot_tells_its_size_and_when_it_was_true(client: Client) -> None:

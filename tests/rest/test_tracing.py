@@ -5,6 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 from opentelemetry.sdk.trace import TracerProvider
@@ -53,6 +54,33 @@ def test_a_write_has_its_phase(client: Client, spans: InMemorySpanExporter) -> N
     assert [span.name for span in spans.get_finished_spans()] == [
         "write",
         "POST /resource_providers",
+    ]
+
+
+def test_questions_about_the_fleet_have_theirs(client: Client, spans: InMemorySpanExporter) -> None:
+    question = {"query": "resources=VCPU:1", "add": [{"name": "host", "inventories": {"VCPU": 8}}]}
+
+    def phases(method: str, path: str, body: Any = None) -> list[str]:
+        spans.clear()
+        assert client.call(method, path, body).status_code == 200
+        return [span.name for span in spans.get_finished_spans()[:-1]]
+
+    assert phases("GET", "/dovetail/v1/explain?resources=VCPU:1") == [
+        "parse",
+        "snapshot",
+        "explain",
+        "read",
+        "encode",
+    ]
+    assert phases("POST", "/dovetail/v1/whatif", question) == [
+        "parse",
+        "read",
+        "snapshot",
+        "suppose",
+        "explain",
+        "search",
+        "read",
+        "encode",
     ]
 
 

@@ -76,3 +76,11 @@ def test_a_fleet_without_the_devices_asked_for_is_refused(tmp_path: Path) -> Non
     world = workload(tmp_path, [files.host("a", 0)], [files.job("t", 1)])
     with pytest.raises(BadPlan, match="none of the devices"):
         arrive(world, 100)
+
+
+def test_tasks_too_small_to_be_counted_are_refused(tmp_path: Path) -> None:
+    """Demand would never reach its limit, and the replay never end."""
+    hosts = [{"name": "a", "inventories": {"MEMORY_MB": 10_000_000}}]
+    jobs = [{"name": "t", "groups": {"": {"resources": {"MEMORY_MB": 1}}}}]
+    with pytest.raises(BadPlan, match="a thousandth of a device"):
+        arrive(workload(tmp_path, hosts, jobs), 100)

@@ -2,8 +2,14 @@
 
 from __future__ import annotations
 
+import errno
 import json
+import os
+import signal
+import subprocess
 import sys
+import time
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +17,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from dovetail.cli.main import main
+from dovetail.simulate import plot as plots
 from tests.simulate import files
 
 
@@ -56,8 +63,9 @@ def test_a_table_has_a_line_for_each_workload_and_policy(paths: list[str]) -> No
 
 
 def test_departures_follow_the_times_of_the_tasks(paths: list[str]) -> None:
-    document = figures(*paths, "--policy", "pack", "--seeds", "1", "--protocol", "departures")
-    assert document["protocol"] == "departures"
+    options = ["--policy", "pack", "--seeds", "1", "--protocol", "departures", "--load", "60"]
+    document = figures(*paths, *options)
+    assert (document["protocol"], document["load"]) == ("departures", 60)
     assert document["results"][0]["mean"]["peak"] > 0
 
 
@@ -65,13 +73,13 @@ def test_departures_follow_the_times_of_the_tasks(paths: list[str]) -> None:
 def test_a_plot_is_the_same_for_the_same_seeds(
     paths: list[str], tmp_path: Path, suffix: str
 ) -> None:
-    plots = [tmp_path / f"{name}.{suffix}" for name in ("one", "two")]
-    for plot in plots:
+    drawn = [tmp_path / f"{name}.{suffix}" for name in ("one", "two")]
+    for plot in drawn:
         result = run(*paths, "--policy", "pack", "--seeds", "1", "--plot", str(plot))
         assert result.exit_code == 0, result.output
     start = {"png": b"\x89PNG", "svg": b"<?xml"}[suffix]
-    assert plots[0].read_bytes().startswith(start)
-    assert plots[0].read_bytes() == plots[1].read_bytes()
+    assert drawn[0].read_bytes().startswith(start)
+    assert drawn[0].read_bytes() == drawn[1].read_bytes()
 
 
 def test_plots_say_what_to_install(
@@ -94,6 +102,8 @@ def test_plots_say_what_to_install(
         (["--plot", "p.png", "--protocol", "departures"], "plots go over demand"),
         (["--protocol", "numa"], "the protocol numa splits openb nodes"),
         (["--demand", "0"], "Invalid value for '--demand'"),
+        (["--load", "50"], "--load is not for --protocol arrivals: use --demand"),
+        (["--protocol", "departures", "--demand", "50"], "--demand is not for --protocol depart"),
     ],
 )
 def test_a_plan_that_cannot_be_is_refused(
@@ -109,6 +119,53 @@ def test_an_empty_workload_is_refused(paths: list[str]) -> None:
     result = run(*paths, "-j", "1")
     assert result.exit_code == 2
     assert "no tasks" in result.output
+
+
+def test_an_empty_openb_workload_is_refused(tmp_path: Path) -> None:
+    paths = [files.nodes(tmp_path, ["n,1000,1000,8,T4"]), files.tasks(tmp_path, [])]
+    for protocol in ("arrivals", "departures", "numa"):
+        result = run(*map(str, paths), "-j", "1", "--protocol", protocol)
+        assert result.exit_code == 2
+        assert "tasks.csv: no tasks" in " ".join(result.output.split())
+
+
+def test_figures_are_shown_even_if_the_plot_cannot_be_written(
+    paths: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full_disk(*_: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(plots, "draw", full_disk)
+    result = run(*paths, "--policy", "pack", "--seeds", "1", "--plot", "p.png")
+    assert result.exit_code == 6
+    assert result.stdout.splitlines()[1].split()[:2] == ["jobs", "pack"]
+    assert result.stderr == "Error: --plot p.png: No space left on device\n"
+
+
+def test_ctrl_c_does_not_wait_for_what_is_under_way(paths: list[str], tmp_path: Path) -> None:
+    """Tasks come through a pipe that never ends; a replay has begun as soon as it is opened."""
+    pipe = tmp_path / "pipe.jsonl"
+    os.mkfifo(pipe)
+    command = [sys.executable, "-c", "from dovetail.cli.main import main; main()", "simulate"]
+    with subprocess.Popen(
+        [*command, paths[0], str(pipe), "-j", "2"], stderr=subprocess.PIPE, start_new_session=True
+    ) as process:
+        writing = opened_for_writing(pipe)
+        os.killpg(process.pid, signal.SIGINT)
+        try:
+            _, said = process.communicate(timeout=60)
+        finally:
+            os.close(writing)
+    assert (process.returncode, said.endswith(b"Aborted!\n")) == (1, True)
+
+
+def opened_for_writing(pipe: Path) -> int:
+    """Waits for a reader."""
+    for _ in range(600):
+        with suppress(OSError):
+            return os.open(pipe, os.O_WRONLY | os.O_NONBLOCK)
+        time.sleep(0.1)
+    raise TimeoutError("nobody reads")
 
 
 def test_what_is_wrong_with_a_file_is_said_whichever_process_reads_it(paths: list[str]) -> None:

@@ -28,6 +28,11 @@ def test_a_line_is_a_request(tmp_path: Path) -> None:
     assert (task.name, task.arrives, task.ends) == ("a", 1, 4)
 
 
+def with_group(suffix: str, group: dict[str, Any]) -> dict[str, Any]:
+    document = files.job("a", 1)
+    return {**document, "groups": {**document["groups"], suffix: group}}
+
+
 @pytest.mark.parametrize(
     ("document", "complaint"),
     [
@@ -36,7 +41,11 @@ def test_a_line_is_a_request(tmp_path: Path) -> None:
         (files.job("a", 1, ends=3), "a ends but does not arrive: say when"),
         (files.job("a", 1, arrives=4, ends=3), "a ends before it arrives"),
         (files.job("a", 1, isolate=["_NIC"]), "not ['_NIC']"),
+        (files.job("a", 1, same_subtree=[[]]), "Expected `array` of length >= 1"),
         (files.job("a", 1, colour="red"), "unknown field `colour`"),
+        (with_group("_NIC", {"required": ["FAST"]}), "group '_NIC' has no resources and no same_"),
+        (with_group("", {"required": ["FAST"]}), "group '' has no resources and no same_subtree"),
+        (with_group("_NIC", {"resources": {"VF": 1}, "required": ["A|"]}), "`$.groups[...].requ"),
     ],
 )
 def test_what_is_wrong_with_a_request_is_said_with_its_line(

@@ -28,7 +28,7 @@ def candidates(server: Server, form: str, **asked: Any) -> None:
     QUERY is what GET /allocation_candidates takes, as 'resources=VCPU:8&limit=5'; the options say
     the same in other words and are added to it. Exits with 1 if nothing fits.
     """
-    text = query.encoded(server, query.built(**asked))
+    text = query.question(server, **asked).text
     answer = server.get(f"/allocation_candidates?{text}")
     places = named(server, answer)
     show(form, {"candidates": places}, lambda: lines(places))

@@ -52,8 +52,9 @@ def claim(
 
     QUERY as for `dovetail candidates`. Exits with 1, and says why, if nothing fits.
     """
+    question = query.question(server, **asked)
     wish = {
-        "query": query.encoded(server, query.built(**asked)),
+        "query": question.text,
         "consumer": consumer,
         "project_id": project,
         "user_id": user,
@@ -66,7 +67,7 @@ def claim(
         reason = error.document.get("explanation")
         if reason is None:
             raise
-        show(form, error.document, lambda: explanation.lines(reason))
+        show(form, error.document, lambda: explanation.lines(reason, question.names))
         sys.exit(exits.NO)
     show(form, answer, lambda: lines(answer))
 

@@ -78,7 +78,7 @@ class Server:
         except (OSError, http.client.HTTPException) as error:
             # What is left of this exchange must not be taken for the next answer.
             self._connection.close()
-            raise Unreachable(f"{self._url}: {error or type(error).__name__}") from error
+            raise Unreachable(f"{self._url}: {trouble(error)}") from error
 
     def close(self) -> None:
         self._connection.close()
@@ -148,7 +148,7 @@ class Rejected(Refused):
 def complaint(status: int, body: bytes) -> click.ClickException:
     """The error that an answer other than success stands for."""
     document = problem(body)
-    text = " ".join(str(document.get("detail") or "").split())
+    text = " ".join(essence(str(document.get("detail") or "")).split())
     if status == 401:
         return NoPermission(f"The server does not know you. {WHO_ARE_YOU}")
     if status == 403:
@@ -159,20 +159,34 @@ def complaint(status: int, body: bytes) -> click.ClickException:
 
 
 def problem(body: bytes) -> Mapping[str, Any]:
-    """Problem details, or the first error of Placement's list."""
+    """Problem details, or the first error of Placement's list, or plain words."""
     try:
         document = orjson.loads(body)
     except orjson.JSONDecodeError:
-        return {"detail": body.decode("utf-8", "replace")}
-    if isinstance(document, dict) and document.get("errors"):
-        return {**document["errors"][0], "detail": essence(document["errors"][0]["detail"])}
-    return document if isinstance(document, dict) else {}
+        text = body.decode("utf-8", "replace")
+        # A page is what something else than Dovetail answers: nothing to read in a terminal.
+        return {} if text.lstrip().startswith("<") else {"detail": text}
+    match document:
+        case {"errors": [dict() as first, *_]}:
+            return first
+        case dict():
+            return document
+        case _:
+            return {}
 
 
 def essence(detail: str) -> str:
     """What is particular to this error: not the general sentence, nor the schema it came from."""
     general, _, particular = detail.partition("\n\n")
     return particular.strip().partition(" Failed validating ")[0] or general
+
+
+def trouble(error: OSError | http.client.HTTPException) -> str:
+    """What went wrong on the way, and what to look at first."""
+    what = (error.strerror if isinstance(error, OSError) else None) or str(error)
+    if isinstance(error, ConnectionRefusedError):
+        return f"{what}. Is a server running there? --server or DOVETAIL_SERVER names another."
+    return what or type(error).__name__
 
 
 def segment(text: str) -> str:

@@ -10,6 +10,7 @@ from pathlib import Path
 import click
 
 from dovetail.cli.config import without_passwords
+from dovetail.cli.exits import Failed
 from dovetail.cli.options import configured, resolve
 from dovetail.core.errors import DovetailError
 from dovetail.ledger import backup, opening, restore
@@ -84,4 +85,4 @@ def refusals() -> Iterator[None]:
     try:
         yield
     except DovetailError as error:
-        raise click.ClickException(str(error)) from error
+        raise Failed(str(error)) from error

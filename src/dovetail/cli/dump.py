@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import BinaryIO
 
 import click
 
 from dovetail.cli.client import Server, segment, talks_to_server
+from dovetail.cli.exits import Failed
+from dovetail.cli.output import printing
 
 
 @click.command()
@@ -37,7 +39,9 @@ def dump(server: Server, hosts: tuple[str, ...], file: Path | None) -> None:
 @contextmanager
 def target(file: Path | None) -> Iterator[BinaryIO]:
     if file is None:
-        yield sys.stdout.buffer
+        with printing():
+            yield sys.stdout.buffer
+            sys.stdout.flush()
         return
     part = file.with_name(f"{file.name}.part")
     try:
@@ -45,6 +49,7 @@ def target(file: Path | None) -> Iterator[BinaryIO]:
             yield out
         part.replace(file)
     except OSError as error:
-        raise click.UsageError(f"--file: {error}") from error
+        raise Failed(f"--file {file}: {error.strerror}") from error
     finally:
-        part.unlink(missing_ok=True)
+        with suppress(OSError):
+            part.unlink()

@@ -26,11 +26,18 @@ class NoPermission(click.ClickException):
     exit_code = 5
 
 
+class Failed(click.ClickException):
+    """Nothing is wrong with the command, but something it needs on this machine does not work."""
+
+    exit_code = 6
+
+
 TABLE = (
     (0, "done; the answer is yes"),
-    (1, "the answer is no: nothing fits, faults were found"),
+    (1, "the answer is no: nothing fits, faults were found; or it was interrupted"),
     (2, "the command was not understood"),
     (3, "the server refused (4xx)"),
     (4, "the server could not be reached, or failed (5xx)"),
     (5, "no permission (401, 403)"),
+    (6, "something on this machine failed: a file, a port, a database"),
 )

@@ -23,16 +23,16 @@ def explain(server: Server, host: str | None, form: str, **asked: Any) -> None:
     QUERY as for `dovetail candidates`. Shows how many hosts each condition leaves, what the nearest
     hosts lack, and the smallest changes that would help. Exits with 1 if nothing fits.
     """
-    text = query.encoded(server, query.built(**asked))
-    if host is not None:
-        text += f"&host={segment(host)}"
-    answer = server.get(f"/dovetail/v1/explain?{text}")
-    show(form, answer, lambda: explanation.lines(answer, one_host=host is not None))
-    if not fits(answer, host):
+    question = query.question(server, **asked)
+    of_host = "" if host is None else f"&host={segment(host)}"
+    answer = server.get(f"/dovetail/v1/explain?{question.text}{of_host}")
+    one_host = host is not None
+    show(form, answer, lambda: explanation.lines(answer, question.names, one_host=one_host))
+    if not fits(answer, one_host=one_host):
         sys.exit(exits.NO)
 
 
-def fits(answer: dict[str, Any], host: str | None) -> bool:
-    if host is None:
-        return bool(answer["verdict"] == "fits")
-    return all(near["fits"] for near in answer["nearest"])
+def fits(answer: dict[str, Any], *, one_host: bool) -> bool:
+    if one_host:
+        return any(host["fits"] for host in answer["nearest"])
+    return bool(answer["verdict"] == "fits")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from dovetail.cli.output import paint, printable, table
@@ -11,7 +11,18 @@ COLOURS = {"fits": "green", "not_now": "yellow", "never": "red"}
 INDENT = "  "
 
 
-def lines(answer: dict[str, Any], *, one_host: bool = False) -> Iterator[str]:
+def lines(
+    answer: dict[str, Any], names: Mapping[str, str], *, one_host: bool = False
+) -> Iterator[str]:
+    """The explanation, with the names that were asked about in place of their UUIDs."""
+    for line in laid_out(answer, one_host=one_host):
+        told = line
+        for uuid, name in names.items():
+            told = told.replace(uuid, name)
+        yield told
+
+
+def laid_out(answer: dict[str, Any], *, one_host: bool) -> Iterator[str]:
     """The sentence first, then how it came to that, then what to do.
 
     Where one host was asked about, what is said of it goes before everything.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import stat
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -47,8 +48,6 @@ def size(file: IO[bytes]) -> int | None:
         status = os.fstat(file.fileno())
     except OSError:
         return None
-    import stat
-
     return status.st_size if stat.S_ISREG(status.st_mode) else None
 
 

@@ -33,9 +33,11 @@ SECTIONS: dict[str, dict[str, Verb]] = {
             "dovetail.cli.simulate", "simulate", "Replay tasks on a fleet, to compare policies."
         ),
     },
-    "Change": {
+    "Take": {
         "claim": Verb("dovetail.cli.claim", "claim", "Find the best place and take it."),
         "release": Verb("dovetail.cli.release", "release", "Give back all that consumers hold."),
+    },
+    "Keep": {
         "load": Verb("dovetail.cli.load", "load", "Add hosts and consumers of a fleet file."),
         "dump": Verb("dovetail.cli.dump", "dump", "Write the ledger as a fleet file."),
         "audit": Verb("dovetail.cli.audit", "audit", "Look for faults in the ledger."),

@@ -6,10 +6,13 @@ Colour goes to terminals only, never says anything by itself, and NO_COLOR turns
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import click
+
+from dovetail.cli.exits import Failed
 
 FORMATS = ("table", "json", "yaml")
 Cell = str | int | None
@@ -27,17 +30,34 @@ output_option = click.option(
 
 def show(form: str, document: Any, lines: Callable[[], Iterable[str]]) -> None:
     """Print the document, or the lines that show it to a person."""
+    shown = text(form, document, lines)
+    with printing():
+        for line in shown:
+            click.echo(line)
+
+
+def text(form: str, document: Any, lines: Callable[[], Iterable[str]]) -> Iterable[str]:
     if form == "json":
         import orjson
 
-        click.echo(orjson.dumps(document, option=orjson.OPT_INDENT_2).decode())
-    elif form == "yaml":
+        return [orjson.dumps(document, option=orjson.OPT_INDENT_2).decode()]
+    if form == "yaml":
         from dovetail.cli import yaml
 
-        click.echo(yaml.dumps(document), nl=False)
-    else:
-        for line in lines():
-            click.echo(line)
+        return [yaml.dumps(document)]
+    return lines()
+
+
+@contextmanager
+def printing() -> Iterator[None]:
+    """What goes wrong while writing to standard output is told in a line."""
+    try:
+        yield
+    except BrokenPipeError:
+        # Whoever read has seen enough; click ends the command without a word.
+        raise
+    except OSError as error:
+        raise Failed(f"standard output: {error.strerror}") from error
 
 
 def table(headers: Sequence[str], rows: Iterable[Sequence[Cell]]) -> list[str]:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Any, TypeVar
-from urllib.parse import parse_qsl, urlencode
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple, TypeVar
+from urllib.parse import parse_qsl, quote, urlencode
 
 import click
 
@@ -13,6 +14,14 @@ from dovetail.cli.names import is_uuid, uuid_of
 
 Pairs = list[tuple[str, str]]
 Command = TypeVar("Command", bound=Callable[..., Any])
+SUFFIX = re.compile("_[a-zA-Z0-9_-]{1,63}")
+
+
+class Question(NamedTuple):
+    text: str
+    """The query as the server takes it: with UUIDs where people may write names."""
+    names: Mapping[str, str]
+    """By UUID, the names that were written; without those that a query has to quote."""
 
 
 def query_options(command: Command) -> Command:
@@ -55,7 +64,7 @@ OPTIONS = (
         metavar="NAME,...",
         help="Groups that have to be under one provider, as a NUMA node.",
     ),
-    click.option("--in-tree", metavar="PROVIDER", help="Only this host."),
+    click.option("--in-tree", metavar="PROVIDER", help="Only on the host of this provider."),
     click.option("--limit", type=click.IntRange(min=1), help="At most so many candidates."),
     click.option("--rank", metavar="POLICY", help="Best first by this policy, as best-fit."),
     click.option("--scores", is_flag=True, help="Show the scores that made the order."),
@@ -83,13 +92,16 @@ def built(
     for group in groups:
         pairs += group_pairs(group)
     pairs += [("same_subtree", ",".join(map(suffix, text.split(",")))) for text in subtrees]
-    options = (("in_tree", in_tree), ("limit", limit), ("rank", rank), ("scores", scores or None))
-    pairs += [
-        (name, str(int(value) if value is True else value)) for name, value in options if value
-    ]
+    options = (
+        (f"in_tree{decisive_group(pairs)}", in_tree),
+        ("limit", limit),
+        ("rank", rank),
+        ("scores", int(scores)),
+    )
+    pairs += [(name, str(value)) for name, value in options if value]
     if not pairs:
         raise click.UsageError("say what to look for: a QUERY as 'resources=VCPU:8', or -r VCPU:8")
-    return pairs
+    return list(combined(pairs))
 
 
 def parsed(query: str) -> Pairs:
@@ -117,13 +129,51 @@ def group_pairs(text: str) -> Pairs:
 def suffix(name: str) -> str:
     """Groups are known by a suffix of the keys that speak of them; `!` stays in front."""
     excluded, bare = ("!", name[1:]) if name.startswith("!") else ("", name)
-    return excluded + (bare if bare.startswith("_") else f"_{bare}")
+    full = bare if bare.startswith("_") else f"_{bare}"
+    if SUFFIX.fullmatch(full) is None:
+        raise click.UsageError(f"{bare!r} is no name of a group: use letters, digits, - and _")
+    return excluded + full
 
 
-def encoded(server: Server, pairs: Pairs) -> str:
-    """The query as the server takes it: with UUIDs where people may write names."""
-    known = [
-        (key, uuid_of(server, value) if key.startswith("in_tree") and not is_uuid(value) else value)
-        for key, value in pairs
-    ]
-    return urlencode(known, safe=":,!")
+def decisive_group(pairs: Pairs) -> str:
+    """The suffix of the group whose provider decides on the host: where it is, all others are."""
+    asking = [key.removeprefix("resources") for key, _ in pairs if key.startswith("resources")]
+    return "" if "" in asking or not asking else asking[0]
+
+
+def combined(pairs: Pairs) -> Iterator[tuple[str, str]]:
+    """What QUERY and options say of one thing, as one; a server would hear only one of them."""
+    values: dict[str, list[str]] = {}
+    for key, value in pairs:
+        values.setdefault(key, []).append(value)
+    for key, given in values.items():
+        if key.startswith("resources"):
+            yield key, amounts(key, given)
+        elif len(given) > 1 and (key in {"limit", "rank", "scores"} or key.startswith("in_tree")):
+            raise click.UsageError(f"{key} is given twice: {' and '.join(given)}")
+        else:
+            yield from ((key, value) for value in given)
+
+
+def amounts(key: str, given: list[str]) -> str:
+    items = ",".join(given).split(",")
+    classes = [item.partition(":")[0] for item in items]
+    twice = next((name for name in classes if classes.count(name) > 1), None)
+    if twice is not None:
+        raise click.UsageError(f"{key} has {twice} twice: say how much in all")
+    return ",".join(items)
+
+
+def question(server: Server, **options: Any) -> Question:
+    """What the options of `query_options` ask."""
+    pairs: Pairs = []
+    names: dict[str, str] = {}
+    for key, value in built(**options):
+        if key.startswith("in_tree") and not is_uuid(value):
+            uuid = uuid_of(server, value)
+            pairs.append((key, uuid))
+            if quote(value) == value:
+                names[uuid] = value
+        else:
+            pairs.append((key, value))
+    return Question(urlencode(pairs, safe=":,!"), names)

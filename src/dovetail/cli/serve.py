@@ -7,6 +7,7 @@ import os
 import socket
 import sys
 import tempfile
+from contextlib import suppress
 from typing import Any
 
 import click
@@ -14,6 +15,7 @@ import uvicorn
 
 from dovetail.cli import demo as demo_fleet
 from dovetail.cli.config import Config
+from dovetail.cli.exits import Failed
 from dovetail.cli.options import configured, resolve
 from dovetail.cli.readiness import OneProcess, Workers
 from dovetail.cli.reference import effective
@@ -42,12 +44,30 @@ def serve(config_file: str | None, print_config: bool, **flags: Any) -> None:
         check_access(config)
         prepare(config)
     except DovetailError as error:
-        raise click.ClickException(str(error)) from error
+        raise Failed(str(error)) from error
+    bound = listening_socket(config.host, config.port)
     hand_over(config)
-    run(config)
+    # Ctrl-C is how a server at a terminal is meant to end: nothing was aborted.
+    with suppress(KeyboardInterrupt):
+        run(config, bound)
 
 
-def run(config: Config) -> None:
+def listening_socket(host: str, port: int) -> socket.socket:
+    found = socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET)
+    found.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        found.bind((host, port))
+    except OSError as error:
+        found.close()
+        raise Failed(
+            f"cannot listen on {host}, port {port}: {error.strerror}; "
+            "choose others with --host and --port"
+        ) from error
+    found.set_inheritable(True)
+    return found
+
+
+def run(config: Config, bound: socket.socket) -> None:
     web = uvicorn.Config(
         "dovetail.cli.settings:application",
         factory=True,
@@ -68,7 +88,6 @@ def run(config: Config) -> None:
         # A worker that is still starting on a busy machine is not a worker that hangs.
         timeout_worker_healthcheck=60,
     )
-    bound = web.bind_socket()
     announce(bound, "https" if web.is_ssl else "http", demo=config.demo)
     if config.workers == 1:
         OneProcess(web).run(sockets=[bound])

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
+from dovetail.cli.exits import Failed
 from dovetail.cli.output import output_option, show, table
 from dovetail.core.errors import DovetailError
 
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
 
 FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 MOST_SEEDS = 1000
+DEMAND = 130
 
 
 @click.command()
@@ -44,9 +46,8 @@ MOST_SEEDS = 1000
 @click.option(
     "--demand",
     type=click.IntRange(1, 1000),
-    default=130,
-    show_default=True,
-    help="Percent of capacity up to which tasks arrive.",
+    show_default=str(DEMAND),
+    help="Arrivals and numa: percent of capacity up to which tasks come.",
 )
 @click.option(
     "--load",
@@ -63,7 +64,7 @@ def simulate(
     policies: tuple[str, ...],
     protocol: str,
     seeds: str,
-    demand: int,
+    demand: int | None,
     load: int | None,
     cores: int | None,
     plot: Path | None,
@@ -75,12 +76,14 @@ def simulate(
     file and files of requests, one JSON object a line. No ledger is read or written. Figures are
     the same for the same seeds.
     """
-    from dovetail.simulate.plot import check, draw
+    from dovetail.simulate import plot as plots
     from dovetail.simulate.report import results
 
+    check_aim(protocol, demand, load)
+    demand = demand or DEMAND
     try:
         if plot is not None:
-            check(plot, protocol)
+            plots.check(plot, protocol)
         jobs = planned(
             fleet=fleet,
             tasks=tasks,
@@ -91,11 +94,23 @@ def simulate(
             load=load,
         )
         found = results(watched(jobs, cores or os.cpu_count() or 1))
-        if plot is not None:
-            draw(plot, found)
     except DovetailError as error:
         raise click.UsageError(str(error)) from error
-    show(form, document(found, protocol, demand), lambda: lines(found))
+    aim = {"load": load} if protocol == "departures" else {"demand": demand}
+    show(form, document(found, protocol, aim), lambda: lines(found))
+    if plot is not None:
+        try:
+            plots.draw(plot, found)
+        except OSError as error:
+            raise Failed(f"--plot {plot}: {error.strerror}") from error
+
+
+def check_aim(protocol: str, demand: int | None, load: int | None) -> None:
+    """Each protocol is steered by one of them; the other would go unheard."""
+    if protocol == "departures" and demand is not None:
+        raise click.UsageError("--demand is not for --protocol departures: use --load")
+    if protocol != "departures" and load is not None:
+        raise click.UsageError(f"--load is not for --protocol {protocol}: use --demand")
 
 
 def planned(
@@ -159,13 +174,12 @@ def watched(jobs: Sequence[Job], cores: int) -> Iterator[tuple[Job, Outcome]]:
     yield from ((job, done[job]) for job in jobs)
 
 
-def document(results: Sequence[Result], protocol: str, demand: int) -> dict[str, object]:
+def document(
+    results: Sequence[Result], protocol: str, aim: Mapping[str, int | None]
+) -> dict[str, object]:
     from msgspec import to_builtins
 
-    plan: dict[str, object] = {"protocol": protocol}
-    if protocol != "departures":
-        plan["demand"] = demand
-    return plan | {"results": [to_builtins(result) for result in results]}
+    return {"protocol": protocol, **aim, "results": [to_builtins(each) for each in results]}
 
 
 COUNTS = frozenset({"tasks", "dropped", "misses", "stretch"})

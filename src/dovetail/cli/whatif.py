@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from typing import IO, Any
 from uuid import uuid4
 
@@ -47,15 +47,14 @@ def whatif(
     told: Names = {}
     for tree in added:
         told |= identified(tree, tree)
-    question = {
-        "query": query.encoded(server, query.built(**asked)),
-        "drain": drain,
-        "release": released,
-        "add": added,
-    }
-    answer = server.call("POST", "/dovetail/v1/whatif", question)
-    show(form, answer, lambda: lines(server, answer, told))
-    if not answer["allocation_requests"]:
+    question = query.question(server, **asked)
+    supposed = {"query": question.text, "drain": drain, "release": released, "add": added}
+    answer = server.call("POST", "/dovetail/v1/whatif", supposed)
+    places = candidates.named(server, answer, told)
+    found = {name: answer[name] for name in ("before", "after", "explanation")}
+    found["candidates"] = places
+    show(form, found, lambda: lines(found, question.names))
+    if not places:
         sys.exit(exits.NO)
 
 
@@ -77,17 +76,19 @@ def identified(node: dict[str, Any], root: dict[str, Any]) -> Names:
     node.setdefault("uuid", str(uuid4()))
     own = {"name": node.get("name"), "host": root.get("name")}
     told: Names = {str(node["uuid"]): own}
-    for child in node.get("children", []):
-        told |= identified(child, root)
+    children = node.get("children")
+    for child in children if isinstance(children, list) else ():
+        # What is no provider is for the server to refuse: it says where it stands.
+        if isinstance(child, dict):
+            told |= identified(child, root)
     return told
 
 
-def lines(server: Server, answer: dict[str, Any], told: Names) -> Iterator[str]:
-    before, after = answer["before"]["hosts"], answer["after"]["hosts"]
+def lines(found: dict[str, Any], names: Mapping[str, str]) -> Iterator[str]:
+    before, after = found["before"]["hosts"], found["after"]["hosts"]
     yield f"It fits {counted(before, 'host')} now, and would fit {after:,}."
     yield ""
-    yield from explanation.lines(answer["explanation"])
-    places = candidates.named(server, answer, told)
-    if places:
+    yield from explanation.lines(found["explanation"], names)
+    if found["candidates"]:
         yield ""
-        yield from candidates.lines(places)
+        yield from candidates.lines(found["candidates"])

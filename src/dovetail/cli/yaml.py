@@ -15,7 +15,7 @@ UNPRINTABLE = re.compile("[\x7f-\x9f\u2028\u2029\ufeff\ufffe\uffff]")
 
 
 def dumps(document: Any) -> str:
-    return "".join(f"{line}\n" for line in lines(document))
+    return "\n".join(lines(document))
 
 
 def lines(value: Any) -> Iterator[str]:

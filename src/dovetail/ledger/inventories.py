@@ -134,7 +134,7 @@ def erase(tx: Transaction, provider: Provider, class_ids: Mapping[str, int]) -> 
     )
 
 
-def values(inventory: Inventory) -> tuple[int | float, ...]:
+def values(inventory: Inventory) -> tuple[int, int, int, int, int, float]:
     return (
         inventory.total,
         inventory.reserved,

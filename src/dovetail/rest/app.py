@@ -23,9 +23,10 @@ from dovetail.core.errors import Malformed, NotFound
 from dovetail.ledger import LedgerBusy
 from dovetail.rest import errors, metrics, tracing, versions
 from dovetail.rest.audit_log import Write
+from dovetail.rest.auth.gate import Gate
 from dovetail.rest.auth.identity import NOBODY, Identity
-from dovetail.rest.auth.recognition import recognise
 from dovetail.rest.backend import Backend
+from dovetail.rest.cors import cors_headers
 from dovetail.rest.errors import HttpError, bad_request
 from dovetail.rest.http import JSON, Call, Query, Reply, Version
 from dovetail.rest.media import accepts_json, require_json
@@ -41,8 +42,13 @@ if TYPE_CHECKING:
 log = structlog.get_logger("dovetail.rest")
 
 OWN_PREFIX = "/dovetail/"
-PUBLIC = frozenset({"/", "", "/dovetail/v1/openapi.json"})
+ALL_ROUTES = {**ROUTES, **OWN_ROUTES}
+PUBLIC = frozenset(
+    path for path, methods in ALL_ROUTES.items() if all(one.public for one in methods.values())
+)
 SAFE_METHODS = {"GET", "HEAD", "OPTIONS"}
+LONGEST_FOREIGN_ID = 100
+"""Others' request ids are repeated in logs, which strangers shall not fill with them."""
 
 
 class Application:
@@ -50,7 +56,8 @@ class Application:
 
     def __init__(self, backend: Backend) -> None:
         self._backend = backend
-        self._router = Router({**ROUTES, **OWN_ROUTES})
+        self._router = Router(ALL_ROUTES)
+        self._gate = Gate(backend.authenticator, backend.rate_limiter)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "lifespan":
@@ -58,7 +65,7 @@ class Application:
             return
         started = time.perf_counter()
         request = Request(scope, receive)
-        exchange = Exchange(request, self._backend, self._router)
+        exchange = Exchange(request, self._backend, self._router, self._gate)
         with TRACING.request(request.method, request.headers) as span:
             try:
                 reply = await exchange.answer()
@@ -109,7 +116,7 @@ class Application:
             milliseconds=round((time.perf_counter() - started) * 1000, 3),
             user=exchange.identity.user or None,
             request_id=exchange.request_id,
-            global_request_id=request.headers.get("x-openstack-request-id"),
+            global_request_id=exchange.global_request_id,
             version=None if exchange.version is None else versions.shown(exchange.version),
         )
 
@@ -119,7 +126,7 @@ def response(exchange: Exchange, reply: Reply) -> Response:
     if exchange.version is not None:
         headers[versions.HEADER] = f"{versions.SERVICE} {versions.shown(exchange.version)}"
         headers["vary"] = versions.HEADER
-    headers.update(exchange.cors_headers())
+    exchange.allow_origin(headers)
     protect(headers, own=exchange.is_own)
     built = (
         Response(reply.body, reply.status, headers)
@@ -134,9 +141,11 @@ def response(exchange: Exchange, reply: Reply) -> Response:
 class Exchange:
     """One request and what is known of it so far."""
 
-    def __init__(self, request: Request, backend: Backend, router: Router) -> None:
-        self.request, self._backend, self._router = request, backend, router
+    def __init__(self, request: Request, backend: Backend, router: Router, gate: Gate) -> None:
+        self.request, self._backend, self._router, self._gate = request, backend, router, gate
         self.request_id = f"req-{uuid.uuid4()}"
+        foreign_id = request.headers.get("x-openstack-request-id")
+        self.global_request_id = foreign_id and foreign_id[:LONGEST_FOREIGN_ID]
         self.identity: Identity = NOBODY
         self.version: Version | None = None
         self.route: str | None = None
@@ -155,8 +164,10 @@ class Exchange:
         except HttpError as error:
             return self._refuse(error)
         except LedgerBusy as error:
+            # The reason names hosts and users of the database, which is nobody's business here.
             log.warning("ledger busy", request_id=self.request_id, error=str(error))
-            return self._refuse(HttpError(503, str(error), headers={"retry-after": "1"}))
+            busy = "The ledger cannot be used now."
+            return self._refuse(HttpError(503, busy, headers={"retry-after": "1"}))
         except NotFound as error:
             return self._refuse(HttpError(404, str(error)))
         except Malformed as error:
@@ -188,23 +199,13 @@ class Exchange:
         return await endpoint.handler(call)
 
     async def _recognise(self) -> None:
-        if self._is_public():
-            return
-        try:
-            self.identity = await recognise(self._backend.authenticator, self.request.headers)
-        except HttpError:
-            self._admit(f"address {self.client}")
-            raise
-        self._admit(f"user {self.identity.user}")
+        if not self._is_public():
+            self.identity = await self._gate.admit(self.request.headers, self.client)
 
     def _is_public(self) -> bool:
         if self._path == "/metrics":
             return self._backend.metrics == "public"
-        return self._path in PUBLIC or self._path.startswith(("/livez", "/readyz"))
-
-    def _admit(self, caller: str) -> None:
-        if self._backend.rate_limiter is not None:
-            self._backend.rate_limiter.admit(caller)
+        return self._path in PUBLIC
 
     def _check_content(self) -> None:
         length = self.request.headers.get("content-length", "")
@@ -280,24 +281,19 @@ class Exchange:
                 objects=self._params,
                 status=reply.status,
                 request_id=self.request_id,
-                global_request_id=self.request.headers.get("x-openstack-request-id"),
+                global_request_id=self.global_request_id,
             )
         )
 
-    def cors_headers(self) -> dict[str, str]:
-        """For pages of the one origin that may use this server from a browser."""
+    def allow_origin(self, headers: dict[str, str]) -> None:
+        """Tell browsers whether a page may have the answer, and caches that it depends on that."""
         origin = self._backend.cors_origin
-        if origin is None or self.request.headers.get("origin") != origin:
-            return {}
-        return {
-            "access-control-allow-origin": origin,
-            "access-control-allow-headers": versions.HEADER,
-            "access-control-allow-methods": "GET, POST, PUT, DELETE",
-            "access-control-expose-headers": f"{versions.HEADER}, x-openstack-request-id",
-        }
+        if origin is not None:
+            headers["vary"] = f"{headers['vary']}, origin" if "vary" in headers else "origin"
+            headers.update(cors_headers(origin, self.request.headers))
 
 
 def raw_path(request: Request) -> str:
     """The path as sent: names in it may hold encoded slashes."""
     raw: bytes = request.scope.get("raw_path") or request.scope["path"].encode()
-    return raw.partition(b"?")[0].decode("latin-1")
+    return raw.partition(b"?")[0].decode("latin-1") or "/"

@@ -20,7 +20,7 @@ from dovetail.rest.auth.identity import Identity
 
 log = structlog.get_logger("dovetail.rest.audit")
 
-LONGEST_PATH = 1000
+LONGEST_TEXT = 1000
 READABLE_BY_GROUP = 0o640
 
 
@@ -51,9 +51,9 @@ class Write(msgspec.Struct, frozen=True, kw_only=True):
             "roles": sorted(self.identity.roles),
             "client": self.client,
             "method": self.method,
-            "path": self.path[:LONGEST_PATH],
+            "path": self.path[:LONGEST_TEXT],
             "action": self.action,
-            "objects": self.objects,
+            "objects": {kind: name[:LONGEST_TEXT] for kind, name in self.objects.items()},
             "request_id": self.request_id,
             "global_request_id": self.global_request_id,
         }
@@ -76,7 +76,9 @@ class AuditLog:
     def record(self, write: Write) -> None:
         line = write.line(datetime.now(UTC))
         try:
-            os.write(self._file, line)
+            written = os.write(self._file, line)
+            if written < len(line):
+                raise OSError(f"only {written} of {len(line)} bytes were written")
         except OSError as error:
             # The answer is already settled; what the file cannot take is at least in the log.
             log.error("audit log not written", error=str(error), line=line.decode())

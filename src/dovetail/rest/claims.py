@@ -9,7 +9,7 @@ import msgspec
 from msgspec import Meta
 
 from dovetail.core.claim import Claim
-from dovetail.core.errors import Refused, StaleGeneration
+from dovetail.core.errors import StaleGeneration
 from dovetail.core.request import Request
 from dovetail.ledger import naming
 from dovetail.rest.asking import query_of, request_in
@@ -18,9 +18,11 @@ from dovetail.rest.explain import as_json, names_in
 from dovetail.rest.http import Call, Reply
 from dovetail.rest.placement.allocation_candidates import refuse_unknown_names
 from dovetail.rest.placement.allocations import UNNAMED_OWNER
+from dovetail.rest.validation import refuse_nul
 from dovetail.service.candidates import TooBroad
 from dovetail.service.explanations import TooLong, explain
-from dovetail.service.placing import Placed, place
+from dovetail.service.placing import Outrun, Placed, place
+from dovetail.telemetry.phases import phase
 
 Text = Annotated[str, Meta(min_length=1, max_length=255)]
 
@@ -36,8 +38,9 @@ class Wanted(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
 
 
 async def claim(call: Call) -> Reply:
-    wanted = decoded(call.body)
-    request = request_in(query_of(wanted.query))
+    with phase("parse"):
+        wanted = decoded(call.body)
+        request = request_in(query_of(wanted.query))
     refuse_unknown_names(await call.backend.keeper.fresh(), request)
     consumer = str(wanted.consumer or uuids.uuid4())
 
@@ -64,14 +67,15 @@ async def claim(call: Call) -> Reply:
         raise bad_request(str(error)) from error
     except StaleGeneration as error:
         raise conflict(f"consumer {consumer} holds something already: {error}") from error
-    except Refused as error:
-        raise conflict(f"others were faster every time: {error}") from error
+    except Outrun as error:
+        raise conflict(str(error)) from error
     if placed is None:
         raise await nothing_fits(call, request)
     return call.json(await as_document(call, consumer, placed), 201)
 
 
 def decoded(body: bytes) -> Wanted:
+    refuse_nul(body)
     try:
         return msgspec.json.decode(body, type=Wanted)
     except (msgspec.DecodeError, UnicodeDecodeError) as error:

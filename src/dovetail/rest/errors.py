@@ -75,7 +75,7 @@ def conflict(message: str, code: str = UNDEFINED) -> HttpError:
 
 def detail(error: HttpError, method: str, media: str) -> str:
     """The text clients show, with the white space they are used to."""
-    message = TAGS.sub("", error.message.replace("\n", " ").replace("\r", ""))
+    message = without_tags(error.message.replace("\n", " ").replace("\r", ""))
     match error.status:
         case 405:
             lead = f"The method {method} is not allowed for this resource."
@@ -90,6 +90,13 @@ def detail(error: HttpError, method: str, media: str) -> str:
             lead = SENTENCES.get(status, HTTPStatus(status).description)
             return f"{lead}\n\n {message}  "
     return f"{lead} \n\n {message}"
+
+
+def without_tags(text: str) -> str:
+    # Beyond the last ">" there is no tag, and looking for its end from every "<" would take seconds
+    # for what a stranger can put into a header.
+    head, end, rest = text.rpartition(">")
+    return TAGS.sub("", head + end) + rest
 
 
 def reply(

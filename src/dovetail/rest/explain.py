@@ -14,13 +14,15 @@ from dovetail.rest.placement.allocation_candidates import refuse_unknown_names
 from dovetail.rest.placement.query_text import query_text
 from dovetail.service import wording
 from dovetail.service.explanations import Explanation, Host, TooLong, explain
+from dovetail.telemetry.phases import phase
 
 Names = Mapping[str, str]
 """Of providers, by UUID."""
 
 
 async def show(call: Call) -> Reply:
-    request = request_in(without(call.query, "host"))
+    with phase("parse"):
+        request = request_in(without(call.query, "host"))
     host = await uuid_of_host(call, call.query.get("host"))
     keeper = call.backend.keeper
     snapshot = await keeper.fresh()
@@ -30,7 +32,9 @@ async def show(call: Call) -> Reply:
             found = await explain(snapshot, request, call.backend.limits.search_seconds, host)
         except TooLong as error:
             raise HttpError(400, str(error)) from error
-    return call.json(as_json(found, await names_in(call, found)))
+    names = await names_in(call, found)
+    with phase("encode"):
+        return call.json(as_json(found, names))
 
 
 async def uuid_of_host(call: Call, key: str | None) -> str | None:

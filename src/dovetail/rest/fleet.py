@@ -28,9 +28,7 @@ async def load(call: Call) -> Reply:
         counts = await call.write(lambda tx: loading.load(tx, plan))
     except BadFleet as error:
         raise HttpError(400, str(error), extra={"line": error.line}) from error
-    except AlreadyExists as error:
-        raise HttpError(409, str(error)) from error
-    except Refused as error:
+    except (AlreadyExists, Refused) as error:
         raise HttpError(409, str(error)) from error
     except (Malformed, NotFound) as error:
         raise HttpError(400, str(error)) from error

@@ -4,8 +4,12 @@ from __future__ import annotations
 
 import asyncio
 
+import structlog
+
 from dovetail.ledger import LedgerBusy
 from dovetail.rest.http import Call, Reply
+
+log = structlog.get_logger("dovetail.rest")
 
 PLAIN = "text/plain; charset=UTF-8"
 
@@ -19,5 +23,7 @@ async def readyz(call: Call) -> Reply:
     try:
         await asyncio.wait_for(call.backend.keeper.fresh(), timeout=5)
     except (LedgerBusy, TimeoutError) as error:
-        return Reply(503, f"not ready: {error}\n".encode(), content_type=PLAIN)
+        # Everybody may ask; where the database is and why it is away, only the log tells.
+        log.warning("not ready", error=str(error) or "the database does not answer")
+        return Reply(503, b"not ready: the ledger cannot be used now\n", content_type=PLAIN)
     return Reply(200, b"ok\n", content_type=PLAIN)

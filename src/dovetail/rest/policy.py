@@ -30,21 +30,27 @@ def everybody(_caller: Identity, _project: str | None) -> bool:
     return True
 
 
+def has_any(caller: Identity, *roles: str) -> bool:
+    """Whoever administers a domain of Keystone does not administer the fleet: as in Placement, only
+    roles in a project count."""
+    return not caller.wider_scope and not caller.roles.isdisjoint(roles)
+
+
 def admin(caller: Identity, _project: str | None) -> bool:
-    return not caller.system_scope and "admin" in caller.roles
+    return has_any(caller, "admin")
 
 
 def admin_or_service(caller: Identity, _project: str | None) -> bool:
-    return not caller.system_scope and not caller.roles.isdisjoint({"admin", "service"})
+    return has_any(caller, "admin", "service")
 
 
 def service(caller: Identity, _project: str | None) -> bool:
-    return not caller.system_scope and "service" in caller.roles
+    return has_any(caller, "service")
 
 
 def also_reader_of_project(caller: Identity, project: str | None) -> bool:
-    reads = "reader" in caller.roles and project is not None and caller.project == project
-    return admin_or_service(caller, project) or (reads and not caller.system_scope)
+    reads = project is not None and caller.project == project and has_any(caller, "reader")
+    return reads or admin_or_service(caller, project)
 
 
 class RuleSet:

@@ -38,6 +38,15 @@ class RateLimiter:
             self._buckets.popitem(last=False)
         return wait
 
+    def give_back(self, caller: str) -> None:
+        """What was taken last counts for nothing after all."""
+        level, then = self._buckets.get(caller, (float(self._burst), self._clock()))
+        self._buckets[caller] = (min(self._burst, level + 1), then)
+
+    def another(self) -> RateLimiter:
+        """One that allows as much, and has counted nothing yet."""
+        return RateLimiter(self._rate, self._burst, clock=self._clock, most=self._most)
+
     def admit(self, caller: str) -> None:
         wait = self.wait(caller)
         if wait:

@@ -32,7 +32,7 @@ class RateSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
     """How often one caller may ask one server process."""
 
     limit: Annotated[
-        Annotated[str, Meta(pattern=r"^[0-9]+(\.[0-9]+)?/s$")] | None,
+        Annotated[str, Meta(pattern=r"^(?![0.]+/)[0-9]+(\.[0-9]+)?/s$")] | None,
         Meta(description="Requests a second of one caller, such as `50/s`; 429 beyond."),
     ] = None
     burst: Annotated[

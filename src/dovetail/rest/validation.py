@@ -36,6 +36,12 @@ def is_uuid_like(value: object) -> bool:
         return False
 
 
+def refuse_nul(body: bytes) -> None:
+    """PostgreSQL cannot hold NUL characters, and SQLite had better not."""
+    if b"\\u0000" in body:
+        raise bad_request("JSON does not validate: NUL characters are not allowed")
+
+
 class Schema:
     """One JSON Schema, ready to check documents."""
 
@@ -75,8 +81,7 @@ class Schema:
 
     def body(self, call: Call) -> Any:
         """The body of a request, decoded and checked."""
-        if b"\\u0000" in call.body:
-            raise bad_request("JSON does not validate: NUL characters are not allowed")
+        refuse_nul(call.body)
         try:
             document = orjson.loads(call.body)
         except orjson.JSONDecodeError as error:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+import asyncio
+from typing import Annotated
 
 import msgspec
 import orjson
@@ -11,23 +12,27 @@ from msgspec import Meta
 from dovetail.core.errors import BadFleet
 from dovetail.core.fleet import FleetPlan, FleetReader
 from dovetail.core.request import Request
-from dovetail.engine import Snapshot
+from dovetail.engine import Search, Snapshot
 from dovetail.engine.explain import how_many
-from dovetail.engine.rank import Typical
+from dovetail.engine.turns import Block
 from dovetail.ledger import Transaction, holdings, naming
 from dovetail.rest.asking import query_of, request_in
+from dovetail.rest.backend import Backend
 from dovetail.rest.errors import HttpError, bad_request, conflict
-from dovetail.rest.explain import as_json, names_in
+from dovetail.rest.explain import Names, as_json, names_in
 from dovetail.rest.http import Call, Reply
 from dovetail.rest.placement.allocation_candidates import refuse_unknown_names, written
 from dovetail.rest.placement.candidate_json import SummaryWriter
+from dovetail.rest.placement.candidate_query import shows_scores
 from dovetail.rest.versions import NEWEST
 from dovetail.service import hypothetical
-from dovetail.service.candidates import TooBroad, find_in
-from dovetail.service.explanations import TooLong, explain
+from dovetail.service.candidates import TooBroad, find_in, scores_of
+from dovetail.service.explanations import Explanation, TooLong, explain
 from dovetail.service.pace import OutOfTime, Pace
+from dovetail.telemetry.phases import phase
 
 Keys = Annotated[list[str], Meta(max_length=100_000)]
+Tree = Annotated[msgspec.Raw, Meta(extra_json_schema={"type": "object"})]
 
 
 class Question(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
@@ -36,8 +41,17 @@ class Question(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
     """Hosts, by name or UUID of any of their providers."""
     release: Keys = []
     """Consumers, by UUID."""
-    add: list[dict[str, Any]] = []
+    add: list[Tree] = []
     """Trees, as in a fleet document."""
+
+
+class Understood(msgspec.Struct, frozen=True):
+    """A question, understood."""
+
+    question: Question
+    request: Request
+    plan: FleetPlan
+    scores: bool
 
 
 class Known(msgspec.Struct, frozen=True):
@@ -47,56 +61,83 @@ class Known(msgspec.Struct, frozen=True):
     held: list[holdings.Held]
 
 
+class Outcome(msgspec.Struct, frozen=True):
+    hosts_before: int
+    explanation: Explanation
+    search: Search
+    found: Block
+
+
 async def ask(call: Call) -> Reply:
-    question = decoded(call.body)
-    request = request_in(query_of(question.query))
-    plan = planned(question.add)
-    known = await call.read(lambda tx: looked_up(tx, question, plan))
-    keeper, seconds = call.backend.keeper, call.backend.limits.search_seconds
-    snapshot = await keeper.fresh()
-    twin = snapshot.copy()
-    change(twin, known, plan)
-    refuse_unknown_names(twin, request)
+    with phase("parse"):
+        # Many trees take seconds to read, and the event loop is everybody's.
+        asked = await asyncio.to_thread(understood, call.body)
+    known = await call.read(lambda tx: looked_up(tx, asked))
     try:
-        with keeper.held(snapshot):
-            before = await Pace(seconds).finished(how_many(snapshot, request))
-        explained = await explain(twin, request, seconds)
-        answer = await answered(twin, request, seconds, keeper.demand.typical)
+        outcome = await worked_out(call.backend, asked, known)
     except (TooBroad, TooLong, OutOfTime) as error:
         raise HttpError(400, str(error) or "This takes too long; narrow the request.") from error
-    added = {provider.uuid: provider.name for provider in plan.providers}
-    names = {**await names_in(call, explained), **added}
+    added = {provider.uuid: provider.name for provider in asked.plan.providers}
+    names = {**await names_in(call, outcome.explanation), **added}
+    with phase("encode"):
+        return Reply(200, as_bytes(outcome, names, scores=asked.scores))
+
+
+async def worked_out(backend: Backend, asked: Understood, known: Known) -> Outcome:
+    keeper, request, seconds = backend.keeper, asked.request, backend.limits.search_seconds
+    snapshot = await keeper.fresh()
+    with phase("suppose"), keeper.held(snapshot):
+        twin = snapshot.copy()
+        await asyncio.to_thread(change, twin, known, asked.plan)
+        refuse_unknown_names(twin, request)
+        before = await Pace(seconds).finished(how_many(snapshot, request))
+    explanation = await explain(twin, request, seconds)
+    search, found = await find_in(twin, request, seconds, typical=keeper.demand.typical)
+    return Outcome(before, explanation, search, found)
+
+
+def as_bytes(outcome: Outcome, names: Names, *, scores: bool) -> bytes:
     document = {
-        "before": {"hosts": before},
-        "after": {"hosts": explained.fitting},
-        "explanation": as_json(explained, names),
+        "before": {"hosts": outcome.hosts_before},
+        "after": {"hosts": outcome.explanation.fitting},
+        "explanation": as_json(outcome.explanation, names),
     }
-    return Reply(200, orjson.dumps(document)[:-1] + b"," + answer[1:])
+    shown = scores_of(outcome.search) if scores else ()
+    # A writer of its own: what it remembers of trees is true of this fleet only.
+    candidates = written(outcome.search, outcome.found, NEWEST, SummaryWriter(), shown)
+    return orjson.dumps(document)[:-1] + b"," + candidates[1:]
+
+
+def understood(body: bytes) -> Understood:
+    question = decoded(body)
+    query = query_of(question.query)
+    return Understood(question, request_in(query), planned(question.add), shows_scores(query))
 
 
 def decoded(body: bytes) -> Question:
     try:
         return msgspec.json.decode(body, type=Question)
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise bad_request(f"the question is not as it should be: {error}") from error
 
 
-def planned(trees: list[dict[str, Any]]) -> FleetPlan:
+def planned(trees: list[Tree]) -> FleetPlan:
     reader = FleetReader()
     try:
         for tree in trees:
-            reader.feed(orjson.dumps(tree) + b"\n")
+            # In JSON a line feed is a blank like any other; in a fleet document it ends a tree.
+            reader.feed(bytes(tree).replace(b"\n", b" ") + b"\n")
         return reader.finish()
     except BadFleet as error:
         raise bad_request(f"`add`: {error}") from error
 
 
-def looked_up(tx: Transaction, question: Question, plan: FleetPlan) -> Known:
-    drained = [naming.get(tx, key).uuid for key in question.drain]
-    new = [key for provider in plan.providers for key in (provider.name, provider.uuid)]
+def looked_up(tx: Transaction, asked: Understood) -> Known:
+    drained = [naming.get(tx, key).uuid for key in asked.question.drain]
+    new = [key for provider in asked.plan.providers for key in (provider.name, provider.uuid)]
     for taken in naming.find(tx, new):
         raise conflict(f"`add`: {taken} is in the fleet already")
-    return Known(drained, holdings.of_consumers(tx, question.release))
+    return Known(drained, holdings.of_consumers(tx, asked.question.release))
 
 
 def change(snapshot: Snapshot, known: Known, plan: FleetPlan) -> None:
@@ -104,9 +145,3 @@ def change(snapshot: Snapshot, known: Known, plan: FleetPlan) -> None:
     hypothetical.without_hosts(snapshot, known.drained)
     if plan.providers:
         hypothetical.with_trees(snapshot, plan)
-
-
-async def answered(snapshot: Snapshot, request: Request, seconds: float, typical: Typical) -> bytes:
-    search, found = await find_in(snapshot, request, seconds, typical=typical)
-    # A writer of its own: what it remembers of trees is true of this fleet only.
-    return written(search, found, NEWEST, SummaryWriter())

@@ -6,8 +6,7 @@ other requests every few milliseconds, and is cut off at the budget.
 
 from __future__ import annotations
 
-import asyncio
-import time
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
@@ -18,10 +17,10 @@ from dovetail.engine.rank import RankedSearch, TooManyToRank, Typical
 from dovetail.engine.rank.typical import NOTHING_TYPICAL
 from dovetail.engine.turns import Block
 from dovetail.service.keeper import SnapshotKeeper
+from dovetail.service.pace import OutOfTime, Pace
 from dovetail.telemetry.metrics import CANDIDATES, CUT_OFFS
 from dovetail.telemetry.phases import phase
 
-SLICE_SECONDS = 0.02
 MOST_CANDIDATES = 250_000
 """What one answer may hold: a quarter of a gigabyte of JSON, and as much again on the way."""
 
@@ -34,9 +33,8 @@ async def find(
     keeper: SnapshotKeeper, request: Request, budget_seconds: float
 ) -> tuple[Search, Block]:
     """The search and what it found; its snapshot may be read until the caller awaits."""
-    with phase("snapshot"):
-        snapshot = await keeper.fresh()
-    with phase("search"), keeper.held(snapshot):
+    snapshot = await keeper.fresh()
+    with keeper.held(snapshot):
         searching, rows = await find_in(
             snapshot, request, budget_seconds, typical=keeper.demand.typical
         )
@@ -53,28 +51,37 @@ async def find_in(
     typical: Typical = NOTHING_TYPICAL,
 ) -> tuple[Search, Block]:
     """The same in a snapshot that stands still."""
-    blocks: list[Block] = []
-    found = 0
-    started = slice_started = time.monotonic()
-    searching = (
-        RankedSearch(snapshot, request, typical) if request.rank else search(snapshot, request)
-    )
-    try:
-        for block in searching.blocks():
-            if block is not None:
-                blocks.append(block)
-                found += len(block)
-                refuse_many(found)
-            now = time.monotonic()
-            if now - slice_started > SLICE_SECONDS:
-                refuse_long(found, now - started, budget_seconds)
-                await asyncio.sleep(0)
-                slice_started = time.monotonic()
-    except TooManyToRank as error:
-        raise TooBroad(f"{error}; narrow the request, or leave out `rank`.") from error
-    rows = np.concatenate(blocks) if blocks else np.empty((0, len(searching.slots)), np.int32)
+    pace = Pace(budget_seconds)
+    with phase("search"):
+        searching = (
+            RankedSearch(snapshot, request, typical) if request.rank else search(snapshot, request)
+        )
+        try:
+            rows = await all_found(searching, pace)
+        except TooManyToRank as error:
+            raise TooBroad(f"{error}; narrow the request, or leave out `rank`.") from error
     CANDIDATES.observe(len(rows))
     return searching, rows
+
+
+async def all_found(searching: Search, pace: Pace) -> Block:
+    blocks: list[Block] = []
+    found = 0
+    for block in searching.blocks():
+        if block is not None:
+            blocks.append(block)
+            found += len(block)
+            refuse_many(found)
+        try:
+            await pace.breathe()
+        except OutOfTime as error:
+            raise too_long(found, pace.seconds) from error
+    return np.concatenate(blocks) if blocks else np.empty((0, len(searching.slots)), np.int32)
+
+
+def scores_of(searching: Search) -> Sequence[Mapping[str, int]]:
+    """Of each candidate found, total and by policy; none if the request was not ranked."""
+    return searching.scores if isinstance(searching, RankedSearch) else ()
 
 
 def refuse_many(found: int) -> None:
@@ -86,10 +93,9 @@ def refuse_many(found: int) -> None:
         )
 
 
-def refuse_long(found: int, seconds: float, budget_seconds: float) -> None:
-    if seconds > budget_seconds:
-        CUT_OFFS.labels("long").inc()
-        raise TooBroad(
-            f"Found {found} allocation candidates in {budget_seconds:g} seconds "
-            "and there are more; ask for fewer with `limit`, or narrow the request."
-        )
+def too_long(found: int, seconds: float) -> TooBroad:
+    CUT_OFFS.labels("long").inc()
+    return TooBroad(
+        f"Found {found} allocation candidates in {seconds:g} seconds "
+        "and there are more; ask for fewer with `limit`, or narrow the request."
+    )

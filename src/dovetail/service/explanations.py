@@ -21,6 +21,7 @@ from dovetail.engine.explain import (
     relaxations,
 )
 from dovetail.service.pace import OutOfTime, Pace
+from dovetail.telemetry.phases import phase
 
 FITS, NOT_NOW, NEVER = "fits", "not_now", "never"
 SHOWN_HOSTS = 5
@@ -60,6 +61,13 @@ async def explain(
     snapshot: Snapshot, request: Request, budget_seconds: float, host: str | None = None
 ) -> Explanation:
     """`host`: the UUID of a provider; only its tree is looked at closely then."""
+    with phase("explain"):
+        return await explained(snapshot, request, budget_seconds, host)
+
+
+async def explained(
+    snapshot: Snapshot, request: Request, budget_seconds: float, host: str | None
+) -> Explanation:
     pace = Pace(budget_seconds)
     try:
         steps = await pace.finished(funnel(snapshot, request))

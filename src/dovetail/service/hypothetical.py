@@ -7,9 +7,9 @@ from collections.abc import Iterable
 
 from dovetail.core.errors import NotFound
 from dovetail.core.fleet import FleetPlan
-from dovetail.core.inventory import Inventory
-from dovetail.core.tables import InventoryRow, Names, Tables
+from dovetail.core.tables import Names, Tables
 from dovetail.engine import Snapshot
+from dovetail.ledger import inventories
 
 
 def without_hosts(snapshot: Snapshot, uuids: Iterable[str]) -> None:
@@ -55,7 +55,7 @@ def with_trees(snapshot: Snapshot, plan: FleetPlan) -> None:
         tables.traits += [(id_, trait_ids[name]) for name in provider.traits]
         tables.aggregates += [(id_, aggregate) for aggregate in provider.aggregates]
         tables.inventories += [
-            inventory_row(id_, class_ids[name], inventory, provider.used.get(name, 0))
+            (id_, class_ids[name], *inventories.values(inventory), provider.used.get(name, 0))
             for name, inventory in provider.inventories.items()
         ]
     snapshot.replace(tables, names)
@@ -67,17 +67,3 @@ def add_names(known: dict[int, str], names: Iterable[str]) -> None:
     for name in known.values():
         unknown.pop(name, None)
     known.update(enumerate(unknown, max(known, default=0) + 1))
-
-
-def inventory_row(provider_id: int, class_id: int, inventory: Inventory, used: int) -> InventoryRow:
-    return (
-        provider_id,
-        class_id,
-        inventory.total,
-        inventory.reserved,
-        inventory.min_unit,
-        inventory.max_unit,
-        inventory.step_size,
-        inventory.allocation_ratio,
-        used,
-    )

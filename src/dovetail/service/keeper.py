@@ -22,6 +22,7 @@ from dovetail.telemetry.metrics import (
     SNAPSHOT_ROWS,
     SNAPSHOT_TREES,
 )
+from dovetail.telemetry.phases import phase
 
 
 class SnapshotKeeper:
@@ -37,7 +38,8 @@ class SnapshotKeeper:
 
     async def fresh(self) -> Snapshot:
         """The snapshot, true now. It changes at the next await: see `held`."""
-        await asyncio.shield(self._look())
+        with phase("snapshot"):
+            await asyncio.shield(self._look())
         return self._snapshot
 
     def _look(self) -> asyncio.Task[None]:

@@ -21,6 +21,7 @@ class Pace:
     """A budget of seconds, counted from now."""
 
     def __init__(self, seconds: float) -> None:
+        self.seconds = seconds
         self._end = time.monotonic() + seconds
         self._slice_end = time.monotonic() + SLICE_SECONDS
 

@@ -9,10 +9,9 @@ import msgspec
 from msgspec.structs import replace
 
 from dovetail.core.claim import Claim
-from dovetail.core.errors import Refused
+from dovetail.core.errors import DovetailError, Refused
 from dovetail.core.request import Request
 from dovetail.engine import Candidate, Search
-from dovetail.engine.rank import RankedSearch
 from dovetail.engine.turns import Block
 from dovetail.ledger import Ledger, Transaction, claims, decisions
 from dovetail.service import candidates
@@ -22,10 +21,15 @@ from dovetail.telemetry.phases import phase
 
 ATTEMPTS = 8
 """Others may be faster; after that many times somebody should look."""
-
+TAKEN = (Refused, claims.UnknownProvider)
+"""How a claim fails if the place was taken, or taken away, since it was found."""
 
 MakeClaim = Callable[[dict[str, dict[str, int]]], Claim]
 """From the allocations chosen."""
+
+
+class Outrun(DovetailError):
+    """Others were faster every time."""
 
 
 class Placed(msgspec.Struct, frozen=True):
@@ -43,20 +47,20 @@ async def place(
     claim: MakeClaim,
     budget_seconds: float,
 ) -> Placed | None:
-    """None if nothing fits. Where somebody else was faster, the next best place is tried."""
+    """None if nothing fits. Where somebody else was faster, the next best place is tried; raises
+    Outrun if that never ends, StaleGeneration if the consumer holds something already."""
     if request.limit is None:
         request = replace(request, limit=SHOWN)
-    refusal: Refused | None = None
+    last = ""
     for _ in range(ATTEMPTS):
         search, found = await candidates.find(keeper, request, budget_seconds)
         if not len(found):
             return None
         try:
             return await claim_first(ledger, search, found, query, claim)
-        except Refused as error:
-            refusal = error
-    assert refusal
-    raise refusal
+        except TAKEN as error:
+            last = str(error)
+    raise Outrun(f"others were faster every time: {last}")
 
 
 async def claim_first(
@@ -64,8 +68,8 @@ async def claim_first(
 ) -> Placed:
     best = Candidate(search, tuple(found[0].tolist()))
     allocations, mappings = best.allocations, best.mappings
-    scores = search.scores if isinstance(search, RankedSearch) else ()
-    decision = decided(answer_of(query, search, found, scores), 0).encoded()
+    answer = answer_of(query, search, found, candidates.scores_of(search))
+    decision = decided(answer, 0).encoded()
     wanted = claim(allocations)
 
     def write(tx: Transaction) -> int:

@@ -11,6 +11,7 @@ import numpy as np
 
 from dovetail.engine.rank import Ranking
 from dovetail.engine.rank.written import Terms
+from dovetail.simulate.errors import BadPlan
 from dovetail.simulate.floor import Floor
 from dovetail.simulate.gauge import Gauge
 from dovetail.simulate.outcome import Outcome
@@ -39,9 +40,12 @@ def arriving(
     tasks: tuple[Task, ...], gauge: Gauge, random: np.random.Generator, percent: int
 ) -> Iterator[Task]:
     """Up to the task with which demand would pass the limit."""
+    units = [gauge.units(task.wishes[0]) for task in tasks]
+    if not any(units):
+        raise BadPlan("no task takes as much as a thousandth of a device: demand would never rise")
     demand = 0
     for at in drawn(len(tasks), random):
-        demand += gauge.units(tasks[at].wishes[0])
+        demand += units[at]
         if 100 * demand > percent * gauge.capacity:
             return
         yield tasks[at]

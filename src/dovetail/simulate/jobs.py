@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import signal
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from functools import lru_cache
 from pathlib import Path
@@ -14,8 +15,6 @@ from dovetail.simulate import arrivals, departures, halves, lines, openb
 from dovetail.simulate.errors import BadPlan
 from dovetail.simulate.outcome import Outcome
 from dovetail.simulate.workload import Workload
-
-PROTOCOLS = ("arrivals", "departures", "numa")
 
 
 class Source(msgspec.Struct, frozen=True):
@@ -30,21 +29,20 @@ class Source(msgspec.Struct, frozen=True):
         return self.fleet.suffix == ".csv"
 
     def read(self) -> Workload:
-        if self.protocol == "numa":
-            if not self.is_openb:
-                raise BadPlan(
-                    "the protocol numa splits openb nodes; a fleet file says itself what its "
-                    "hosts are made of: use arrivals"
-                )
-            return halves.read(self.fleet, self.tasks)
-        found = (
-            openb.read(self.fleet, self.tasks)
-            if self.is_openb
-            else lines.read(self.fleet, self.tasks)
-        )
+        found = self._reader()(self.fleet, self.tasks)
         if not found.tasks:
             raise BadPlan(f"{self.tasks}: no tasks")
         return found
+
+    def _reader(self) -> Callable[[Path, Path], Workload]:
+        if self.protocol != "numa":
+            return openb.read if self.is_openb else lines.read
+        if not self.is_openb:
+            raise BadPlan(
+                "the protocol numa splits openb nodes; a fleet file says itself what its "
+                "hosts are made of: use arrivals"
+            )
+        return halves.read
 
 
 class Job(msgspec.Struct, frozen=True, kw_only=True):
@@ -77,10 +75,15 @@ def run_all(jobs: Sequence[Job], cores: int) -> Iterator[tuple[Job, Outcome]]:
     if min(cores, len(jobs)) == 1:
         yield from ((job, job.run()) for job in jobs)
         return
-    with ProcessPoolExecutor(max_workers=min(cores, len(jobs))) as pool:
+    with ProcessPoolExecutor(min(cores, len(jobs)), initializer=die_of_interrupts) as pool:
         waiting = {pool.submit(Job.run, job): job for job in jobs}
         try:
             for done in as_completed(waiting):
                 yield waiting[done], done.result()
         finally:
             pool.shutdown(cancel_futures=True)
+
+
+def die_of_interrupts() -> None:
+    """Or Ctrl-C would wait until the replays under way are done."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)

@@ -21,11 +21,13 @@ from dovetail.simulate.workload import Task, Workload
 
 Suffix = Annotated[str, Meta(pattern=r"^([a-zA-Z0-9_-]{1,64})?\Z")]
 Time = Annotated[int, Meta(ge=0)]
+Alternatives = Annotated[str, Meta(pattern=r"^[A-Z0-9_]{1,255}(\|[A-Z0-9_]{1,255})*\Z")]
+Subtree = Annotated[list[Suffix], Meta(min_length=1)]
 
 
 class GroupLine(msgspec.Struct, forbid_unknown_fields=True):
     resources: dict[Name, Positive] = {}
-    required: list[str] = []
+    required: list[Alternatives] = []
     """Traits; alternatives are joined with a bar."""
     forbidden: list[Name] = []
 
@@ -34,7 +36,7 @@ class RequestLine(msgspec.Struct, forbid_unknown_fields=True):
     name: Annotated[str, Meta(min_length=1)]
     groups: dict[Suffix, GroupLine]
     isolate: list[Suffix] = []
-    same_subtree: list[list[Suffix]] = []
+    same_subtree: list[Subtree] = []
     arrives: Time | None = None
     ends: Time | None = None
 
@@ -90,6 +92,11 @@ def check(where: str, line: RequestLine) -> None:
     unknown = sorted(suffix for suffix in named if not suffix or suffix not in line.groups)
     if unknown:
         raise BadWorkload(where, f"isolate and same_subtree name suffixed groups, not {unknown}")
+    tied = {suffix for each in line.same_subtree for suffix in each}
+    for suffix, group in line.groups.items():
+        if not group.resources and suffix not in tied:
+            # As the API does: nothing would tell which provider is meant.
+            raise BadWorkload(where, f"group {suffix!r} has no resources and no same_subtree")
 
 
 def group_of(suffix: str, line: GroupLine) -> Group:

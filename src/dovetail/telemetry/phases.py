@@ -5,17 +5,14 @@ from __future__ import annotations
 from contextlib import AbstractContextManager
 from time import perf_counter
 from types import TracebackType
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 from dovetail.telemetry.metrics import PHASES
 from dovetail.telemetry.tracing import TRACING
 
-Name = Literal["parse", "snapshot", "search", "encode", "read", "write"]
+Name = Literal["parse", "snapshot", "suppose", "explain", "search", "encode", "read", "write"]
 
-OBSERVERS = {
-    name: PHASES.labels(name).observe
-    for name in ("parse", "snapshot", "search", "encode", "read", "write")
-}
+OBSERVERS = {name: PHASES.labels(name).observe for name in get_args(Name)}
 
 
 class phase:  # noqa: N801

@@ -109,6 +109,22 @@ def smaller(one: Constraint, other: Constraint | None) -> list[Constraint]:
     return []
 
 
+def test_many_groups_of_one_class_do_not_multiply_the_work() -> None:
+    """What 28 groups may take of a provider are 2**28 different sums: not to be tried each."""
+    small = [2 << at for at in range(28)]
+    groups = [Group(suffix=f"_{n}", resources={"DISK_GB": n}) for n in small]
+    request = Request(groups=(*groups, Group(suffix="_BIG", resources={"DISK_GB": 2**30})))
+    left = 2**30 - sum(small)
+    by_one = grow(node("host", DISK_GB=2**30))
+    assert ("DISK_GB:1073741824", f"DISK_GB:{left}", 1) in said(smallest(by_one, request))
+    by_two = grow(node("host", DISK_GB=Inventory(2**30, step_size=2)))
+    assert ("DISK_GB:1073741824", None, 1) in said(smallest(by_two, request))
+
+
+def smallest(forest: Forest, request: Request) -> list[Relaxation]:
+    return done(relaxations(loaded(forest), request, []))
+
+
 # -- what a person reads ---------------------------------------------------------------------------
 
 

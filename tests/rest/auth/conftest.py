@@ -28,4 +28,5 @@ def issuer(clock: Clock) -> Iterator[Issuer]:
 def keystone_server(clock: Clock) -> Iterator[KeystoneServer]:
     started = KeystoneServer(clock)
     yield started
+    started.may_answer.set()
     started.server.stop()

@@ -24,6 +24,7 @@ class Issuer:
         self.may_answer.set()
         self.server = LocalServer(self._answer)
         self.url = self.server.url
+        self.keys_are_at: str | None = f"{self.url}/keys"
         self.key = self.rotate("first")
 
     def rotate(self, name: str) -> Key:
@@ -52,7 +53,7 @@ class Issuer:
 
     def _answer(self, _method: str, path: str, _headers: Mapping[str, str], _body: bytes) -> Reply:
         if path == "/.well-known/openid-configuration":
-            return 200, {}, {"issuer": self.url, "jwks_uri": f"{self.url}/keys"}
+            return 200, {}, {"issuer": self.url, "jwks_uri": self.keys_are_at}
         self.fetches += 1
         found = [key.as_dict(private=False) for key in self.published]
         self.fetching.set()

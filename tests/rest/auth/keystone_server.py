@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from datetime import UTC, datetime
+from threading import Event, Semaphore
 from typing import Any
 
 from tests.rest.auth.clock import Clock
@@ -22,6 +23,10 @@ class KeystoneServer:
         self.logins: list[dict[str, Any]] = []
         self.questions = 0
         self.fails_with: int | None = None
+        self.busy_with: set[str] = set()
+        """Tokens that it is asked about and has not answered."""
+        self.arrived, self.may_answer = Semaphore(0), Event()
+        self.may_answer.set()
         self.server = LocalServer(self._answer)
         self.url = f"{self.server.url}/v3"
 
@@ -64,7 +69,13 @@ class KeystoneServer:
         if self.clock() >= self.service_tokens.get(headers.get("x-auth-token", ""), 0.0):
             return 401, {}, {"error": {"code": 401}}
         self.questions += 1
-        found = self.tokens.get(headers["x-subject-token"])
+        token = headers["x-subject-token"]
+        if token.startswith("slow"):
+            self.busy_with.add(token)
+            self.arrived.release()
+            self.may_answer.wait(30)
+            self.busy_with.remove(token)
+        found = self.tokens.get(token)
         if found is None or self._expired(found):
             return 404, {}, {"error": {"code": 404, "message": "Failed to validate token"}}
         return 200, {}, {"token": found}

@@ -7,8 +7,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from structlog.testing import capture_logs
 
-from dovetail.rest.auth.keystone import Keystone
+from dovetail.rest.auth.keystone import STRANGERS_AT_ONCE, Keystone
 from dovetail.rest.auth.settings import KeystoneSettings
 from tests.rest.auth.clock import Clock
 from tests.rest.auth.keystone_server import HOUR, PASSWORD, KeystoneServer
@@ -50,9 +51,17 @@ def test_a_good_token_gets_in_with_its_roles(door: Client, keystone_server: Keys
     assert bearer.status_code == 200
 
 
-def test_system_scope_is_not_a_project(door: Client, keystone_server: KeystoneServer) -> None:
-    token = keystone_server.issue("of-system", "admin", project=None, system={"all": True})
+@pytest.mark.parametrize(
+    "scope",
+    [{"system": {"all": True}}, {"domain": {"id": "d-1", "name": "Tenants"}}],
+    ids=["system", "domain"],
+)
+def test_roles_in_a_system_or_a_domain_are_not_roles_in_a_project(
+    door: Client, keystone_server: KeystoneServer, scope: dict[str, Any]
+) -> None:
+    token = keystone_server.issue("of-others", "admin", "service", project=None, **scope)
     assert status(door, token) == 403
+    assert status(door, token, "/usages?project_id=blue") == 403
 
 
 def test_a_token_is_asked_about_once_a_while(
@@ -171,14 +180,50 @@ def test_a_wrong_password_is_told_and_a_corrected_one_is_taken(
 ) -> None:
     credential.write_text("wrong")
     token = keystone_server.issue("good", "admin")
-    refused = door.get(LISTING, x_auth_token=token)
-    assert refused.status_code == 503
-    assert "login of Dovetail with 401" in refused.text
+    with capture_logs() as told:
+        assert status(door, token) == 503
+    assert "login of Dovetail with 401" in told[0]["error"]
     assert [status(door, token) for _ in range(3)] == [503] * 3
     assert len(keystone_server.logins) == 1
     credential.write_text(PASSWORD)
     clock.advance(5)
     assert status(door, token) == 200
+
+
+def test_what_is_wrong_here_is_told_to_the_log_and_not_to_strangers(
+    door: Client, credential: Path
+) -> None:
+    credential.unlink()
+    with capture_logs() as told:
+        refused = door.get(LISTING, x_auth_token="guess")
+    assert refused.status_code == 503
+    assert "The token cannot be checked now." in refused.text
+    assert credential.name not in refused.text
+    assert str(credential) in told[0]["error"]
+
+
+def test_strangers_do_not_keep_known_tokens_from_being_checked(
+    door: Client, keystone_server: KeystoneServer, clock: Clock
+) -> None:
+    """Many more of them than there are connections; the revoked one is still found out."""
+    good, revoked = (keystone_server.issue(name, "admin") for name in ("good", "revoked"))
+    assert (status(door, good), status(door, revoked)) == (200, 200)
+    keystone_server.revoke(revoked)
+    clock.advance(60)
+    keystone_server.may_answer.clear()
+
+    async def send(token: str) -> int:
+        return (await door.send("GET", LISTING, x_auth_token=token)).status_code
+
+    async def rush() -> tuple[int, int, int, set[int]]:
+        strangers = [asyncio.create_task(send(f"slow-{n}")) for n in range(50)]
+        for _ in range(STRANGERS_AT_ONCE):
+            await asyncio.to_thread(keystone_server.arrived.acquire)
+        answers = await send(good), await send(revoked), len(keystone_server.busy_with)
+        keystone_server.may_answer.set()
+        return *answers, set(await asyncio.gather(*strangers))
+
+    assert door.run(rush()) == (200, 401, STRANGERS_AT_ONCE, {401})
 
 
 def test_what_is_sent_to_log_in(

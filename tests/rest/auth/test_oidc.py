@@ -7,13 +7,15 @@ import base64
 import hashlib
 import hmac
 import json
+import warnings
 from typing import Any
 
 import httpx2
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from joserfc.jwk import ECKey, OctKey, RSAKey
+from joserfc.jwk import ECKey, OctKey, OKPKey, RSAKey
+from structlog.testing import capture_logs
 
 from dovetail.rest.auth.oidc import Oidc
 from dovetail.rest.auth.settings import OidcSettings
@@ -70,6 +72,20 @@ def test_rsa_keys_and_tokens_without_a_key_name(door: Client, issuer: Issuer) ->
     issuer.published.append(rsa)
     assert get(door, issuer.token(rsa)).status_code == 200
     assert get(door, issuer.token(rsa, header={"kid": None})).status_code == 200
+
+
+@pytest.mark.filterwarnings("ignore:EdDSA is deprecated:joserfc.errors.SecurityWarning:joserfc")
+@pytest.mark.parametrize("name", ["Ed25519", "EdDSA"])
+def test_edwards_curve_signatures_by_either_name(door: Client, issuer: Issuer, name: str) -> None:
+    key = OKPKey.generate_key("Ed25519", {"kid": "edwards"})
+    encrypting = OKPKey.generate_key("X25519", {"kid": "x"})
+    issuer.published += [encrypting, key]
+    tokens = [issuer.token(key, header={"alg": name, **more}) for more in ({}, {"kid": None})]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert [get(door, token).status_code for token in tokens] == [200, 200]
+    forged = OKPKey.generate_key("Ed25519", {"kid": "edwards"})
+    refusal(door, issuer.token(forged, header={"alg": name}))
 
 
 @pytest.mark.parametrize(
@@ -333,9 +349,10 @@ def test_known_keys_stay_good_while_the_issuer_is_down(
 def test_an_issuer_that_is_down_from_the_start(door: Client, issuer: Issuer, clock: Clock) -> None:
     issuer.server.stop()
     try:
-        refused = get(door, issuer.token())
+        with capture_logs() as told:
+            refused = get(door, issuer.token())
         assert refused.status_code == 503
-        assert "cannot be reached" in refused.text
+        assert "cannot be reached" in told[0]["error"]
         assert door.get("/livez", x_auth_token=issuer.token()).status_code == 200
     finally:
         issuer.server.start()
@@ -348,3 +365,12 @@ def test_discovery_of_another_issuer_is_not_believed(
     client = guarded(serve, issuer, clock, issuer=f"{issuer.url}/")
     refused = get(client, issuer.token(iss=f"{issuer.url}/"))
     assert (refused.status_code, issuer.fetches) == (503, 0)
+
+
+@pytest.mark.parametrize("address", ["http://keys.example/", "https://[::1", "keys", None])
+def test_keys_are_not_fetched_from_where_they_could_be_forged(
+    door: Client, issuer: Issuer, address: str | None
+) -> None:
+    issuer.keys_are_at = address
+    assert get(door, issuer.token()).status_code == 503
+    assert issuer.fetches == 0

@@ -109,10 +109,24 @@ def test_a_file_damaged_while_serving_takes_nobody_out(
 
 @pytest.mark.parametrize(
     "text",
-    ["tokens = 3", "[[tokens]]\nuser = 'x'", "not toml", "[[tokens]]\nuser='x'\nsha256='12'"],
+    [
+        "tokens = 3",
+        "[[tokens]]\nuser = 'x'",
+        "not toml",
+        "[[tokens]]\nuser='x'\nsha256='12'",
+        OPS.replace("ops", "", 1),
+    ],
 )
 def test_a_bad_token_file_is_told_by_name(tmp_path: Path, text: str) -> None:
     path = tmp_path / "tokens.toml"
     path.write_text(text)
     with pytest.raises(BadTokenFile, match=r"tokens\.toml"):
         StaticTokens(path)
+
+
+def test_a_token_that_is_there_twice_would_have_roles_that_depend_on_the_order(
+    token_file: Path,
+) -> None:
+    token_file.write_text(OPS + WATCHER + OPS.replace("admin", "reader"))
+    with pytest.raises(BadTokenFile, match="the token of ops is there twice"):
+        StaticTokens(token_file)

@@ -116,11 +116,42 @@ OIDC = OidcSettings(issuer="https://issuer.example", audience=("dovetail",))
             },
             "no file /nowhere",
         ),
+        *(
+            (
+                {
+                    "ways": ("keystone",),
+                    "keystone": KeystoneSettings(url=url, credential_file=__file__),
+                },
+                complaint,
+            )
+            for url, complaint in (
+                ("http://k.example/v3", "--keystone-plain-http-beyond-loopback"),
+                ("http://127.0.0.1.example/v3", "could be read on the way"),
+                ("k.example/v3", "no address such as https://"),
+                ("https:///v3", "no address such as https://"),
+                ("http://[::1", "no address such as https://"),
+            )
+        ),
     ],
 )
 def test_settings_that_let_in_nobody_or_everybody(settings: dict[str, Any], complaint: str) -> None:
     with pytest.raises(BadAuthSettings, match=complaint):
         authenticator_of(AuthSettings(**settings))
+
+
+@pytest.mark.parametrize(
+    ("url", "told"),
+    [
+        ("https://k.example/v3", False),
+        ("http://localhost:5000", False),
+        ("http://[::1]:5000/v3", False),
+        ("http://k.example/v3", True),
+    ],
+)
+def test_keystone_is_asked_where_nobody_listens_in_or_it_was_said_so(url: str, told: bool) -> None:
+    settings = KeystoneSettings(url=url, credential_file=__file__, plain_http_beyond_loopback=told)
+    made = authenticator_of(AuthSettings(ways=("keystone",), keystone=settings))
+    assert isinstance(made, Keystone)
 
 
 def test_several_ways_are_made_from_settings(token_file: Path) -> None:

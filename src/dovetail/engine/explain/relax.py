@@ -23,7 +23,7 @@ Changes = dict[Constraint, Constraint | None]
 """What becomes of constraints; None: dropped."""
 
 MOST_AMOUNTS = 256
-"""Amounts tried one by one where steps and least amounts differ between providers."""
+"""Amounts tried one by one where providers have steps or least amounts."""
 
 
 class Relaxation(msgspec.Struct, frozen=True):
@@ -92,46 +92,59 @@ def largest_amount(
     stock = snapshot.stock(one.name)
     if stock is None:
         return None
-    amounts = possible_amounts(stock, one, others(request, one))
     if stock.plain:
-        # Where an amount fits, all smaller ones do.
-        low, high = 0, len(amounts)
-        while low < high:
-            middle = (low + high) // 2
-            smaller = with_amount(one, amounts[middle])
-            if (yield from helps(snapshot, request, {**changes, one: smaller})):
-                high = middle
-            else:
-                low = middle + 1
-        return with_amount(one, amounts[low]) if low < len(amounts) else None
-    for amount in amounts[:MOST_AMOUNTS]:
+        return (yield from largest_by_halving(snapshot, request, changes, one, stock))
+    for amount in possible_amounts(stock, one, others(request, one)):
         smaller = with_amount(one, amount)
         if (yield from helps(snapshot, request, {**changes, one: smaller})):
             return smaller
+        yield
     return None
 
 
-def possible_amounts(stock: Stock, one: Constraint, others: set[int]) -> list[int]:
+def largest_by_halving(
+    snapshot: Snapshot, request: Request, changes: Changes, one: Constraint, stock: Stock
+) -> Work[Constraint | None]:
+    """For a stock that is plain: where an amount fits, all smaller ones do."""
+    low, high = 0, min(one.amount - 1, int(stock.headroom_of_all().max(initial=0)))
+    while low < high:
+        middle = (low + high + 1) // 2
+        smaller = with_amount(one, middle)
+        if (yield from helps(snapshot, request, {**changes, one: smaller})):
+            low = middle
+        else:
+            high = middle - 1
+        yield
+    return with_amount(one, low) if low else None
+
+
+def possible_amounts(stock: Stock, one: Constraint, others: list[int]) -> list[int]:
     """Smaller amounts that exhaust some provider, largest first; the answer is among them.
 
     `others`: what other groups may take of the same provider.
     """
-    step = stock.step_size.values.astype(np.int64)
+    columns = (stock.headroom_of_all(), stock.min_unit.values, stock.step_size.values)
+    headroom, least, step = np.unique(np.stack(columns).astype(np.int64), axis=1)
     found: set[int] = set()
     for taken in others:
-        room = np.minimum(stock.headroom_of_all() - taken, one.amount - 1)
+        room = np.minimum(headroom - taken, one.amount - 1)
         amounts = room // step * step
-        allowed = (amounts >= stock.min_unit.values) & (amounts >= 1)
+        allowed = (amounts >= least) & (amounts >= 1)
         found.update(np.unique(amounts[allowed]).tolist())
-    return sorted(found, reverse=True)
+    return sorted(found, reverse=True)[:MOST_AMOUNTS]
 
 
-def others(request: Request, one: Constraint) -> set[int]:
-    """All sums of what the other groups want of the class."""
-    sums = {0}
+def others(request: Request, one: Constraint) -> list[int]:
+    """What the other groups may want of the class together: the smallest of all sums.
+
+    The smaller they are, the more is left. All of them would be too many: twice as many with
+    every group.
+    """
+    sums = [0]
     for group in request.groups:
         if group.suffix != one.group and one.name in group.resources:
-            sums |= {total + group.resources[one.name] for total in sums}
+            more = {total + group.resources[one.name] for total in sums}
+            sums = sorted(more.union(sums))[:MOST_AMOUNTS]
     return sums
 
 

@@ -17,7 +17,8 @@ class Identity(msgspec.Struct, frozen=True):
     user: str
     project: str | None
     roles: frozenset[str]
-    system_scope: bool = False
+    wider_scope: bool = False
+    """The roles are held in a system or a domain of Keystone, not in a project."""
 
 
 NOBODY = Identity("", None, frozenset())

@@ -23,11 +23,15 @@ from dovetail.rest.auth.identity import (
     token_of,
 )
 from dovetail.rest.auth.keystone_client import KeystoneClient, Validated
+from dovetail.rest.auth.outbound import CONNECTIONS
 from dovetail.rest.auth.settings import KeystoneSettings
 
 log = structlog.get_logger("dovetail.rest.auth")
 
 LONGEST_TOKEN = 8192
+STRANGERS_AT_ONCE = CONNECTIONS // 2
+"""Tokens never seen before that Keystone is asked about at the same time: anybody can send some,
+and those that are known have to be asked about again meanwhile."""
 PAUSE_SECONDS = 5.0
 """So long Keystone is left alone after it did not answer: requests need not wait for it."""
 
@@ -40,6 +44,7 @@ class Keystone:
         self._good: BoundedCache[tuple[Validated, float]] = BoundedCache(settings.cached_tokens)
         self._bad: BoundedCache[float] = BoundedCache(settings.cached_tokens)
         self._asking: dict[bytes, asyncio.Task[Validated | None]] = {}
+        self._strangers = asyncio.Semaphore(STRANGERS_AT_ONCE)
         self._down_until = 0.0
         self.challenges: tuple[str, ...] = (f'Keystone uri="{settings.url}"',)
 
@@ -70,13 +75,13 @@ class Keystone:
         try:
             if now < self._down_until:
                 raise CannotTell("Keystone cannot be asked about the token.", PAUSE_SECONDS)
-            validated = await self._shared(key, token)
+            validated = await self._shared(key, token, stranger=known is None)
         except CannotTell as error:
-            log.warning("token not checked", error=str(error))
             if isinstance(error, Unreachable):
                 self._down_until = now + PAUSE_SECONDS
             if known is None:
                 raise
+            log.warning("token not checked again, and still good", error=str(error))
             return known
         return self._remembered(key, validated)
 
@@ -89,14 +94,25 @@ class Keystone:
         self._good.put(key, (validated, now + self._settings.recheck_seconds))
         return validated
 
-    async def _shared(self, key: bytes, token: str) -> Validated | None:
+    async def _shared(self, key: bytes, token: str, *, stranger: bool) -> Validated | None:
         """Ask once for all requests that bring the same token at the same time."""
         task = self._asking.get(key)
         if task is None:
-            task = asyncio.create_task(self._client.validate(token))
+            asking = self._in_turn(token) if stranger else self._client.validate(token)
+            task = asyncio.create_task(asking)
             self._asking[key] = task
             task.add_done_callback(lambda done: self._finished(key, done))
         return await asyncio.shield(task)
+
+    async def _in_turn(self, token: str) -> Validated | None:
+        try:
+            await asyncio.wait_for(self._strangers.acquire(), self._settings.timeout_seconds)
+        except TimeoutError as error:
+            raise CannotTell("Too many tokens that were never seen wait to be checked.") from error
+        try:
+            return await self._client.validate(token)
+        finally:
+            self._strangers.release()
 
     def _finished(self, key: bytes, task: asyncio.Task[Validated | None]) -> None:
         del self._asking[key]

@@ -32,13 +32,14 @@ class TokenBody(msgspec.Struct, frozen=True):
     roles: tuple[Named, ...] = ()
     project: Named | None = None
     system: dict[str, Any] | None = None
+    domain: Named | None = None
 
     def identity(self) -> Identity:
         return Identity(
             user=self.user.id,
             project=self.project.id if self.project else None,
             roles=frozenset(role.name for role in self.roles),
-            system_scope=bool(self.system),
+            wider_scope=bool(self.system or self.domain),
         )
 
 

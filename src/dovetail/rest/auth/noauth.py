@@ -28,7 +28,7 @@ class NoAuth:
             user=user,
             project=headers.get("x-project-id") or project or user,
             roles=held,
-            system_scope=bool(headers.get("openstack-system-scope")),
+            wider_scope=bool(headers.get("openstack-system-scope")),
         )
 
     async def close(self) -> None:

@@ -9,7 +9,8 @@ from typing import Any
 import msgspec
 import orjson
 from joserfc import jwt
-from joserfc.errors import ExpiredTokenError, JoseError
+from joserfc.errors import ExpiredTokenError, JoseError, UnsupportedAlgorithmError
+from joserfc.jwa import JWSAlgModel
 from joserfc.jws import JWSRegistry
 from joserfc.jwt import JWTClaimsRegistry
 from joserfc.util import urlsafe_b64decode
@@ -35,6 +36,21 @@ class Seen(msgspec.Struct, frozen=True):
     expires_at: float
 
 
+class Signatures(JWSRegistry):
+    """The algorithms that were chosen. The library's own also warns of `EdDSA`, with every token:
+    its name is outdated, its signatures are not."""
+
+    def __init__(self, names: Iterable[str]) -> None:
+        # Issuers put members of their own into headers; those that matter are checked all the same.
+        super().__init__(algorithms=list(names), strict_check_header=False)
+        self._chosen = {name: self.algorithms[name] for name in names}
+
+    def get_alg(self, name: str) -> JWSAlgModel:
+        if name not in self._chosen:
+            raise UnsupportedAlgorithmError(f"Algorithm of '{name}' is not accepted")
+        return self._chosen[name]
+
+
 class Oidc:
     challenges: tuple[str, ...] = (BEARER,)
 
@@ -44,8 +60,7 @@ class Oidc:
         self._seen: BoundedCache[Seen] = BoundedCache(MOST_SEEN)
         self._issuer = Outbound("The issuer", settings.ca_file, settings.timeout_seconds)
         self._keys = IssuerKeys(settings, self._issuer, clock)
-        # Issuers put members of their own into headers; those that matter are checked all the same.
-        self._signatures = JWSRegistry(algorithms=settings.algorithms, strict_check_header=False)
+        self._signatures = Signatures(settings.algorithms)
         self._claims = JWTClaimsRegistry(
             now=lambda: int(clock()),
             leeway=settings.leeway_seconds,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import ssl
 from collections.abc import Mapping
 from typing import Any
@@ -12,7 +13,7 @@ import orjson
 from dovetail.rest.auth.identity import CannotTell, Unreachable
 
 MOST_BYTES = 2**20
-CONNECTIONS = httpx2.Limits(max_connections=20, max_keepalive_connections=5)
+CONNECTIONS = 20
 
 
 class Answer:
@@ -26,12 +27,14 @@ class Outbound:
     """Speaks to one service, which messages call by its name."""
 
     def __init__(self, name: str, ca_file: str | None, timeout_seconds: float) -> None:
-        self._name = name
+        self._name, self._seconds = name, timeout_seconds
         self._http = httpx2.AsyncClient(
             verify=ssl.create_default_context(cafile=ca_file),
             timeout=timeout_seconds,
-            limits=CONNECTIONS,
+            limits=httpx2.Limits(max_connections=CONNECTIONS, max_keepalive_connections=5),
             follow_redirects=False,
+            # What is sent without TLS shall not pass through a proxy of the environment as well.
+            mounts={"http://": None},
         )
 
     async def ask(
@@ -39,9 +42,13 @@ class Outbound:
     ) -> Answer:
         """Raises Unreachable if there is no answer, CannotTell if there is too much of it."""
         try:
-            async with self._http.stream(method, url, json=body, headers=headers) as response:
+            # The client's own timeout begins anew with every piece that comes.
+            async with (
+                asyncio.timeout(self._seconds),
+                self._http.stream(method, url, json=body, headers=headers) as response,
+            ):
                 content = await self._content(response)
-        except (httpx2.HTTPError, httpx2.InvalidURL) as error:
+        except (httpx2.HTTPError, httpx2.InvalidURL, TimeoutError) as error:
             raise Unreachable(f"{self._name} cannot be reached: {type(error).__name__}") from error
         return Answer(response.status_code, response.headers, parsed(content))
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 
+import structlog
 from starlette.datastructures import Headers
 
 from dovetail.rest.auth.identity import (
@@ -15,6 +16,8 @@ from dovetail.rest.auth.identity import (
 )
 from dovetail.rest.errors import HttpError
 
+log = structlog.get_logger("dovetail.rest.auth")
+
 
 async def recognise(authenticator: Authenticator, headers: Headers) -> Identity:
     try:
@@ -22,8 +25,11 @@ async def recognise(authenticator: Authenticator, headers: Headers) -> Identity:
     except BadToken as error:
         raise refusal(authenticator, headers, str(error)) from error
     except CannotTell as error:
+        # The reason may name files and addresses of ours, and the caller may be anybody.
+        log.warning("token not checked", error=str(error))
         wait = str(max(1, math.ceil(error.retry_after)))
-        raise HttpError(503, str(error), headers={"retry-after": wait}) from error
+        told = "The token cannot be checked now."
+        raise HttpError(503, told, headers={"retry-after": wait}) from error
     if identity is None:
         raise refusal(authenticator, headers)
     return identity

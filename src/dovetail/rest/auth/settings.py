@@ -10,9 +10,20 @@ from msgspec import Meta
 
 Way = Literal["tokens", "oidc", "keystone", "noauth2"]
 Algorithm = Literal[
-    "RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "Ed25519"
+    "RS256",
+    "RS384",
+    "RS512",
+    "PS256",
+    "PS384",
+    "PS512",
+    "ES256",
+    "ES384",
+    "ES512",
+    "Ed25519",
+    "EdDSA",
 ]
-"""Asymmetric ones only: with a symmetric one, whoever can check tokens can also make them."""
+"""Asymmetric ones only: with a symmetric one, whoever can check tokens can also make them.
+`EdDSA` is what RFC 8037 called `Ed25519` before it got a name of its own."""
 Mapped = Annotated[str, Meta(pattern="^[^=]+=[^=]+$")]
 Seconds = Annotated[float, Meta(gt=0)]
 
@@ -32,7 +43,7 @@ class OidcSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
     ] = None
     algorithms: Annotated[
         tuple[Algorithm, ...], Meta(description="Signatures that are accepted.")
-    ] = ("RS256", "PS256", "ES256", "Ed25519")
+    ] = ("RS256", "PS256", "ES256", "Ed25519", "EdDSA")
     leeway_seconds: Annotated[
         int, Meta(ge=0, le=300, description="How far the clocks may be apart.")
     ] = 30
@@ -64,6 +75,13 @@ class KeystoneSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown
     url: Annotated[
         str | None, Meta(description="Keystone's address, such as `https://keystone.example/v3`.")
     ] = None
+    plain_http_beyond_loopback: Annotated[
+        bool,
+        Meta(
+            description="Needed to ask a Keystone on another machine over plain http, where "
+            "everybody on the way can read tokens and the password."
+        ),
+    ] = False
     user: Annotated[str, Meta(description="The service user that asks Keystone.")] = "dovetail"
     user_domain: Annotated[str, Meta(description="The domain of that user, by name.")] = "Default"
     project: Annotated[str, Meta(description="The project of that user.")] = "service"
@@ -105,6 +123,19 @@ class AuthSettings(msgspec.Struct, frozen=True, kw_only=True):
 
 def is_protected(url: str) -> bool:
     """Whether nobody can listen in on the way, or nobody else is there."""
-    parts = urlsplit(url)
-    on_loopback = parts.hostname in {"localhost", "127.0.0.1", "::1"}
-    return parts.scheme == "https" or (parts.scheme == "http" and on_loopback)
+    scheme, host = scheme_and_host(url)
+    on_loopback = host in {"localhost", "127.0.0.1", "::1"}
+    return bool(host) and (scheme == "https" or (scheme == "http" and on_loopback))
+
+
+def is_web_address(url: str) -> bool:
+    scheme, host = scheme_and_host(url)
+    return scheme in {"http", "https"} and bool(host)
+
+
+def scheme_and_host(url: str) -> tuple[str, str]:
+    try:
+        parts = urlsplit(url)
+    except ValueError:
+        return "", ""
+    return parts.scheme, parts.hostname or ""

@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import secrets
 import tomllib
+from collections import Counter
 from pathlib import Path
 from typing import Annotated
 
@@ -26,7 +27,7 @@ log = structlog.get_logger("dovetail.rest.auth")
 class TokenEntry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """One token of the file: its SHA-256, never the token itself."""
 
-    user: str
+    user: Annotated[str, msgspec.Meta(min_length=1)]
     sha256: Annotated[str, msgspec.Meta(pattern="^[0-9a-fA-F]{64}$")]
     roles: tuple[str, ...] = ()
     project: str | None = None
@@ -90,9 +91,14 @@ class StaticTokens:
 def entries(path: Path) -> tuple[TokenEntry, ...]:
     try:
         document = tomllib.loads(path.read_text(encoding="utf-8"))
-        return msgspec.convert(document, TokenFile).tokens
+        found = msgspec.convert(document, TokenFile).tokens
     except (OSError, ValueError, msgspec.ValidationError) as error:
         raise BadTokenFile(f"token file {path}: {error}") from error
+    hashes = Counter(entry.sha256.lower() for entry in found)
+    for entry in found:
+        if hashes[entry.sha256.lower()] > 1:
+            raise BadTokenFile(f"token file {path}: the token of {entry.user} is there twice")
+    return found
 
 
 def fingerprint(token: str) -> str:

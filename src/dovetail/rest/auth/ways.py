@@ -8,7 +8,13 @@ from pathlib import Path
 from dovetail.core.errors import DovetailError
 from dovetail.rest.auth.identity import Authenticator
 from dovetail.rest.auth.noauth import NoAuth
-from dovetail.rest.auth.settings import AuthSettings, Way, is_protected
+from dovetail.rest.auth.settings import (
+    AuthSettings,
+    KeystoneSettings,
+    Way,
+    is_protected,
+    is_web_address,
+)
 from dovetail.rest.auth.several import Several
 from dovetail.rest.auth.tokens import StaticTokens
 
@@ -62,7 +68,19 @@ def keystone(settings: AuthSettings) -> Authenticator:
         )
     if not Path(chosen.credential_file).is_file():
         raise BadAuthSettings(f"there is no file {chosen.credential_file}")
+    refuse_listeners(chosen, chosen.url)
     return Keystone(chosen)
+
+
+def refuse_listeners(settings: KeystoneSettings, url: str) -> None:
+    """Every token of every caller goes to this address, and the password of ours."""
+    if not is_web_address(url):
+        raise BadAuthSettings(f"--keystone-url {url}: no address such as https://keystone/v3")
+    if not is_protected(url) and not settings.plain_http_beyond_loopback:
+        raise BadAuthSettings(
+            f"tokens and password could be read on the way to {url}: use https, or add "
+            "--keystone-plain-http-beyond-loopback if nobody else is on that network"
+        )
 
 
 MAKERS: dict[Way, Callable[[AuthSettings], Authenticator]] = {

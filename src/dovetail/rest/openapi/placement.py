@@ -54,7 +54,10 @@ SCHEMAS: dict[str, Document] = {
     "Inventories": an_object({**GENERATION, "inventories": a_map(an_object(INVENTORY))}),
     "Traits": an_object({"traits": a_list(TEXT), **GENERATION}, "resource_provider_generation"),
     "Aggregates": an_object({"aggregates": a_list(TEXT), **GENERATION}),
-    "AllocationRequest": an_object({"allocations": a_map(HELD), "mappings": a_map(a_list(UUID))}),
+    "AllocationRequest": an_object(
+        {"allocations": a_map(HELD), "mappings": a_map(a_list(UUID)), "scores": a_map(NUMBER)},
+        "scores",
+    ),
     "ProviderSummary": an_object(
         {
             "resources": a_map(an_object({"capacity": NUMBER, "used": NUMBER})),

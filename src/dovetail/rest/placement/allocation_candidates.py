@@ -6,7 +6,6 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from dovetail.core.request import Request
 from dovetail.engine import Search, Snapshot
-from dovetail.engine.rank import RankedSearch
 from dovetail.engine.turns import Block
 from dovetail.rest.errors import bad_request
 from dovetail.rest.http import Call, Reply, Version
@@ -36,7 +35,7 @@ async def listing(call: Call) -> Reply:
         raise bad_request(str(error)) from error
     refuse_unknown_names(search.snapshot, request)
     asked = call.request.scope["query_string"].decode("ascii")
-    scores = search.scores if isinstance(search, RankedSearch) else ()
+    scores = candidates.scores_of(search)
     backend.recollection.remember(answer_of(asked, search, found, scores))
     with phase("encode"):
         shown = scores if shows_scores(call.query) else ()
