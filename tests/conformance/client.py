@@ -1,8 +1,10 @@
-"""Runs osc-placement's functional tests: the real openstack command against a server.
+"""Runs osc-placement's functional tests: the real openstack command against Dovetail.
 
-The tests come from the installed osc-placement package, so this needs
-.venv-reference/bin/python. A short choice of them runs by default, all 160 with --all. Each
-test gets a fresh server, Dovetail unless told otherwise.
+The tests come from the installed osc-placement package:
+
+    .venv-reference/bin/python -m tests.conformance.client
+
+A short choice of them runs by default, all 160 with --all. Each test gets a fresh server.
 """
 
 import contextlib
@@ -19,11 +21,9 @@ from pathlib import Path
 from unittest import mock
 
 import fixtures
-import runner
-import server
 from placement.tests.functional.fixtures import placement
 
-import report
+from . import report, runner, server
 
 PACKAGE = "osc_placement.tests.functional"
 
@@ -48,12 +48,12 @@ class LiveServer(fixtures.Fixture):  # type: ignore[misc]
 
     token = "admin"
 
-    def __init__(self, start: str) -> None:
+    def __init__(self, ledger: str) -> None:
         super().__init__()
-        self.start = start
+        self.ledger = ledger
 
     def _setUp(self) -> None:
-        running = server.running(self.start, "default")
+        running = server.serving(self.ledger, "default")
         self.endpoint = running.__enter__()
         self.addCleanup(running.__exit__, None, None, None)
 
@@ -74,10 +74,10 @@ def _names(found: unittest.TestSuite | unittest.TestCase) -> Iterator[str]:
             yield from _names(part)
 
 
-def run_test(name: str, start: str) -> report.Outcome:
+def run_test(name: str, ledger: str) -> report.Outcome:
     began = time.monotonic()
     result = unittest.TestResult()
-    live = functools.partial(LiveServer, start)
+    live = functools.partial(LiveServer, ledger)
     # The command logs all it does to stderr; what matters of it is in the messages of failures.
     quiet = contextlib.redirect_stderr(io.StringIO())
     with mock.patch.object(placement, "PlacementFixture", live), quiet:
@@ -92,7 +92,7 @@ def run_test(name: str, start: str) -> report.Outcome:
 
 
 def main() -> int:
-    parser = runner.parser("Run osc-placement's functional tests against a server.")
+    parser = runner.parser("Run osc-placement's functional tests against Dovetail.")
     parser.add_argument("--all", action="store_true", help="not only the chosen tests")
     options = parser.parse_args()
     # One test calls openstack by its name.

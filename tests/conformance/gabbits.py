@@ -1,8 +1,11 @@
-"""Runs OpenStack Placement's own API tests against a server, Dovetail unless told otherwise.
+"""Runs OpenStack Placement's own API tests against Dovetail.
 
-The test files are read from the installed openstack-placement package, so this needs
-.venv-reference/bin/python. Each file gets a fresh server and its starting world over HTTP.
-The last line counts tests; status 1 means that some failed.
+The test files are read from the installed openstack-placement package:
+
+    .venv-reference/bin/python -m tests.conformance.gabbits
+
+Each file gets a fresh server and its starting world over HTTP. The last line counts tests; status
+1 means that some failed.
 """
 
 import importlib.resources
@@ -17,12 +20,11 @@ from unittest import mock
 from urllib.parse import urlsplit
 
 import httpx
-import runner
-import server
-import worlds
 from gabbi import handlers, suitemaker, utils
 
-import report
+from tests.server import ServerError
+
+from . import report, runner, server, worlds
 
 LEFT_OUT = {("basic-http", "bad content length not int")}
 """No HTTP client sends a Content-Length that is not a number, and servers end such a request
@@ -37,7 +39,7 @@ def test_files(pattern: str) -> list[Path]:
     return sorted(path for path in directory.glob("*.yaml") if fnmatch(path.stem, pattern))
 
 
-def run_file(path: Path, start: str) -> report.Outcome:
+def run_file(path: Path, ledger: str) -> report.Outcome:
     """Run one file; without a server or a starting world all its tests fail."""
     began = time.monotonic()
     content = utils.load_yaml(yaml_file=str(path))
@@ -45,8 +47,8 @@ def run_file(path: Path, start: str) -> report.Outcome:
     left_out = len(content["tests"]) - len(tests)
     content["tests"] = tests
     try:
-        failures = _run_on_server(path, content, start)
-    except (server.ServerError, worlds.WorldError, httpx.HTTPError, OSError) as error:
+        failures = _run_on_server(path, content, ledger)
+    except (ServerError, worlds.WorldError, httpx.HTTPError, OSError) as error:
         failures = [(test["name"], f"{type(error).__name__}: {error}") for test in tests]
     return report.Outcome(
         name=path.stem,
@@ -57,10 +59,10 @@ def run_file(path: Path, start: str) -> report.Outcome:
     )
 
 
-def _run_on_server(path: Path, content: dict[str, Any], start: str) -> Failures:
+def _run_on_server(path: Path, content: dict[str, Any], ledger: str) -> Failures:
     (fixture,) = content["fixtures"]
     world = worlds.WORLDS[fixture]
-    with server.running(start, world.profile) as url:
+    with server.serving(ledger, world.profile) as url:
         variables = worlds.prepare(world, url)
         with mock.patch.dict(os.environ, variables), httpx.Client(trust_env=False) as connection:
             suite = _suite(path, content, url)
@@ -90,7 +92,7 @@ def _suite(path: Path, content: dict[str, Any], url: str) -> Any:
 
 
 def main() -> int:
-    parser = runner.parser("Run OpenStack Placement's own API tests against a server.")
+    parser = runner.parser("Run OpenStack Placement's own API tests against Dovetail.")
     parser.add_argument("--only", metavar="GLOB", default="*", help="files with such a name")
     options = parser.parse_args()
     files = test_files(options.only)

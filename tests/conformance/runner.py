@@ -1,4 +1,4 @@
-"""What gabbits.py and client.py have in common: options, and work spread over processes.
+"""What `gabbits` and `client` have in common: options, and work spread over processes.
 
 Processes, because test files read environment variables and every file needs its own.
 """
@@ -10,9 +10,7 @@ from concurrent.futures import ProcessPoolExecutor
 from functools import partial
 from typing import TypeVar
 
-import server
-
-import report
+from . import report, server
 
 Item = TypeVar("Item")
 
@@ -22,10 +20,7 @@ def parser(description: str) -> argparse.ArgumentParser:
     options.add_argument("--jobs", type=int, default=2, help="servers at the same time")
     options.add_argument("--verbose", action="store_true", help="whole messages of failures")
     options.add_argument(
-        "--start",
-        metavar="CMD",
-        default=server.DOVETAIL,
-        help="the server's command; {port}, {dir} and {profile} are filled in",
+        "--database", metavar="URL", help="of an empty PostgreSQL database; SQLite without it"
     )
     return options
 
@@ -35,15 +30,18 @@ def run(
     items: Sequence[Item],
     options: argparse.Namespace,
 ) -> int:
-    """Call work(item, start command) for every item, print as it goes; the exit status."""
+    """Call work(item, ledger to copy) for every item, print as it goes; the exit status."""
     outcomes = []
     context = multiprocessing.get_context("fork")
-    with ProcessPoolExecutor(options.jobs, mp_context=context) as pool:
-        for outcome in pool.map(partial(_call, work, options.start), items):
+    with (
+        server.prepared(options.database) as ledger,
+        ProcessPoolExecutor(options.jobs, mp_context=context) as pool,
+    ):
+        for outcome in pool.map(partial(_call, work, ledger), items):
             report.show(outcome, verbose=options.verbose)
             outcomes.append(outcome)
     return report.finish(outcomes)
 
 
-def _call(work: Callable[[Item, str], report.Outcome], start: str, item: Item) -> report.Outcome:
-    return work(item, start)
+def _call(work: Callable[[Item, str], report.Outcome], ledger: str, item: Item) -> report.Outcome:
+    return work(item, ledger)

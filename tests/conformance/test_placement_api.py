@@ -11,19 +11,19 @@ from pathlib import Path
 
 import pytest
 
-HERE = Path(__file__).parent
-PYTHON = HERE.parents[1] / ".venv-reference" / "bin" / "python"
+from tests import databases, reference
+
+ROOT = Path(__file__).parents[2]
+WHOLE_SUITE = "1315 passed, 0 failed, 1 left out"
 
 pytestmark = pytest.mark.timeout(1800)
 
 
-def run(script: str, database: str = "") -> list[str]:
-    """Run a script on SQLite, or on PostgreSQL at the URL; the lines it printed."""
-    if not PYTHON.exists():
-        pytest.fail("the real Placement is not installed: run `make reference`")
+def run(runner: str, *options: str) -> list[str]:
+    """The lines that a runner prints."""
     process = subprocess.Popen(
-        [PYTHON, HERE / script],
-        env={**os.environ, "DOVETAIL_CONFORMANCE_DATABASE": database},
+        [reference.python(), "-m", f"tests.conformance.{runner}", *options],
+        cwd=ROOT,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,
@@ -32,7 +32,7 @@ def run(script: str, database: str = "") -> list[str]:
     try:
         output, _ = process.communicate()
     finally:
-        # After a timeout the servers in the script's process group have to go, too.
+        # After a timeout the servers in the runner's process group have to go, too.
         with suppress(ProcessLookupError):
             os.killpg(process.pid, signal.SIGKILL)
         process.wait()
@@ -41,12 +41,12 @@ def run(script: str, database: str = "") -> list[str]:
 
 
 def test_placement_suite_on_sqlite() -> None:
-    assert run("gabbits.py")[-1] == "1315 passed, 0 failed, 1 left out"
+    assert run("gabbits")[-1] == WHOLE_SUITE
 
 
 def test_placement_suite_on_postgresql(postgres: str) -> None:
-    assert run("gabbits.py", postgres)[-1] == "1315 passed, 0 failed, 1 left out"
+    assert run("gabbits", "--database", databases.empty(postgres))[-1] == WHOLE_SUITE
 
 
 def test_openstack_client() -> None:
-    assert run("client.py")[-1] == "12 passed, 0 failed, 0 left out"
+    assert run("client")[-1] == "12 passed, 0 failed, 0 left out"

@@ -11,37 +11,24 @@ from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
 
-import psycopg
 import pytest
 
-from tests.stress import servers
+from tests import databases, server
 
 from .examiner import Examiner
 
-POSTGRESQL_SHARE = 0.15
+SHARES = {"sqlite": 1.0, "postgresql": 0.15}
 """The rules are one code for both; PostgreSQL differs in what its columns can hold."""
 
 
-@pytest.fixture(scope="module", params=["sqlite", "postgresql"])
+@pytest.fixture(scope="module", params=SHARES)
 def examiner(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Examiner]:
     directory: Path = tmp_path_factory.mktemp("fuzz")
-    if request.param == "sqlite":
-        database, share = f"sqlite:///{directory / 'ledger.db'}", 1.0
-    else:
-        database, share = _hasty_database(request.getfixturevalue("postgres")), POSTGRESQL_SHARE
-    server = servers.Server(database, directory / "server.log")
-    with servers.running(server):
-        examiner = Examiner(server, share)
+    model = request.getfixturevalue(f"{request.param}_with_tables")
+    database = databases.copied(model, directory / "ledger.db")
+    with server.dovetail(database, directory / "server.log") as examined:
+        examiner = Examiner(examined, SHARES[request.param])
         with closing(examiner.world):
             yield examiner
-
-
-def _hasty_database(cluster: str) -> str:
-    """The world is rebuilt hundreds of times; nothing here has to outlive a power cut."""
-    database = servers.fresh_database(cluster)
-    with psycopg.connect(database, autocommit=True) as connection:
-        name = connection.info.dbname
-        connection.execute(f"ALTER DATABASE {name} SET synchronous_commit = off")
-    return database

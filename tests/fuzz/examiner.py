@@ -13,7 +13,7 @@ from typing import Any
 
 from hypothesis import HealthCheck, settings
 
-from tests.stress.servers import Server
+from tests.server import Server
 
 from .message import Message, Reply, exchange
 from .world import World

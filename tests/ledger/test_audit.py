@@ -2,43 +2,33 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from threading import Event
-from typing import Any
 
 import pytest
 
 from dovetail.core.claim import Claim
 from dovetail.ledger import Ledger, audit, claims
 from dovetail.ledger.protocol import Transaction
+from tests import databases
 from tests.ledger.world import claim, make, new, used
 
 WAITING = """SELECT 1 FROM pg_stat_activity
     WHERE wait_event_type = 'Lock' AND datname = current_database()"""
+Harm = Callable[[str], None]
 
 
-def harm(ledger: Ledger, *statements: str) -> None:
-    """Do what no operation of the ledger does; references are not looked at meanwhile."""
+@pytest.fixture
+def harm(database_url: str) -> Harm:
+    """Does what no operation of the ledger does; references are not looked at meanwhile."""
 
-    def run(tx: Transaction) -> None:
-        if tx.for_update:
-            tx.run("SET LOCAL session_replication_role = replica")
-        for statement in statements:
-            tx.run(statement)
-
-    if ledger.read(lambda tx: tx.for_update).result():
-        ledger.write(run).result()
-    else:
-        harm_sqlite(ledger, statements)
-
-
-def harm_sqlite(ledger: Any, statements: tuple[str, ...]) -> None:
-    import sqlite3
-
-    connection = sqlite3.connect(ledger._path)
-    with connection:
-        for statement in statements:
+    def run(statement: str) -> None:
+        with databases.connected(database_url) as connection:
+            if database_url.startswith("postgresql"):
+                connection.execute("SET session_replication_role = replica")
             connection.execute(statement)
-    connection.close()
+
+    return run
 
 
 def faults(ledger: Ledger) -> list[tuple[str, bool]]:
@@ -95,9 +85,9 @@ EMPTY_CONSUMER = f"""INSERT INTO consumers (uuid, generation, project_id, user_i
     ],
 )
 def test_every_kind_of_damage_is_found_and_healed_if_that_is_safe(
-    world: Ledger, statement: str, expected: list[tuple[str, bool]]
+    world: Ledger, harm: Harm, statement: str, expected: list[tuple[str, bool]]
 ) -> None:
-    harm(world, statement)
+    harm(statement)
     found = faults(world)
     if "name = 'host'" in statement and statement.startswith("DELETE"):
         # The child and the inventories of the host are left behind as well.
@@ -111,12 +101,12 @@ def test_every_kind_of_damage_is_found_and_healed_if_that_is_safe(
     assert faults(world) == [fault for fault in found if not fault[1]]
 
 
-def test_a_healed_count_is_seen_by_those_who_follow(ledger: Ledger) -> None:
+def test_a_healed_count_is_seen_by_those_who_follow(ledger: Ledger, harm: Harm) -> None:
     host = make(ledger, "host", VCPU=8)
     claim(ledger, (host, {"VCPU": 3}))
     before = ledger.poll(None).result()
     assert before
-    harm(ledger, "UPDATE inventories SET used = 8")
+    harm("UPDATE inventories SET used = 8")
     ledger.write(audit.heal).result()
     assert used(ledger, host) == {"VCPU": 3}
     after = ledger.poll(before.cursor).result()
@@ -150,8 +140,8 @@ def test_healing_waits_for_a_claim_that_is_under_way(ledger: Ledger) -> None:
     assert used(ledger, host) == {"VCPU": 4}
 
 
-def test_words_name_what_is_wrong(world: Ledger) -> None:
-    harm(world, "UPDATE inventories SET used = 9 WHERE total = 100")
+def test_words_name_what_is_wrong(world: Ledger, harm: Harm) -> None:
+    harm("UPDATE inventories SET used = 9 WHERE total = 100")
     (fault,) = world.read(audit.examine).result().faults
     assert fault.words == "DISK_GB of host: 9 is recorded as used, allocations say 10"
     assert (fault.provider, fault.resource_class) == ("host", "DISK_GB")

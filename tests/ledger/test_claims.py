@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from concurrent.futures import wait
+from functools import partial
 
 import pytest
 
@@ -145,7 +146,7 @@ def test_many_at_once_never_exceed_the_capacity(ledger: Ledger) -> None:
         )
         for n in range(60)
     ]
-    futures = [ledger.write(lambda tx, w=one: claims.replace(tx, [w])) for one in wanted]
+    futures = [ledger.write(partial(claims.replace, claims=[one])) for one in wanted]
     wait(futures)
     granted = sum(future.exception() is None for future in futures)
     assert all(isinstance(future.exception(), CapacityExceeded | type(None)) for future in futures)

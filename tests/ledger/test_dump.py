@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from dovetail.core.errors import NotFound
 from dovetail.core.fleet import FleetPlan, FleetReader
-from dovetail.ledger import Ledger, Transaction, fleet, open_ledger
+from dovetail.ledger import Ledger, Transaction, fleet, open_ledger, providers
 from dovetail.ledger.dump import dump
 from tests.ledger.world import claim, make
 from tests.rest.fleets import numa_hosts, tree, uid
@@ -193,9 +193,6 @@ def test_children_older_than_their_parents(ledger: Ledger) -> None:
     child = make(ledger, "child", VCPU=4)
     parent = make(ledger, "parent")
     claim(ledger, (child, {"VCPU": 3}))
-
-    from dovetail.ledger import providers
-
     ledger.write(lambda tx: providers.move(tx, child, parent.uuid, free=True)).result()
     written, consumer = map(json.loads, dumped(ledger).splitlines())
     assert (written["name"], written["children"][0]["name"]) == ("parent", "child")

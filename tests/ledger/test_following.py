@@ -6,6 +6,7 @@ import uuid as uuids
 
 from dovetail.core.provider import Provider
 from dovetail.ledger import Cursor, Delta, Ledger, aggregates, providers, traits
+from dovetail.ledger.protocol import Transaction
 from tests.ledger.world import claim, make
 
 
@@ -106,7 +107,7 @@ def test_a_reader_far_behind_loads_everything(ledger: Ledger) -> None:
     assert delta.everything
 
 
-def trim_mark(tx) -> None:
+def trim_mark(tx: Transaction) -> None:
     """What trimming leaves behind on PostgreSQL; SQLite sees it by the numbers."""
     if tx.for_update:
         tx.run("UPDATE changes_trimmed SET xid = pg_current_xact_id()")

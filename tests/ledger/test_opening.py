@@ -13,17 +13,17 @@ def test_head_is_the_newest_migration() -> None:
     assert ScriptDirectory.from_config(alembic_config()).get_current_head() == opening.HEAD
 
 
-def test_an_empty_database_gets_its_tables(database_url: str) -> None:
-    assert opening.revision(database_url) is None
-    opening.upgrade(database_url)
-    assert opening.revision(database_url) == opening.HEAD
+def test_an_empty_database_gets_its_tables(empty_url: str) -> None:
+    assert opening.revision(empty_url) is None
+    opening.upgrade(empty_url)
+    assert opening.revision(empty_url) == opening.HEAD
 
 
-def test_opening_twice_changes_nothing(database_url: str) -> None:
-    first = open_ledger(database_url)
+def test_opening_twice_changes_nothing(empty_url: str) -> None:
+    first = open_ledger(empty_url)
     before = first.read(lambda tx: tx.rows("SELECT id, name FROM traits ORDER BY id")).result()
     first.close()
-    second = open_ledger(database_url)
+    second = open_ledger(empty_url)
     after = second.read(lambda tx: tx.rows("SELECT id, name FROM traits ORDER BY id")).result()
     second.close()
     assert before == after

@@ -17,9 +17,8 @@ from tests.ledger.world import claim, get, make, new
 
 
 def move(ledger: Ledger, provider: Provider, parent: Provider | None, *, free: bool = True) -> None:
-    ledger.write(
-        lambda tx: providers.move(tx, get(ledger, provider), parent and parent.uuid, free=free)
-    ).result()
+    above = parent.uuid if parent else None
+    ledger.write(lambda tx: providers.move(tx, get(ledger, provider), above, free=free)).result()
 
 
 def test_children_know_their_root(ledger: Ledger) -> None:

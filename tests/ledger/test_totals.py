@@ -6,7 +6,7 @@ import pytest
 
 from dovetail.core.errors import NotFound
 from dovetail.core.inventory import Inventory
-from dovetail.ledger import Ledger, totals
+from dovetail.ledger import Ledger, inventories, totals
 from dovetail.ledger.totals import Total, largest_claim
 from tests.ledger.world import claim, make
 
@@ -26,8 +26,6 @@ def test_capacity_use_and_the_largest_claim(ledger: Ledger) -> None:
 
 
 def test_what_is_overfull_takes_nothing_from_the_others(ledger: Ledger) -> None:
-    from dovetail.ledger import inventories
-
     full = make(ledger, "full", VCPU=8)
     make(ledger, "empty", VCPU=8)
     claim(ledger, (full, {"VCPU": 6}))

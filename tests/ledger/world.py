@@ -23,7 +23,7 @@ def make(
         for key, value in stock.items()
     }
     provider = ledger.write(
-        lambda tx: providers.create(tx, name, new(), parent and parent.uuid)
+        lambda tx: providers.create(tx, name, new(), parent.uuid if parent else None)
     ).result()
     if given:
         provider = ledger.write(lambda tx: inventories.assign(tx, provider, given)).result()

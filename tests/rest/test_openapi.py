@@ -32,9 +32,9 @@ from dovetail.rest.fleet import MEDIA
 from dovetail.rest.openapi.document import OPERATIONS, document
 from dovetail.rest.own_routes import OWN_ROUTES
 from dovetail.rest.placement.routes import ROUTES
+from tests import server
 from tests.rest.client import Client
 from tests.rest.conftest import Make
-from tests.stress import servers
 
 PATH = "/dovetail/v1/openapi.json"
 EXAMPLES = 12
@@ -93,14 +93,13 @@ def test_a_route_that_nobody_described_is_there_all_the_same() -> None:
 def live(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """The address of a server with the demo fleet."""
     directory: Path = tmp_path_factory.mktemp("openapi")
-    server = servers.Server(f"sqlite:///{directory}/ledger.db", directory / "server.log")
-    with servers.running(server):
+    database = f"sqlite:///{directory}/ledger.db"
+    with server.dovetail(database, directory / "server.log") as started:
         fleet = (resources.files("dovetail.cli") / "demo_fleet.jsonl").read_bytes()
         media = {**HEADERS, "content-type": "application/x-ndjson"}
-        url = f"http://127.0.0.1:{server.port}"
-        loaded = httpx2.post(f"{url}/dovetail/v1/fleet", content=fleet, headers=media)
+        loaded = httpx2.post(f"{started.url}/dovetail/v1/fleet", content=fleet, headers=media)
         assert loaded.status_code == 200
-        yield url
+        yield started.url
 
 
 @pytest.fixture(scope="module")

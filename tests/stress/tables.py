@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-import contextlib
-import sqlite3
-from typing import Any
-
-import psycopg
+from tests import databases
 
 CHECKS = {
     "used is not the sum of the allocations": """
@@ -35,13 +31,6 @@ CHECKS = {
 
 def inspect(database: str) -> list[str]:
     """The faults found in the tables, in words."""
-    with contextlib.closing(_connect(database)) as connection:
-        cursor = connection.cursor()
-        rows = {what: cursor.execute(query).fetchall() for what, query in CHECKS.items()}
+    with databases.connected(database) as connection:
+        rows = {what: connection.execute(query).fetchall() for what, query in CHECKS.items()}
     return [f"{what}: {found}" for what, found in rows.items() if found]
-
-
-def _connect(database: str) -> Any:
-    if database.startswith("sqlite:///"):
-        return sqlite3.connect(database.removeprefix("sqlite:///"))
-    return psycopg.connect(database)

@@ -19,7 +19,10 @@ from pathlib import Path
 
 import pytest
 
-from . import fleet, servers
+from tests import databases
+from tests.server import Server, dovetail
+
+from . import fleet
 from .audit import audit, outdated, overdrawn
 from .client import run
 from .history import History, merged
@@ -33,18 +36,18 @@ pytestmark = pytest.mark.timeout(SECONDS + 120)
 
 
 def test_two_replicas_on_postgresql(postgres: str, tmp_path: Path) -> None:
-    database = servers.fresh_database(postgres)
-    stress([servers.Server(database, tmp_path / f"{name}.log") for name in ("a", "b")])
+    stress(databases.empty(postgres), [tmp_path / "a.log", tmp_path / "b.log"])
 
 
 def test_one_server_on_sqlite(tmp_path: Path) -> None:
-    database = f"sqlite:///{tmp_path / 'ledger.db'}"
-    stress([servers.Server(database, tmp_path / "server.log")])
+    stress(f"sqlite:///{tmp_path}/ledger.db", [tmp_path / "server.log"])
 
 
-def stress(replicas: list[servers.Server]) -> None:
-    ports = [server.port for server in replicas]
-    with servers.running(*replicas):
+def stress(database: str, logs: list[Path]) -> None:
+    """As many servers as there are logs."""
+    with contextlib.ExitStack() as stack:
+        replicas = [stack.enter_context(dovetail(database, log)) for log in logs]
+        ports = [server.port for server in replicas]
         with contextlib.closing(Wire(ports, random.Random())) as wire:
             fleet.load(wire)
         history, kills = fight(replicas)
@@ -55,7 +58,7 @@ def stress(replicas: list[servers.Server]) -> None:
             server.kill()
         replicas[0].start()
         with contextlib.closing(Wire(ports[:1], random.Random())) as wire:
-            faults += audit(wire, history) + inspect(replicas[0].database)
+            faults += audit(wire, history) + inspect(database)
     show(history, kills)
     assert faults == []
     assert kills > 0
@@ -63,7 +66,7 @@ def stress(replicas: list[servers.Server]) -> None:
     assert history.counts["conflicts"] + history.counts["full"] > 0, "there was no contention"
 
 
-def fight(replicas: list[servers.Server]) -> tuple[History, int]:
+def fight(replicas: list[Server]) -> tuple[History, int]:
     ports = [server.port for server in replicas]
     with ProcessPoolExecutor(CLIENTS, mp_context=get_context("spawn")) as pool:
         clients = [pool.submit(run, f"client-{n}", ports, SECONDS) for n in range(CLIENTS)]
@@ -73,9 +76,7 @@ def fight(replicas: list[servers.Server]) -> tuple[History, int]:
     return history, kills
 
 
-def kill_during(
-    clients: list[Future[History]], replicas: list[servers.Server]
-) -> tuple[int, list[str]]:
+def kill_during(clients: list[Future[History]], replicas: list[Server]) -> tuple[int, list[str]]:
     """Kills at random, looks for oversubscription between; how many kills, and what was seen."""
     chance = random.Random(0)
     kills = 0

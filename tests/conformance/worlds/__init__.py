@@ -5,9 +5,9 @@ prepare() is all a runner needs. Worlds without providers differ in the server's
 
 import uuid
 
-from worlds import builder, granular, network, storage
-from worlds.builder import World, WorldError
-from worlds.names import CLASS_NAMES, VARIABLES
+from . import builder, granular, network, storage
+from .builder import World, WorldError
+from .names import CLASS_NAMES, VARIABLES
 
 __all__ = ["WORLDS", "WorldError", "prepare"]
 

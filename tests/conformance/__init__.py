@@ -1,0 +1,1 @@
+"""Other projects' tests against Dovetail; run by the interpreter of .venv-reference."""
