@@ -12,7 +12,7 @@ from dovetail.core.errors import DovetailError
 LARGEST = 2**16
 """No kernel numbers that many CPUs: what is above is a mistake, and would fill the memory."""
 
-PART = re.compile(r"(\d+)(?:-(\d+)(?::(\d+)/(\d+))?)?", re.ASCII)
+PART = re.compile(r"(\d{1,9})(?:-(\d{1,9})(?::(\d{1,9})/(\d{1,9}))?)?", re.ASCII)
 
 
 class BadCpuList(DovetailError):
@@ -47,13 +47,13 @@ class CpuSet(frozenset[int]):
         return f"CpuSet({str(self)!r})"
 
     def __or__(self, other: AbstractSet[int]) -> CpuSet:  # type: ignore[override]
-        return CpuSet(super().__or__(other))
+        return CpuSet(self.union(other))
 
     def __and__(self, other: AbstractSet[object]) -> CpuSet:
-        return CpuSet(super().__and__(other))
+        return CpuSet(self.intersection(other))
 
     def __sub__(self, other: AbstractSet[object]) -> CpuSet:
-        return CpuSet(super().__sub__(other))
+        return CpuSet(self.difference(other))
 
 
 def _part(text: str) -> Iterable[int]:

@@ -1,0 +1,40 @@
+"""The topology manager: from what each resource would like to what all of them get. Pure."""
+
+from __future__ import annotations
+
+from dovetail.node.hints.explain import Explanation, explain
+from dovetail.node.hints.hint import (
+    ANYWHERE,
+    BadHint,
+    Hint,
+    Hints,
+    from_wire,
+    listed,
+    mask_of,
+    to_wire,
+)
+from dovetail.node.hints.merge import Cause, Distances, Merged, merge
+from dovetail.node.hints.policy import BadPolicy, Options, Policy, check
+from dovetail.node.hints.supply import masks_with_enough
+
+__all__ = [
+    "ANYWHERE",
+    "BadHint",
+    "BadPolicy",
+    "Cause",
+    "Distances",
+    "Explanation",
+    "Hint",
+    "Hints",
+    "Merged",
+    "Options",
+    "Policy",
+    "check",
+    "explain",
+    "from_wire",
+    "listed",
+    "mask_of",
+    "masks_with_enough",
+    "merge",
+    "to_wire",
+]

@@ -1,0 +1,198 @@
+"""From the hints of each resource to the nodes that all of them get.
+
+The kubelet tries every combination of one hint per resource, and keeps the best. Its order of
+combinations does not depend on the sequence in which they are met, so it is enough to know which
+sets of nodes can come out (`common`), and which of these are preferred by all (`agreed`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from enum import StrEnum
+from functools import reduce
+from typing import Any
+
+import msgspec
+
+from dovetail.node.cpus import CpuSet
+from dovetail.node.hints import numeric
+from dovetail.node.hints.hint import ANYWHERE, Hint, Hints, mask_of
+from dovetail.node.hints.policy import Options, Policy
+
+Distances = Mapping[int, Mapping[int, int]]
+Order = Callable[[int], tuple[int, ...]]
+"""Tells for a mask how it compares with others: the lowest is the fittest."""
+
+
+class Cause(StrEnum):
+    """Why a merge came out as it did."""
+
+    ALIGNED = "aligned"
+    NOT_ASKED = "not_asked"
+    UNALIGNED = "unaligned"
+    """Admitted all the same."""
+    IMPOSSIBLE = "impossible"
+    """A resource cannot be on any set of nodes."""
+    NO_COMMON_NODE = "no_common_node"
+    NOT_PREFERRED = "not_preferred"
+    NO_SINGLE_NODE = "no_single_node"
+    NOT_NESTED = "not_nested"
+    """The rules of the numeric policy are met by no combination."""
+
+
+class Merged(msgspec.Struct, frozen=True, kw_only=True):
+    hint: Hint
+    admitted: bool
+    why: Cause
+    own: Mapping[str, Hint] = {}
+    """By resource, where the policy does not give all resources the same."""
+
+    def of(self, resource: str) -> Hint:
+        return self.own.get(resource, self.hint)
+
+
+def merge(
+    policy: Policy,
+    options: Options,
+    hints: Mapping[str, Hints],
+    nodes: CpuSet,
+    distances: Distances,
+) -> Merged:
+    """`hints` by resource; `distances` as a machine tells them, between all of its `nodes`."""
+    if policy is Policy.NONE:
+        return Merged(hint=ANYWHERE, admitted=True, why=Cause.NOT_ASKED)
+    order = by_distance(distances) if options.prefer_closest_numa_nodes else by_size
+    if policy is Policy.NUMERIC:
+        return _numeric(options, hints, nodes, order)
+    lists = [_explicit(each) for each in hints.values()]
+    if policy is Policy.SINGLE_NUMA_NODE:
+        lists = [[each for each in one if _on_one_node(each)] for one in lists]
+    best = fittest(lists, mask_of(nodes), order)
+    return _judged(policy, best, hints, mask_of(nodes))
+
+
+def _judged(
+    policy: Policy, best: Hint | None, hints: Mapping[str, Hints], everywhere: int
+) -> Merged:
+    hint = best or Hint(everywhere, preferred=False)
+    if policy is Policy.SINGLE_NUMA_NODE and hint.mask == everywhere:
+        # Nobody asked for certain nodes.
+        hint = Hint(None, preferred=hint.preferred)
+    if hint.preferred:
+        return Merged(hint=hint, admitted=True, why=Cause.ALIGNED)
+    if policy is Policy.BEST_EFFORT:
+        return Merged(hint=hint, admitted=True, why=Cause.UNALIGNED)
+    if _impossible(hints):
+        why = Cause.IMPOSSIBLE
+    elif policy is Policy.SINGLE_NUMA_NODE:
+        why = Cause.NO_SINGLE_NODE
+    else:
+        why = Cause.NOT_PREFERRED if best else Cause.NO_COMMON_NODE
+    return Merged(hint=hint, admitted=False, why=why)
+
+
+def _numeric(options: Options, hints: Mapping[str, Hints], nodes: CpuSet, order: Order) -> Merged:
+    everywhere = Hint(mask_of(nodes), preferred=False)
+    if _impossible(hints):
+        return Merged(hint=everywhere, admitted=False, why=Cause.IMPOSSIBLE)
+    lists = {resource: _explicit(each) for resource, each in hints.items()}
+    own = numeric.best(lists, frozenset(options.align), nodes, order)
+    if own is None:
+        return Merged(hint=everywhere, admitted=False, why=Cause.NOT_NESTED)
+    # Masks that are given form a chain, so all of them together are the widest.
+    widest = reduce(int.__or__, (each.mask or 0 for each in own.values()), 0)
+    together = Hint(widest or None, preferred=all(each.preferred for each in own.values()))
+    return Merged(hint=together, admitted=True, why=Cause.ALIGNED, own=own)
+
+
+def _explicit(hints: Hints) -> Sequence[Hint]:
+    if hints is None:
+        return [ANYWHERE]
+    # Placed anywhere but never with approval: best-effort lets it pass, the others do not.
+    return hints or [Hint(None, preferred=False)]
+
+
+def _impossible(hints: Mapping[str, Hints]) -> bool:
+    return any(each is not None and not each for each in hints.values())
+
+
+def _on_one_node(hint: Hint) -> bool:
+    return hint.preferred and (hint.mask is None or hint.mask.bit_count() == 1)
+
+
+def fittest(lists: Sequence[Sequence[Hint]], everywhere: int, order: Order) -> Hint | None:
+    """The best that a combination of one hint from each list gives; None if none has a node."""
+    if preferred := agreed(lists, everywhere):
+        return Hint(min(preferred, key=order), preferred=True)
+    possible = common(lists, everywhere)
+    if not possible:
+        return None
+    asked = max((narrowest(each) for each in lists), default=0)
+
+    def away(mask: int) -> tuple[Any, ...]:
+        """As many nodes as the greediest resource needs; else rather less, but not much less."""
+        size = mask.bit_count()
+        return size > asked, abs(size - asked), order(mask)
+
+    return Hint(min(possible, key=away), preferred=False)
+
+
+def agreed(lists: Sequence[Sequence[Hint]], everywhere: int) -> set[int]:
+    """The sets of nodes that every resource prefers, or does not care about."""
+    preferred = [{each.mask for each in hints if each.preferred} for hints in lists]
+    named = {mask for masks in preferred for mask in masks if mask}
+    found = {mask for mask in named if all(mask in one or None in one for one in preferred)}
+    return found | {everywhere} if all(None in one for one in preferred) else found
+
+
+def common(lists: Iterable[Sequence[Hint]], everywhere: int) -> set[int]:
+    """The sets of nodes that are left where a hint of each resource overlap."""
+    found = {everywhere}
+    for hints in lists:
+        masks = {everywhere if each.mask is None else each.mask for each in hints}
+        found = overlaps(found, masks, everywhere)
+    return found - {0}
+
+
+def overlaps(some: set[int], others: set[int], everywhere: int) -> set[int]:
+    """What any of some has in common with any of the others."""
+    width = everywhere.bit_length()
+    if len(some) * len(others) <= width << width:
+        return {one & other for one in some for other in others}
+    # Where pairs are too many: how many pairs contain a set, less those that contain more.
+    pairs = [
+        one * other for one, other in zip(_above(some, width), _above(others, width), strict=True)
+    ]
+    for bit in range(width):
+        for mask in range(1 << width):
+            if not mask >> bit & 1:
+                pairs[mask] -= pairs[mask | 1 << bit]
+    return {mask for mask, count in enumerate(pairs) if count}
+
+
+def _above(masks: set[int], width: int) -> list[int]:
+    """For every mask, how many of these contain it."""
+    counts = [int(mask in masks) for mask in range(1 << width)]
+    for bit in range(width):
+        for mask in range(1 << width):
+            if not mask >> bit & 1:
+                counts[mask] += counts[mask | 1 << bit]
+    return counts
+
+
+def narrowest(hints: Iterable[Hint]) -> int:
+    """The fewest nodes that a hint names."""
+    return min((each.mask.bit_count() for each in hints if each.mask is not None), default=0)
+
+
+def by_size(mask: int) -> tuple[int, ...]:
+    return mask.bit_count(), mask
+
+
+def by_distance(distances: Distances) -> Order:
+    def order(mask: int) -> tuple[int, ...]:
+        nodes = CpuSet.of_mask(mask)
+        # Of sets of equal size the sums compare like the means.
+        return len(nodes), sum(distances[a][b] for a in nodes for b in nodes), mask
+
+    return order
