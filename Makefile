@@ -9,7 +9,7 @@ export UV_PYTHON_DOWNLOADS = never
 export PYTHONDONTWRITEBYTECODE =
 
 .DEFAULT_GOAL := help
-.PHONY: help setup reference run test check format conformance client differential stress bench man lock clean
+.PHONY: help setup reference run test check format conformance client differential stress bench bench-agent test-numa man lock clean
 
 help: ## Show this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):[^#]*## (.*)/  make \1\t\2/' | expand -t 22
@@ -61,6 +61,12 @@ stress: setup ## A minute of claims on each database while servers are killed
 
 bench: setup reference ## Time Dovetail and the real Placement side by side
 	$(BIN)/python -m bench
+
+bench-agent: setup ## Time a call of CRI to a private containerd, directly and through the proxy
+	$(BIN)/python -m bench.agent
+
+test-numa: setup ## Pin a container in a QEMU guest with two NUMA nodes, and look where its pages are
+	$(BIN)/python -m tests.node.numa_guest
 
 man: setup ## Manual pages of every command, in dist/man
 	@$(BIN)/python -m dovetail.cli.manual dist/man

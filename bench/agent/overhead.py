@@ -1,0 +1,59 @@
+"""A unary call of CRI to a real containerd, directly and through the proxy, in turn."""
+
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import grpc
+from tests.node import containerd
+
+VERSION = "/runtime.v1.RuntimeService/Version"
+WARM_UP = 200
+
+
+@dataclass(slots=True)
+class Times:
+    milliseconds: list[float] = field(default_factory=list)
+
+    def percentile(self, share: int) -> float:
+        ordered = sorted(self.milliseconds)
+        return ordered[min(len(ordered) - 1, len(ordered) * share // 100)]
+
+
+def measure(calls: int) -> tuple[Times, Times]:
+    """In turn, so that whatever else the machine does meets both."""
+    with containerd.running() as server, proxy(server) as socket:
+        ways = (asking(server.socket), asking(socket))
+        for _ in range(WARM_UP):
+            for ask in ways:
+                ask()
+        times = (Times(), Times())
+        for _ in range(calls):
+            for ask, found in zip(ways, times, strict=True):
+                began = time.perf_counter()
+                ask()
+                found.milliseconds.append((time.perf_counter() - began) * 1e3)
+        return times
+
+
+def asking(socket: Path) -> Callable[[], object]:
+    channel = grpc.insecure_channel(f"unix:{socket}")
+    call = channel.unary_unary(VERSION)
+    return lambda: call(b"", timeout=10, wait_for_ready=True)
+
+
+@contextmanager
+def proxy(server: containerd.Containerd) -> Iterator[Path]:
+    """In a process of its own, as it is in real life."""
+    socket = server.directory / "p.sock"
+    command = [sys.executable, "-m", "bench.agent.served", str(socket), str(server.socket)]
+    process = subprocess.Popen(command)
+    try:
+        yield socket
+    finally:
+        process.terminate()
+        process.wait(30)

@@ -1,0 +1,37 @@
+"""The proxy alone, with a gate that lets everything pass: `python -m ... LISTEN RUNTIME`."""
+
+import asyncio
+import signal
+import sys
+from pathlib import Path
+
+from dovetail.node.pods import Sandbox
+from dovetail.node.runtime.proxy import Proxy
+from dovetail.node.settings import Settings
+
+
+class Open:
+    async def admit(self, sandbox: Sandbox) -> None:
+        pass
+
+    async def settings(self, sandbox: Sandbox, container: str) -> Settings:  # noqa: ARG002
+        return Settings()
+
+    async def created(self, sandbox: Sandbox, container: str, id_: str, given: Settings) -> None:
+        pass
+
+    async def gone(self, sandbox: Sandbox) -> None:
+        pass
+
+
+async def main(listen: Path, runtime: Path) -> None:
+    proxy = Proxy(listen, runtime, Open())
+    await proxy.start()
+    stop = asyncio.Event()
+    asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, stop.set)
+    await stop.wait()
+    await proxy.stop(0)
+
+
+if __name__ == "__main__":
+    asyncio.run(main(Path(sys.argv[1]), Path(sys.argv[2])))

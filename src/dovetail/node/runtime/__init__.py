@@ -1,0 +1,1 @@
+"""Back ends to the container runtime: a client and a proxy of CRI, and a plugin of NRI."""

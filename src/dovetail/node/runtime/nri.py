@@ -1,0 +1,137 @@
+"""The NRI plugin: containerd itself asks us before it starts something. No proxy is needed."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from contextlib import suppress
+from pathlib import Path
+
+import structlog
+from msgspec.structs import replace
+
+from dovetail.node.pods import Sandbox
+from dovetail.node.ports import Gate, Observed, RuntimeRefused, State
+from dovetail.node.runtime import adjustment, cgroups
+from dovetail.node.runtime.injection import has_resources
+from dovetail.node.runtime.nri_events import Events, Tracked, sandbox_of
+from dovetail.node.settings import Settings
+from dovetail.node.wire import nri
+from dovetail.node.wire.ttrpc import CallFailed, Closed, Link
+
+LOG = structlog.get_logger("dovetail.node.runtime")
+
+DEADLINE = 10.0
+"""Seconds for a call of ours."""
+
+FIRST_PAUSE, LONGEST_PAUSE = 0.1, 5.0
+"""Seconds before connecting again."""
+
+
+class NriRuntime:
+    """A `Runtime`, and what asks the gate, over containerd's NRI socket."""
+
+    def __init__(
+        self,
+        socket: Path,
+        gate: Gate,
+        *,
+        name: str = "dovetail",
+        index: int = 50,
+        proc: Path = cgroups.PROC,
+    ) -> None:
+        """`index`: plugins are asked in the order of these numbers, 0 to 99."""
+        self._socket, self._gate, self._proc = socket, gate, proc
+        self._me = nri.RegisterPluginRequest(plugin_name=name, plugin_idx=f"{index:02}")
+        self._link: Link | None = None
+        self._synchronized = asyncio.Event()
+        self._events = Events(gate, self._synchronized)
+
+    async def start(self) -> None:
+        """Connect, now or as soon as the runtime is there."""
+        self._running = asyncio.create_task(self._stay_connected())
+
+    async def stop(self) -> None:
+        self._running.cancel()
+        with suppress(asyncio.CancelledError):
+            await self._running
+
+    async def ready(self) -> None:
+        """Wait until the runtime told what there is."""
+        await self._synchronized.wait()
+
+    async def sandboxes(self) -> Sequence[Sandbox]:
+        events = self._connected()
+        return [sandbox_of(events.pods[id_]) for id_ in sorted(events.pods)]
+
+    async def containers(self) -> Sequence[Observed]:
+        events = self._connected()
+        return [self._observed(id_, events.containers[id_]) for id_ in sorted(events.containers)]
+
+    async def update(self, id_: str, change: Settings) -> None:
+        events = self._connected()
+        if not has_resources(change):
+            return
+        assert self._link
+        question = nri.UpdateContainersRequest(update=(adjustment.update(id_, change),))
+        try:
+            answer = await self._link.call(nri.UPDATE_CONTAINERS, question, DEADLINE)
+        except CallFailed as error:
+            raise RuntimeRefused(f"NRI at {self._socket}: {error}") from None
+        if answer.failed:
+            raise RuntimeRefused(
+                f"NRI at {self._socket}: container {id_} was not updated; containerd's log says why"
+            )
+        if id_ in events.containers:
+            tracked = events.containers[id_]
+            tracked.applied = adjustment.overlaid(tracked.applied, change)
+
+    def _connected(self) -> Events:
+        """Without a connection nothing is known, which is not the same as that nothing is there."""
+        if self._link is None or not self._synchronized.is_set():
+            raise RuntimeRefused(f"NRI at {self._socket}: not connected")
+        return self._events
+
+    def _observed(self, id_: str, tracked: Tracked) -> Observed:
+        running = tracked.state is State.RUNNING and tracked.pid
+        done = cgroups.pinning(tracked.pid, self._proc) if running else Settings()
+        said = tracked.applied
+        return Observed(
+            id=id_,
+            pod_uid=tracked.pod.uid,
+            container=tracked.name,
+            state=tracked.state,
+            applied=replace(said, cpus=done.cpus or said.cpus, mems=done.mems or said.mems),
+        )
+
+    async def _stay_connected(self) -> None:
+        pause = FIRST_PAUSE
+        while True:
+            try:
+                await self._session()
+            except (OSError, CallFailed, Closed) as error:
+                if self._synchronized.is_set():
+                    pause = FIRST_PAUSE
+                LOG.warning("nri not connected", socket=str(self._socket), why=str(error))
+            finally:
+                self._synchronized.clear()
+                self._link, self._events = None, Events(self._gate, self._synchronized)
+            await asyncio.sleep(pause)
+            pause = min(2 * pause, LONGEST_PAUSE)
+
+    async def _session(self) -> None:
+        """From connecting to the end of the connection."""
+        reader, writer = await asyncio.open_unix_connection(str(self._socket))
+        link = Link(reader, writer, nri.RUNTIME_CONNECTION, self._events.serve)
+        running = asyncio.create_task(link.run())
+        try:
+            self._link = link
+            await link.call(nri.REGISTER_PLUGIN, self._me, DEADLINE)
+            await running
+        finally:
+            running.cancel()
+            link.close()
+            with suppress(asyncio.CancelledError, Closed):
+                await running
+            with suppress(OSError):
+                await writer.wait_closed()

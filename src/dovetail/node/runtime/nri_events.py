@@ -1,0 +1,265 @@
+"""What containerd tells an NRI plugin, and what we answer: pods are admitted, containers adjusted.
+
+A plugin that does not answer within the runtime's time limit is thrown out, and containers then
+start without it. So an admission that takes long is answered with an error in good time and goes
+on: the kubelet tries again, and by then there is a result.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import stat
+from collections.abc import Awaitable, Callable, Coroutine, Iterable
+from pathlib import Path
+from typing import Any, TypeVar
+
+import grpc
+import msgspec
+import structlog
+
+from dovetail.node.pods import Sandbox
+from dovetail.node.ports import Gate, Rejected, State
+from dovetail.node.runtime import adjustment
+from dovetail.node.runtime.injection import has_resources
+from dovetail.node.settings import Settings
+from dovetail.node.wire import nri
+from dovetail.node.wire.codec import Message, decode, encode
+from dovetail.node.wire.resource_plugin import DeviceSpec
+from dovetail.node.wire.rpc import Refused
+
+LOG = structlog.get_logger("dovetail.node.runtime")
+
+PATIENCE = 2.0
+"""Seconds that the runtime waits for us, if it does not say: containerd's default."""
+
+IN_GOOD_TIME = 0.75
+"""The part of the runtime's patience that we use."""
+
+STATES = {
+    nri.ContainerState.CREATED: State.CREATED,
+    nri.ContainerState.PAUSED: State.RUNNING,
+    nri.ContainerState.RUNNING: State.RUNNING,
+    nri.ContainerState.STOPPED: State.EXITED,
+    nri.ContainerState.UNKNOWN: State.UNKNOWN,
+}
+
+T = TypeVar("T")
+Handler = Callable[[nri.PodEvent], Awaitable[Message]]
+
+
+class Tracked(msgspec.Struct):
+    """A container that the runtime told of."""
+
+    pod: nri.PodSandbox
+    name: str
+    state: State
+    pid: int
+    applied: Settings
+    given: Settings = Settings()
+
+
+class Events:
+    """Of one connection: which pods and containers there are, by what the runtime told."""
+
+    def __init__(self, gate: Gate, synchronized: asyncio.Event) -> None:
+        """`synchronized` is set as soon as all is known."""
+        self._gate, self._synchronized = gate, synchronized
+        self.pods: dict[str, nri.PodSandbox] = {}
+        self.containers: dict[str, Tracked] = {}
+        self._patience = PATIENCE
+        self._going_on: set[asyncio.Task[Any]] = set()
+        self._handlers: dict[nri.Event, Handler] = {
+            nri.Event.RUN_POD_SANDBOX: self._run_pod_sandbox,
+            nri.Event.REMOVE_POD_SANDBOX: self._remove_pod_sandbox,
+            nri.Event.CREATE_CONTAINER: self._create_container,
+            nri.Event.POST_CREATE_CONTAINER: self._post_create_container,
+            nri.Event.POST_START_CONTAINER: self._post_start_container,
+            nri.Event.UPDATE_CONTAINER: self._update_container,
+            nri.Event.STOP_CONTAINER: self._stop_container,
+            nri.Event.REMOVE_CONTAINER: self._remove_container,
+        }
+        self._methods = {_method(event): handler for event, handler in self._handlers.items()}
+
+    async def serve(self, method: str, payload: bytes) -> bytes:
+        """Answer a call of the runtime."""
+        if method == "Configure":
+            return encode(self._configure(decode(nri.ConfigureRequest, payload)))
+        if method == "Synchronize":
+            return encode(self._synchronize(decode(nri.SynchronizeRequest, payload)))
+        if method == "Shutdown":
+            return b""
+        if method == "StateChange":
+            told = decode(nri.StateChangeEvent, payload)
+            handler = self._handlers.get(told.event)
+            event = nri.PodEvent(pod=told.pod, container=told.container)
+        else:
+            handler = self._methods.get(method)
+            event = decode(nri.PodEvent, payload) if handler else nri.PodEvent()
+        if handler is None:
+            raise Refused(grpc.StatusCode.UNIMPLEMENTED, f"{method}: there is no such method here")
+        return encode(await handler(event))
+
+    def _configure(self, request: nri.ConfigureRequest) -> nri.ConfigureResponse:
+        self._patience = request.request_timeout / 1000 or PATIENCE
+        LOG.info("nri configured", runtime=request.runtime_name, version=request.runtime_version)
+        return nri.ConfigureResponse(events=sum(1 << (event - 1) for event in self._handlers))
+
+    def _synchronize(self, request: nri.SynchronizeRequest) -> nri.SynchronizeResponse:
+        """Takes what there is. The reconcile loop brings it into line, as it does at any time: it
+        alone knows what was refused before and when to try again."""
+        self.pods.update((each.id, each) for each in request.pods)
+        for each in request.containers:
+            if each.pod_sandbox_id in self.pods:
+                self._track(self.pods[each.pod_sandbox_id], each)
+        if not request.more:
+            self._synchronized.set()
+        return nri.SynchronizeResponse(more=request.more)
+
+    async def _run_pod_sandbox(self, event: nri.PodEvent) -> Message:
+        sandbox = sandbox_of(event.pod)
+        await self._in_time(self._gate.admit(sandbox), lambda: self._gate.gone(sandbox))
+        self.pods[event.pod.id] = event.pod
+        return nri.Empty()
+
+    async def _remove_pod_sandbox(self, event: nri.PodEvent) -> Message:
+        self.pods.pop(event.pod.id, None)
+        await self._quietly(self._gate.gone(sandbox_of(event.pod)))
+        return nri.Empty()
+
+    async def _create_container(self, event: nri.PodEvent) -> Message:
+        pod, container = event.pod, event.container
+        settings = await self._in_time(self._gate.settings(sandbox_of(pod), container.name))
+        adjusted = adjustment.adjustment(container, settings, _devices(settings.devices))
+        tracked = self._track(pod, container)
+        tracked.given = settings
+        tracked.applied = adjustment.overlaid(tracked.applied, settings)
+        return nri.CreateContainerResponse(adjust=adjusted)
+
+    async def _post_create_container(self, event: nri.PodEvent) -> Message:
+        tracked = self.containers.get(event.container.id)
+        if tracked:
+            tracked.state = State.CREATED
+            sandbox, id_ = sandbox_of(event.pod), event.container.id
+            await self._quietly(self._gate.created(sandbox, tracked.name, id_, tracked.given))
+        return nri.Empty()
+
+    async def _post_start_container(self, event: nri.PodEvent) -> Message:
+        tracked = self.containers.get(event.container.id)
+        if tracked:
+            tracked.state, tracked.pid = State.RUNNING, event.container.pid
+        return nri.Empty()
+
+    async def _update_container(self, event: nri.PodEvent) -> Message:
+        """The kubelet changes something that runs: it may, but not what is ours."""
+        pod, container = event.pod, event.container
+        try:
+            settings = await self._in_time(self._gate.settings(sandbox_of(pod), container.name))
+        except Refused as error:
+            LOG.warning("update passed as it came", container=container.id, why=error.words)
+            return nri.UpdateContainerResponse()
+        if not has_resources(settings):
+            return nri.UpdateContainerResponse()
+        return nri.UpdateContainerResponse(update=(adjustment.update(container.id, settings),))
+
+    async def _stop_container(self, event: nri.PodEvent) -> Message:
+        tracked = self.containers.get(event.container.id)
+        if tracked:
+            tracked.state, tracked.pid = State.EXITED, 0
+        return nri.Empty()
+
+    async def _remove_container(self, event: nri.PodEvent) -> Message:
+        self.containers.pop(event.container.id, None)
+        return nri.Empty()
+
+    def _track(self, pod: nri.PodSandbox, container: nri.Container) -> Tracked:
+        tracked = self.containers[container.id] = Tracked(
+            pod=pod,
+            name=container.name,
+            state=STATES[container.state],
+            pid=container.pid,
+            applied=adjustment.read_back(container),
+        )
+        return tracked
+
+    async def _in_time(
+        self,
+        what: Coroutine[Any, Any, T],
+        if_late: Callable[[], Coroutine[Any, Any, None]] | None = None,
+    ) -> T:
+        """The answer of the gate, or an error before the runtime loses patience.
+
+        What takes longer goes on; `if_late` is done after it.
+        """
+        task = asyncio.create_task(what)
+        self._keep(task)
+        try:
+            return await asyncio.wait_for(asyncio.shield(task), self._patience * IN_GOOD_TIME)
+        except TimeoutError:
+            if if_late:
+                self._keep(asyncio.create_task(_after(task, if_late)))
+            words = f"dovetail: no answer of the plugins within {self._patience:g} s; try again"
+            raise Refused(grpc.StatusCode.UNAVAILABLE, words) from None
+        except Rejected as error:
+            LOG.info("refused", reason=error.reason, why=str(error))
+            code = grpc.StatusCode.FAILED_PRECONDITION
+            raise Refused(code, f"dovetail: {error.reason}: {error}") from None
+
+    async def _quietly(self, what: Coroutine[Any, Any, None]) -> None:
+        """What the gate does after the runtime did its part can't undo that."""
+        try:
+            await self._in_time(what)
+        except Exception:
+            LOG.exception("the gate failed afterwards")
+
+    def _keep(self, task: asyncio.Task[Any]) -> None:
+        self._going_on.add(task)
+        task.add_done_callback(self._ended)
+
+    def _ended(self, task: asyncio.Task[Any]) -> None:
+        self._going_on.discard(task)
+        if not task.cancelled() and (error := task.exception()):
+            # Whoever waits gets it, too; but after the time limit nobody does.
+            LOG.debug("the gate said no", why=repr(error))
+
+
+def sandbox_of(pod: nri.PodSandbox) -> Sandbox:
+    return Sandbox(
+        uid=pod.uid,
+        namespace=pod.namespace,
+        name=pod.name,
+        id=pod.id,
+        labels=pod.labels,
+        annotations=pod.annotations,
+        runtime_class=pod.runtime_handler,
+    )
+
+
+async def _after(task: asyncio.Task[Any], what: Callable[[], Coroutine[Any, Any, None]]) -> None:
+    await asyncio.wait([task])
+    await what()
+
+
+def _method(event: nri.Event) -> str:
+    """RUN_POD_SANDBOX comes in RunPodSandbox."""
+    return "".join(word.capitalize() for word in event.name.split("_"))
+
+
+def _devices(wanted: Iterable[DeviceSpec]) -> adjustment.Devices:
+    """NRI wants to know what a device is; it gives all rights to it, whatever is asked."""
+    return {each.host_path: _device(Path(each.host_path)) for each in wanted}
+
+
+def _device(path: Path) -> nri.LinuxDevice:
+    try:
+        found = path.stat()
+    except OSError as error:
+        raise Refused(grpc.StatusCode.FAILED_PRECONDITION, f"device {path}: {error}") from None
+    if not (stat.S_ISCHR(found.st_mode) or stat.S_ISBLK(found.st_mode)):
+        raise Refused(grpc.StatusCode.FAILED_PRECONDITION, f"{path} is no device")
+    return nri.LinuxDevice(
+        path=str(path),
+        type="c" if stat.S_ISCHR(found.st_mode) else "b",
+        major=os.major(found.st_rdev),
+        minor=os.minor(found.st_rdev),
+    )

@@ -1,0 +1,230 @@
+"""What passes the proxy unseen: any method of any service, with all that belongs to a call."""
+
+from __future__ import annotations
+
+import asyncio
+import shutil
+import tempfile
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import grpc
+import grpc.aio
+import pytest
+
+from dovetail.node.runtime.proxy import Proxy
+from tests.node.runtime.gates import Scripted
+
+VERSION = "/runtime.v1.RuntimeService/Version"
+UNKNOWN = "/runtime.v2.Whatever/Chat"
+BIG = [("grpc.max_receive_message_length", 16 << 20), ("grpc.max_send_message_length", 16 << 20)]
+
+
+class Backend(grpc.GenericRpcHandler):
+    """A runtime of the test's own: a stream in both directions for every method."""
+
+    def __init__(self) -> None:
+        self.paths: list[str] = []
+        self.metadata: dict[str, Any] = {}
+        self.remaining: list[float | None] = []
+        self.hanging, self.cancelled = asyncio.Event(), asyncio.Event()
+
+    def service(self, handler_call_details: grpc.HandlerCallDetails) -> Any:
+        self.paths.append(handler_call_details.method)
+        return grpc.stream_stream_rpc_method_handler(self.answer)
+
+    async def answer(self, bodies: AsyncIterator[bytes], context: Any) -> AsyncIterator[bytes]:
+        self.metadata = dict(context.invocation_metadata())
+        self.remaining.append(context.time_remaining())
+        context.set_trailing_metadata((("after", "t"), ("after-bin", b"\xff")))
+        await context.send_initial_metadata((("before", "i"),))
+        async for body in bodies:
+            if body == b"fail":
+                details = (("grpc-status-details-bin", b"\x08\x05"), ("why", "so"))
+                await context.abort(grpc.StatusCode.RESOURCE_EXHAUSTED, "no more", details)
+            if body == b"hang":
+                await self.hang()
+            yield body
+            if body == b"flood":
+                await self.flooded(context)
+
+    async def flooded(self, context: Any) -> None:
+        """Until the other side has had enough."""
+        try:
+            while True:
+                await context.write(b"x" * 65536)
+        finally:
+            self.cancelled.set()
+
+    async def hang(self) -> None:
+        self.hanging.set()
+        try:
+            await asyncio.sleep(60)
+        except asyncio.CancelledError:
+            self.cancelled.set()
+            raise
+
+
+Test = Callable[[Backend, grpc.aio.Channel], Awaitable[None]]
+
+
+@asynccontextmanager
+async def between() -> AsyncIterator[tuple[Backend, grpc.aio.Channel]]:
+    directory = Path(tempfile.mkdtemp(prefix="dt", dir="/tmp"))
+    backend = Backend()
+    server = grpc.aio.server(options=BIG)
+    server.add_generic_rpc_handlers([backend])
+    server.add_insecure_port(f"unix:{directory}/c.sock")
+    await server.start()
+    proxy = Proxy(directory / "p.sock", directory / "c.sock", Scripted())
+    await proxy.start()
+    try:
+        async with grpc.aio.insecure_channel(f"unix:{directory}/p.sock", BIG) as channel:
+            yield backend, channel
+    finally:
+        await proxy.stop(0)
+        await server.stop(0)
+        shutil.rmtree(directory)
+
+
+def passing(test: Test) -> None:
+    async def go() -> None:
+        async with between() as (backend, channel):
+            await test(backend, channel)
+
+    asyncio.run(go())
+
+
+@pytest.mark.parametrize("path", [VERSION, UNKNOWN], ids=["known", "unknown"])
+def test_metadata_and_deadline_pass(path: str) -> None:
+    async def test(backend: Backend, channel: grpc.aio.Channel) -> None:
+        sent = (("trace", "1"), ("blob-bin", b"\x00\xfe"))
+        call: Any = channel.unary_unary(path)(b"hello", metadata=sent, timeout=9)
+        assert await call == b"hello"
+        assert backend.paths == [path]
+        assert backend.metadata.items() >= dict(sent).items()
+        assert backend.remaining[0] is not None
+        assert 5 < backend.remaining[0] < 10, "gRPC rounds, so not exactly 9"
+        assert dict(await call.initial_metadata())["before"] == "i"
+        last = dict(await call.trailing_metadata())
+        assert (last["after"], last["after-bin"]) == ("t", b"\xff")
+
+    passing(test)
+
+
+@pytest.mark.parametrize("path", [VERSION, UNKNOWN], ids=["known", "unknown"])
+def test_call_without_deadline_has_none(path: str) -> None:
+    async def test(backend: Backend, channel: grpc.aio.Channel) -> None:
+        asking: Any = channel.unary_unary(path)
+        assert await asking(b"x") == b"x"
+        (remaining,) = backend.remaining
+        assert remaining is None or remaining > 10**6
+
+    passing(test)
+
+
+@pytest.mark.parametrize("path", [VERSION, UNKNOWN], ids=["known", "unknown"])
+def test_errors_pass_with_code_words_and_details(path: str) -> None:
+    async def test(backend: Backend, channel: grpc.aio.Channel) -> None:
+        asking: Any = channel.unary_unary(path)
+        with pytest.raises(grpc.aio.AioRpcError) as caught:
+            await asking(b"fail")
+        assert caught.value.code() is grpc.StatusCode.RESOURCE_EXHAUSTED
+        assert caught.value.details() == "no more"
+        details = dict(caught.value.trailing_metadata() or ())
+        assert details["grpc-status-details-bin"] == b"\x08\x05"
+        assert details["why"] == "so"
+
+    passing(test)
+
+
+@pytest.mark.parametrize("path", [VERSION, UNKNOWN], ids=["known", "unknown"])
+def test_cancellation_passes(path: str) -> None:
+    async def test(backend: Backend, channel: grpc.aio.Channel) -> None:
+        call: Any = channel.unary_unary(path)(b"hang")
+        await asyncio.wait_for(backend.hanging.wait(), 10)
+        call.cancel()
+        async with asyncio.timeout(10):
+            await backend.cancelled.wait()
+
+    passing(test)
+
+
+def test_streams_pass_message_by_message_in_both_directions() -> None:
+    async def test(backend: Backend, channel: grpc.aio.Channel) -> None:
+        call: Any = channel.stream_stream(UNKNOWN)()
+        for body in (b"one", b"", b"three"):
+            await call.write(body)
+            assert await call.read() == body
+        await call.done_writing()
+        assert await call.read() == grpc.aio.EOF
+        assert await call.code() is grpc.StatusCode.OK
+
+    passing(test)
+
+
+def test_stream_that_nobody_reads_any_longer_ends_at_the_runtime() -> None:
+    async def test(backend: Backend, channel: grpc.aio.Channel) -> None:
+        call: Any = channel.stream_stream(UNKNOWN)()
+        await call.write(b"flood")
+        for _ in range(3):
+            await call.read()
+        call.cancel()
+        async with asyncio.timeout(10):
+            await backend.cancelled.wait()
+
+    passing(test)
+
+
+def test_stream_that_fails_in_the_middle_gives_what_came_before() -> None:
+    async def test(backend: Backend, channel: grpc.aio.Channel) -> None:
+        call: Any = channel.stream_stream("/runtime.v1.RuntimeService/GetContainerEvents")()
+        await call.write(b"one")
+        assert await call.read() == b"one"
+        await call.write(b"fail")
+        with pytest.raises(grpc.aio.AioRpcError, match="no more"):
+            await call.read()
+
+    passing(test)
+
+
+@pytest.mark.parametrize("path", [VERSION, UNKNOWN], ids=["known", "unknown"])
+def test_large_messages_pass(path: str) -> None:
+    async def test(backend: Backend, channel: grpc.aio.Channel) -> None:
+        body = b"x" * ((16 << 20) - 16)
+        asking: Any = channel.unary_unary(path)
+        assert await asking(body) == body
+
+    passing(test)
+
+
+def test_runtime_that_is_not_there_is_unavailable(tmp_path: Path) -> None:
+    async def go() -> None:
+        directory = Path(tempfile.mkdtemp(prefix="dt", dir="/tmp"))
+        proxy = Proxy(directory / "p.sock", directory / "none.sock", Scripted())
+        await proxy.start()
+        async with grpc.aio.insecure_channel(f"unix:{directory}/p.sock") as channel:
+            asking: Any = channel.unary_unary(VERSION)
+            with pytest.raises(grpc.aio.AioRpcError) as caught:
+                await asking(b"", timeout=10)
+        await proxy.stop(0)
+        shutil.rmtree(directory)
+        assert caught.value.code() is grpc.StatusCode.UNAVAILABLE
+
+    asyncio.run(go())
+
+
+@pytest.mark.parametrize(
+    "method", ["RunPodSandbox", "CreateContainer", "UpdateContainerResources", "RemovePodSandbox"]
+)
+def test_garbage_for_a_method_that_is_looked_at_is_refused(method: str) -> None:
+    async def test(backend: Backend, channel: grpc.aio.Channel) -> None:
+        asking: Any = channel.unary_unary(f"/runtime.v1.RuntimeService/{method}")
+        with pytest.raises(grpc.aio.AioRpcError) as caught:
+            await asking(b"\xff\xff\xff")
+        assert caught.value.code() is grpc.StatusCode.INVALID_ARGUMENT
+        assert backend.paths == []
+
+    passing(test)
