@@ -14,7 +14,10 @@ class Open:
     async def admit(self, sandbox: Sandbox) -> None:
         pass
 
-    async def settings(self, sandbox: Sandbox, container: str) -> Settings:  # noqa: ARG002
+    async def settings(self, sandbox: Sandbox, container: str, asked: Settings) -> Settings:  # noqa: ARG002
+        return Settings()
+
+    def held(self, uid: str, container: str) -> Settings:  # noqa: ARG002
         return Settings()
 
     async def created(self, sandbox: Sandbox, container: str, id_: str, given: Settings) -> None:

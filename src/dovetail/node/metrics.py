@@ -64,3 +64,9 @@ PROXIED = Histogram(
     buckets=SECONDS,
     registry=REGISTRY,
 )
+NODE_RESOURCES = Gauge(
+    "dovetail_agent_node_resource",
+    "What the node has of a resource that plugins manage, by kind: capacity or allocatable.",
+    ("resource", "kind"),
+    registry=REGISTRY,
+)

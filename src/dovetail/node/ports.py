@@ -79,8 +79,15 @@ class Gate(Protocol):
         """Before a sandbox is made; raises Rejected, and then nothing is held."""
         ...
 
-    async def settings(self, sandbox: Sandbox, container: str) -> Settings:
-        """Before a container is created: what it is given; raises Rejected."""
+    async def settings(self, sandbox: Sandbox, container: str, asked: Settings) -> Settings:
+        """Before a container is created: what it is given; raises Rejected.
+
+        `asked`: what the runtime was told to give it, which tells of it where nobody else does.
+        """
+        ...
+
+    def held(self, uid: str, container: str) -> Settings:
+        """What a container of the pod was given before, if anything; nobody is asked."""
         ...
 
     async def created(self, sandbox: Sandbox, container: str, id_: str, given: Settings) -> None:

@@ -24,8 +24,13 @@ class Scripted:
             raise self.rejects
         self.admitted.append(sandbox)
 
-    async def settings(self, sandbox: Sandbox, container: str) -> Settings:
+    async def settings(self, sandbox: Sandbox, container: str, asked: Settings) -> Settings:
         self.asked.append(container)
+        if self.rejects:
+            raise self.rejects
+        return self.given.get(container, Settings())
+
+    def held(self, uid: str, container: str) -> Settings:
         if self.rejects:
             raise self.rejects
         return self.given.get(container, Settings())

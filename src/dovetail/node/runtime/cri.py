@@ -73,11 +73,12 @@ class CriRuntime:
         await self._channel.close()
 
     async def sandboxes(self) -> Sequence[Sandbox]:
-        listed = await self._ask(cri.LIST_POD_SANDBOX, cri.ListPodSandboxRequest())
-        return [sandbox_of(each) for each in sorted(listed.items, key=lambda each: each.id)]
+        """Those that are ready: the kubelet keeps others long after their pods are over."""
+        listed = sorted(await self._listed_sandboxes(), key=lambda each: each.id)
+        return [sandbox_of(each) for each in listed if each.state is cri.SandboxState.READY]
 
     async def containers(self) -> Sequence[Observed]:
-        sandboxes = {each.id: each.uid for each in await self.sandboxes()}
+        sandboxes = {each.id: each.metadata.uid for each in await self._listed_sandboxes()}
         listed = await self._ask(cri.LIST_CONTAINERS, cri.ListContainersRequest())
         here = sorted(listed.containers, key=lambda each: each.id)
         self._pids = {each.id: self._pids[each.id] for each in here if each.id in self._pids}
@@ -99,6 +100,9 @@ class CriRuntime:
             cri.UPDATE_CONTAINER_RESOURCES,
             cooked(cri.UpdateContainerResourcesRequest, request),
         )
+
+    async def _listed_sandboxes(self) -> Sequence[cri.PodSandbox]:
+        return (await self._ask(cri.LIST_POD_SANDBOX, cri.ListPodSandboxRequest())).items
 
     async def _observed(self, each: cri.Container, uid: str) -> Observed | None:
         applied = Settings()

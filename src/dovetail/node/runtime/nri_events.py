@@ -71,6 +71,7 @@ class Events:
         self._going_on: set[asyncio.Task[Any]] = set()
         self._handlers: dict[nri.Event, Handler] = {
             nri.Event.RUN_POD_SANDBOX: self._run_pod_sandbox,
+            nri.Event.STOP_POD_SANDBOX: self._remove_pod_sandbox,
             nri.Event.REMOVE_POD_SANDBOX: self._remove_pod_sandbox,
             nri.Event.CREATE_CONTAINER: self._create_container,
             nri.Event.POST_CREATE_CONTAINER: self._post_create_container,
@@ -123,13 +124,16 @@ class Events:
         return nri.Empty()
 
     async def _remove_pod_sandbox(self, event: nri.PodEvent) -> Message:
-        self.pods.pop(event.pod.id, None)
-        await self._quietly(self._gate.gone(sandbox_of(event.pod)))
+        """A sandbox that was stopped never runs again, even if it is kept for a while."""
+        if self.pods.pop(event.pod.id, None):
+            await self._quietly(self._gate.gone(sandbox_of(event.pod)))
         return nri.Empty()
 
     async def _create_container(self, event: nri.PodEvent) -> Message:
         pod, container = event.pod, event.container
-        settings = await self._in_time(self._gate.settings(sandbox_of(pod), container.name))
+        asked = adjustment.read_back(container)
+        giving = self._gate.settings(sandbox_of(pod), container.name, asked)
+        settings = await self._in_time(giving)
         adjusted = adjustment.adjustment(container, settings, _devices(settings.devices))
         tracked = self._track(pod, container)
         tracked.given = settings
@@ -152,11 +156,11 @@ class Events:
 
     async def _update_container(self, event: nri.PodEvent) -> Message:
         """The kubelet changes something that runs: it may, but not what is ours."""
-        pod, container = event.pod, event.container
+        container = event.container
         try:
-            settings = await self._in_time(self._gate.settings(sandbox_of(pod), container.name))
-        except Refused as error:
-            LOG.warning("update passed as it came", container=container.id, why=error.words)
+            settings = self._gate.held(event.pod.uid, container.name)
+        except Rejected as error:
+            LOG.warning("update passed as it came", container=container.id, why=str(error))
             return nri.UpdateContainerResponse()
         if not has_resources(settings):
             return nri.UpdateContainerResponse()

@@ -97,7 +97,10 @@ class Proxy:
         request = _parsed(cri.CreateContainerRequest, body)
         config = cooked(cri.PodSandboxConfig, request.sandbox_config)
         sandbox, name = _sandbox(config, id_=request.pod_sandbox_id), request.config.metadata.name
-        settings = await self._gate.settings(sandbox, name)
+        asked = injection.read_back(
+            cooked(cri.LinuxContainerResources, request.config.linux.resources)
+        )
+        settings = await self._gate.settings(sandbox, name, asked)
         injection.inject(request, settings)
         answer = await self._forward.unary(path, request.SerializeToString(), context)
         id_ = decode(cri.CreateContainerResponse, answer).container_id
@@ -106,7 +109,7 @@ class Proxy:
 
     async def _update_container_resources(self, path: str, body: bytes, context: Context) -> bytes:
         request = _parsed(cri.UpdateContainerResourcesRequest, body)
-        settings = await self._known_settings(request.container_id)
+        settings = await self._held(request.container_id)
         if injection.has_resources(settings):
             injection.put_resources(request.linux, settings)
             body = request.SerializeToString()
@@ -121,15 +124,15 @@ class Proxy:
             self._soon(self._gate.gone(sandbox))
         return answer
 
-    async def _known_settings(self, id_: str) -> Settings:
-        """Of a container that is there. It must not fail: the kubelet may change what runs."""
+    async def _held(self, id_: str) -> Settings:
+        """By a container that is there. It must not fail: the kubelet may change what runs."""
         question = cri.ListContainersRequest(filter=cri.ContainerFilter(id=id_))
         try:
             listed = await call(self._channel, cri.LIST_CONTAINERS, question, LOOK)
             container = _only(listed.containers, id_)
             sandbox = container and await self._sandbox_by_id(container.pod_sandbox_id)
             if container and sandbox:
-                return await self._gate.settings(sandbox, container.metadata.name)
+                return self._gate.held(sandbox.uid, container.metadata.name)
         except (grpc.aio.AioRpcError, BadMessage, Rejected) as error:
             LOG.warning("update passed as it came", container=id_, why=str(error))
         return Settings()

@@ -47,9 +47,15 @@ class RemovePodSandboxRequest(Message):
     pod_sandbox_id: Annotated[str, 1] = ""
 
 
+class SandboxState(IntEnum):
+    READY = 0
+    NOT_READY = 1
+
+
 class PodSandbox(Message):
     id: Annotated[str, 1] = ""
     metadata: Annotated[PodSandboxMetadata, 2] = field(default_factory=PodSandboxMetadata)
+    state: Annotated[SandboxState, 3] = SandboxState.READY
     labels: Annotated[dict[str, str], 5] = {}
     annotations: Annotated[dict[str, str], 6] = {}
     runtime_handler: Annotated[str, 7] = ""

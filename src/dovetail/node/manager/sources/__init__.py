@@ -1,0 +1,1 @@
+"""Who knows the pods of this node: the kubelet, a directory of manifests, or nobody."""

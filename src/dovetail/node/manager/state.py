@@ -1,0 +1,96 @@
+"""What the manager remembers, as plain values that are replaced, never changed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+import msgspec
+
+from dovetail.node.wire.resource_plugin import ResourceAllocationInfo, ResourcePluginOptions
+
+Allocations = Mapping[str, ResourceAllocationInfo]
+"""By resource, accompanying ones included."""
+
+
+class Holding(msgspec.Struct, frozen=True, kw_only=True):
+    """What a container was given."""
+
+    allocations: Allocations = {}
+    missing: tuple[str, ...] = ()
+    """Resources it does without, because their plugins were down and its role allows that."""
+
+
+class PodState(msgspec.Struct, frozen=True, kw_only=True):
+    uid: str
+    namespace: str
+    name: str
+    role: str = ""
+    type: str = ""
+    labels: Mapping[str, str] = {}
+    annotations: Mapping[str, str] = {}
+    admitted: bool = False
+    """Else only meant to be: plugins may have allocated something, and no container may start."""
+    plugins: tuple[str, ...] = ()
+    """Resources whose plugins were told of the pod, or may have been: they hear of its end."""
+    containers: Mapping[str, Holding] = {}
+    pod_wide: tuple[str, ...] = ()
+    """Resources that were allocated to the pod as a whole: each container has all of it."""
+    at: float = 0.0
+    """When it was admitted, in seconds since 1970."""
+
+
+class State(msgspec.Struct, frozen=True, kw_only=True):
+    pods: Mapping[str, PodState] = {}
+    """By uid."""
+    removals: Mapping[str, tuple[str, ...]] = {}
+    """Pods that went, by uid, and the resources whose plugins have not been told."""
+    plugins: Mapping[str, ResourcePluginOptions] = {}
+    """Plugins that have been here, by resource: one that is missing later is down, not unknown."""
+
+    def with_pod(self, pod: PodState) -> State:
+        return msgspec.structs.replace(self, pods={**self.pods, pod.uid: pod})
+
+    def without_pod(self, uid: str, tell: Iterable[str]) -> State:
+        """The pod is forgotten; the plugins of these resources are to be told."""
+        pods = {each: pod for each, pod in self.pods.items() if each != uid}
+        waiting = sorted({*self.removals.get(uid, ()), *tell})
+        return msgspec.structs.replace(self, pods=pods)._waiting(uid, waiting)
+
+    def told(self, uid: str, resource: str) -> State:
+        """The plugin knows that the pod went."""
+        waiting = [each for each in self.removals.get(uid, ()) if each != resource]
+        return self._waiting(uid, waiting)
+
+    def with_plugin(self, resource: str, options: ResourcePluginOptions) -> State:
+        return msgspec.structs.replace(self, plugins={**self.plugins, resource: options})
+
+    def without_plugin(self, resource: str) -> State:
+        """Somebody said that it will not come back: nothing waits for it any longer."""
+        plugins = {each: known for each, known in self.plugins.items() if each != resource}
+        found = msgspec.structs.replace(self, plugins=plugins)
+        for uid in self.removals:
+            found = found.told(uid, resource)
+        return found
+
+    def _waiting(self, uid: str, waiting: Iterable[str]) -> State:
+        removals = {each: tell for each, tell in self.removals.items() if each != uid}
+        if left := tuple(waiting):
+            removals[uid] = left
+        return msgspec.structs.replace(self, removals=removals)
+
+
+def recovered(state: State, *, exact: bool) -> State:
+    """The state to start with, after whatever ended the previous run.
+
+    Pods that were only meant to be admitted are taken back from the plugins: the kubelet asks
+    again. If the state is not exactly the last one, such a pod may run by now; it is kept, holding
+    nothing that we know of, until it is admitted again or gone.
+    """
+    for pod in state.pods.values():
+        if pod.admitted:
+            continue
+        if exact:
+            state = state.without_pod(pod.uid, pod.plugins)
+        else:
+            state = state.with_pod(msgspec.structs.replace(pod, admitted=True))
+    return state
