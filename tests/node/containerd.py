@@ -59,6 +59,7 @@ RUNC_STATE = "/run/containerd/runc/k8s.io"
 class Containerd:
     def __init__(self, directory: Path, binaries: Path = Path("/usr/bin"), *, nri: bool) -> None:
         self.directory, self._binaries = directory, binaries
+        self.program = binaries / "containerd"
         self.socket = directory / "c.sock"
         self.nri_socket = directory / "nri.sock"
         self.cgroup = f"/dovetail-{uuid.uuid4().hex[:8]}"
@@ -72,7 +73,7 @@ class Containerd:
         path = f"{self._binaries}:{os.environ['PATH']}"
         with (self.directory / "log").open("ab") as log:
             self._process = subprocess.Popen(
-                [self._binaries / "containerd", "--config", self.directory / "config.toml"],
+                [self.program, "--config", self.directory / "config.toml"],
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=subprocess.STDOUT,
@@ -127,8 +128,8 @@ class Containerd:
                 if b"containerd-shim" in words[0] and str(self.socket).encode() in words:
                     yield int(directory.name)
 
-    def _cgroups(self) -> list[Path]:
-        """Deepest first."""
+    def cgroups(self) -> list[Path]:
+        """Of its pods, deepest first."""
         name = self.cgroup.lstrip("/")
         tops = [top / name for top in (Path("/sys/fs/cgroup"), *Path("/sys/fs/cgroup").glob("*/"))]
         return [
@@ -137,7 +138,7 @@ class Containerd:
 
     def _remove_cgroups(self) -> None:
         until = time.monotonic() + 10
-        while (left := self._cgroups()) and time.monotonic() < until:
+        while (left := self.cgroups()) and time.monotonic() < until:
             for each in left:
                 with suppress(OSError):
                     each.rmdir()

@@ -1,0 +1,106 @@
+"""The CPU plugin: pools that containers share, and CPUs of their own."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import msgspec
+import structlog
+
+from dovetail.node.hints.hint import Hints, listed
+from dovetail.node.plugins import cpu_hints
+from dovetail.node.plugins.asks import Ask, Impossible
+from dovetail.node.plugins.cpu_state import CpuHolding, Cpus, CpuState
+from dovetail.node.plugins.pools import moves
+from dovetail.node.plugins.roles import Book
+from dovetail.node.plugins.serving import RolePlugin, allocatable_resource
+from dovetail.node.plugins.sizes import next_sizes, remembered
+from dovetail.node.plugins.store import Store
+from dovetail.node.topology import Machine
+from dovetail.node.wire.resource_plugin import (
+    AllocatableTopologyAwareResource,
+    ResourceAllocationInfo,
+)
+
+LOG = structlog.get_logger("dovetail.node.plugins.cpu")
+
+
+class CpuPlugin(RolePlugin[CpuHolding]):
+    state: CpuState
+
+    def __init__(
+        self, machine: Machine, book: Book, store: Store, *, resource: str = "cpu"
+    ) -> None:
+        """Raises NotKept if the state cannot be written."""
+        super().__init__(resource, machine, book, store)
+        self.cpus = Cpus(machine, book, resource)
+        self.state = store.load(CpuState) or CpuState()
+        self.check()
+        self.settle(remembered(self.cpus, self.state), at_once=True)
+
+    def check(self) -> None:
+        """A state of another machine is of no use."""
+        missing = self.state.held - self.machine.online
+        if missing:
+            self.store.set_aside(f"containers have CPUs {missing}, which are not online")
+            self.state = CpuState()
+        reserved = self.state.held & self.cpus.reserved
+        if reserved:
+            LOG.warning("containers have reserved CPUs until they end", cpus=str(reserved))
+
+    def adopt(self, book: Book) -> None:
+        self.book, self.cpus = book, Cpus(self.machine, book, self.resource)
+        self.settle(remembered(self.cpus, self.state))
+
+    def want(self, sizes: Mapping[str, int]) -> None:
+        """Have pools of these sizes, by and by if they have a ramp."""
+        wanted = {**self.state.wanted, **sizes}
+        self.settle(msgspec.structs.replace(self.state, wanted=wanted))
+
+    def step(self) -> None:
+        """Go on towards the sizes that are wanted."""
+        self.settle(self.state)
+
+    def settle(self, state: CpuState, *, at_once: bool = False) -> None:
+        """Divide the pools anew. Not if that would leave containers nothing to run on."""
+        sizes = state.wanted if at_once else next_sizes(self.cpus, state)
+        after = self.cpus.settled(state, sizes)
+        try:
+            self.cpus.nobody_without(after)
+        except Impossible as error:
+            LOG.warning("pools stay as they are", reason=str(error))
+            after = self.cpus.settled(
+                state, {name: len(self.state.pools.get(name, ())) for name in sizes}
+            )
+        moved = moves(self.state.pools, after.pools)
+        self.keep(after)
+        for move in moved:
+            LOG.info("moved", giver=move.giver, receiver=move.receiver, cpus=str(move.cpus))
+
+    def hints(self, ask: Ask) -> Hints:
+        return cpu_hints.hints(self.cpus, self.state, ask)
+
+    def decided(self, ask: Ask) -> CpuState:
+        return self.cpus.allocate(self.state, ask)
+
+    def info(self, holding: CpuHolding) -> ResourceAllocationInfo:
+        cpus = self.cpus.set_of(self.state, holding)
+        hints = (cpu_hints.hint_of(self.cpus, holding),) if holding.cpus else None
+        return ResourceAllocationInfo(
+            oci_property_name="CpusetCpus",
+            is_scalar_resource=True,
+            allocated_quantity=float(len(cpus)),
+            allocation_result=str(cpus),
+            resource_hints=listed(hints),
+        )
+
+    def by_node(self, holding: CpuHolding) -> Mapping[int, float]:
+        return self.counted(self.cpus.set_of(self.state, holding))
+
+    def allocatable(self) -> Mapping[str, AllocatableTopologyAwareResource]:
+        allocatable = self.counted(self.cpus.allocatable)
+        return {self.resource: allocatable_resource(allocatable, self.counted(self.machine.online))}
+
+    def counted(self, cpus: frozenset[int]) -> dict[int, float]:
+        counts = {node: len(there & cpus) for node, there in self.machine.by_numa.items()}
+        return {node: float(count) for node, count in counts.items() if count}

@@ -1,0 +1,139 @@
+"""What a plugin does by itself: it follows its file of roles, and pools follow who resizes them.
+
+Files are looked at every period. One that is wrong is told once, and all stays as it was.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import structlog
+
+from dovetail.node.plugins import role_file, sizes
+from dovetail.node.plugins.adjuster import Load, adjust
+from dovetail.node.plugins.cpu import CpuPlugin
+from dovetail.node.plugins.load import NoLoad, Ticks, pressure, ticks, use
+from dovetail.node.plugins.role_file import BadRoles
+from dovetail.node.plugins.serving import RolePlugin
+from dovetail.node.plugins.store import NotKept
+
+LOG = structlog.get_logger("dovetail.node.plugins")
+
+WISHES = "pools.json"
+"""In the state directory: sizes of pools by name, for whoever wants to resize them."""
+
+
+class Watched:
+    """A file, and whether it is another than at the last look."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.seen = self.stamp()
+
+    def changed(self) -> bool:
+        before, self.seen = self.seen, self.stamp()
+        return self.seen != before and self.seen is not None
+
+    def stamp(self) -> tuple[int, int, int] | None:
+        try:
+            found = self.path.stat()
+        except OSError:
+            return None
+        return found.st_mtime_ns, found.st_ino, found.st_size
+
+
+class RoleWatch:
+    """Has a plugin follow its file of roles."""
+
+    def __init__(self, plugin: RolePlugin[Any], path: Path) -> None:
+        self.plugin, self.file = plugin, Watched(path)
+        self.asked = asyncio.Event()
+        """Set to have the file read although it looks the same."""
+
+    def look(self) -> None:
+        if not self.file.changed() and not self.asked.is_set():
+            return
+        self.asked.clear()
+        try:
+            self.plugin.adopt(role_file.read(self.file.path, self.plugin.machine))
+        except (BadRoles, NotKept) as error:
+            LOG.error("roles stay as they were", error=str(error))
+        else:
+            LOG.info("roles read", file=str(self.file.path))
+
+
+class PoolWatch:
+    """Has the pools of a plugin follow wishes, load and ramps."""
+
+    def __init__(self, plugin: CpuPlugin, wishes: Path, proc: Path) -> None:
+        self.plugin, self.wishes, self.proc = plugin, wishes, proc
+        self.before: dict[int, Ticks] = {}
+        self.quiet = 0
+
+    def look(self) -> None:
+        try:
+            self.wish()
+            if self.plugin.book.adjuster:
+                self.adjust()
+            self.plugin.step()
+        except NotKept as error:
+            LOG.error("pools stay as they are", error=str(error))
+
+    def wish(self) -> None:
+        """A wish is taken from the directory, so it counts once, even if it came while we slept."""
+        taken = self.wishes.with_name(f".{self.wishes.name}.taken")
+        with suppress(FileNotFoundError):
+            self.wishes.replace(taken)
+        if not taken.exists():
+            return
+        try:
+            wanted = read_wishes(taken)
+            wrong = sizes.faults(self.plugin.cpus, {**self.plugin.state.wanted, **wanted})
+        except (OSError, ValueError) as error:
+            wanted, wrong = {}, [str(error)]
+        if wrong:
+            LOG.error("sizes of pools refused", error="; ".join(wrong))
+        else:
+            LOG.info("sizes of pools wished", sizes=wanted)
+            self.plugin.want(wanted)
+        taken.unlink()
+
+    def adjust(self) -> None:
+        rule, state = self.plugin.book.adjuster, self.plugin.state
+        assert rule
+        try:
+            now, waiting = ticks(self.proc), pressure(self.proc)
+        except NoLoad as error:
+            LOG.warning("load not known", error=str(error))
+            return
+        before, self.before = self.before, now
+        if not before:
+            return
+        load = Load(use(before, now, state.pools[rule.pool]), waiting)
+        decision = adjust(rule, self.plugin.book.pools, state.wanted, load, self.quiet)
+        self.quiet = decision.quiet
+        if decision.sizes:
+            LOG.info("adjusted", sizes=dict(decision.sizes), use=load.use, pressure=load.pressure)
+            self.plugin.want(decision.sizes)
+
+
+def read_wishes(path: Path) -> dict[str, int]:
+    """Raises OSError or ValueError."""
+    found = json.loads(path.read_bytes())
+    if not isinstance(found, dict):
+        raise ValueError("it is no object of sizes by name")
+    for name, size in found.items():
+        if not isinstance(size, int) or isinstance(size, bool):
+            raise ValueError(f"{name} is {size!r}, which is no number of CPUs")
+    return found
+
+
+async def keep_looking(watches: list[RoleWatch | PoolWatch], period: float) -> None:
+    while True:
+        await asyncio.sleep(period)
+        for each in watches:
+            each.look()
