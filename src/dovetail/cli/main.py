@@ -46,6 +46,11 @@ SECTIONS: dict[str, dict[str, Verb]] = {
         "serve": Verb(
             "dovetail.cli.serve", "serve", "Serve the Placement API (and Dovetail's own) over HTTP."
         ),
+        "agent": Verb(
+            "dovetail.cli.agent",
+            "agent",
+            "Run the daemon of a node, which gives pods their CPUs and memory; or ask it.",
+        ),
         "db": Verb(
             "dovetail.cli.db",
             "db",

@@ -191,6 +191,45 @@ def test_what_somebody_else_changed_is_put_right_and_counted_once(tmp_path: Path
     play(story)
 
 
+def test_drift_that_cannot_be_put_right_is_counted_once(tmp_path: Path) -> None:
+    world = World(tmp_path, "a")
+    world.runtime.refusal = "no"
+
+    async def story() -> None:
+        await world.start()
+        drifts = count(DRIFT)
+        world.runtime.add("a", "main", "0-7")
+        for _ in range(4):
+            await world.look()
+        assert count(DRIFT) == drifts + 1
+        world.runtime.add("a", "main", "0-6")
+        await world.look()
+        assert count(DRIFT) == drifts + 2
+
+    play(story)
+
+
+def test_a_container_that_was_made_anew_has_not_drifted(tmp_path: Path) -> None:
+    world = World(tmp_path, "a")
+
+    async def story() -> None:
+        await world.start()
+        drifts = count(DRIFT)
+        del world.runtime.found["a-main"]
+        world.runtime.found["newer"] = Observed(
+            id="newer",
+            pod_uid="a",
+            container="main",
+            state=State.CREATED,
+            applied=Settings(cpus="0-7"),
+        )
+        await world.look()
+        assert world.runtime.updates == [("newer", Settings(cpus="0-1"))]
+        assert count(DRIFT) == drifts
+
+    play(story)
+
+
 @pytest.mark.parametrize("state", [State.EXITED, State.UNKNOWN])
 def test_containers_that_do_not_run_are_left_alone(tmp_path: Path, state: State) -> None:
     world = World(tmp_path, "a")
@@ -266,8 +305,16 @@ def test_who_gives_cpus_away_goes_before_who_gets_them(tmp_path: Path) -> None:
         await world.start()
         world.repool("a", "0-3")
         world.repool("b", "2")
+        log: list[str] = []
+
+        async def slowly(id_: str, change: Settings) -> None:
+            log.append(f"{id_} begins")
+            await asyncio.sleep(0.01)
+            log.append(f"{id_} has {change.cpus}")
+
+        world.runtime.update = slowly  # type: ignore[method-assign]
         await world.look()
-        assert [id_ for id_, _ in world.runtime.updates] == ["b-main", "a-main"]
+        assert log == ["b-main begins", "b-main has 2", "a-main begins", "a-main has 0-3"]
 
     play(story)
 
@@ -296,7 +343,10 @@ def test_a_plugin_that_hangs_holds_up_nobody(
     play(story)
 
 
-def test_a_late_answer_counts_unless_the_pod_changed_meanwhile(tmp_path: Path) -> None:
+@pytest.mark.parametrize("changed", [False, True])
+def test_a_late_answer_counts_unless_the_container_got_something_else_meanwhile(
+    tmp_path: Path, changed: bool
+) -> None:
     world = World(tmp_path, "a")
     slow: polls.Polls[Any, Any, Any] = world.reconciler._polls
     slow._patience = 0.01
@@ -307,9 +357,12 @@ def test_a_late_answer_counts_unless_the_pod_changed_meanwhile(tmp_path: Path) -
         world.cpu.delay = 0.05
         await world.look()
         assert world.runtime.updates == []
+        if changed:
+            given = world.cpu.tells(CpuSet({6, 7})).resource_allocation
+            world.node.store.refresh("a", "main", given)
         await asyncio.sleep(0.1)
         await world.look()
-        assert world.runtime.cpus("a-main") == "4-5"
+        assert world.runtime.cpus("a-main") == ("6-7" if changed else "4-5")
 
     play(story)
 
@@ -493,9 +546,30 @@ def test_a_runtime_that_is_away_is_waited_for(tmp_path: Path) -> None:
         there, world.runtime.containers = world.runtime.containers, away  # type: ignore[method-assign]
         world.repool("a", "4-5")
         await world.look()
+        assert world.runtime.updates == []
         world.runtime.containers = there  # type: ignore[method-assign]
         await world.look()
         assert world.runtime.cpus("a-main") == "4-5"
+
+    play(story)
+
+
+def test_pods_that_are_over_are_released_even_if_containers_cannot_be_seen(
+    tmp_path: Path,
+) -> None:
+    world = World(tmp_path, "a")
+
+    async def broken() -> Sequence[Observed]:
+        raise RuntimeRefused("one of them has no status")
+
+    async def story() -> None:
+        await world.start()
+        assert world.node.source is not None
+        world.node.source.pods.clear()
+        world.runtime.present = []
+        world.runtime.containers = broken  # type: ignore[method-assign]
+        await world.look()
+        assert world.cpu.held == {}
 
     play(story)
 

@@ -1,0 +1,75 @@
+"""How the commands ask a running agent: one question on its control socket."""
+
+from __future__ import annotations
+
+import errno
+import os
+import socket
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+import click
+
+from dovetail.cli.exits import Failed, NoPermission, Refused, Unreachable
+
+Command = TypeVar("Command", bound=Callable[..., Any])
+
+VARIABLE = "DOVETAIL_AGENT_CONTROL_SOCKET"
+DEFAULT = "/run/dovetail-agent/control.sock"
+SECONDS = 10.0
+
+control_option = click.option(
+    "--control-socket",
+    "control",
+    metavar="PATH",
+    envvar=VARIABLE,
+    default=DEFAULT,
+    help=f"The agent's socket. [default: {DEFAULT}; env: {VARIABLE}]",
+)
+
+
+def ask(control: str, method: str, question: dict[str, Any] | None = None) -> Any:
+    """The agent's answer. Failures are told in a line, with their exit code."""
+    reach(control)
+    import grpc
+    import orjson
+
+    # The path itself is no name of a host: some machines would look it up.
+    options = (("grpc.default_authority", "localhost"),)
+    with grpc.insecure_channel(f"unix:{control}", options) as channel:
+        asking: grpc.UnaryUnaryMultiCallable[bytes, bytes] = channel.unary_unary(
+            f"/dovetail.agent.v1.Agent/{method}"
+        )
+        try:
+            return orjson.loads(asking(orjson.dumps(question or {}), timeout=SECONDS))
+        except grpc.RpcError as error:
+            raise failure(control, error) from None
+        except orjson.JSONDecodeError:
+            raise Unreachable(f"what answers at {control} is no agent") from None
+
+
+def reach(control: str) -> None:
+    """Whether somebody is there, asked in a way that tells why not."""
+    with socket.socket(socket.AF_UNIX) as probe:
+        try:
+            probe.connect(control)
+        except PermissionError:
+            raise NoPermission(f"{control}: only the user that runs the agent may ask it") from None
+        except OSError as error:
+            known = error.errno in (errno.ENOENT, errno.ECONNREFUSED)
+            why = "no agent serves there" if known else os.strerror(error.errno or 0)
+            raise Unreachable(
+                f"{control}: {why}. Is `dovetail agent` running? "
+                f"--control-socket or {VARIABLE} says where"
+            ) from None
+
+
+def failure(control: str, error: Any) -> click.ClickException:
+    import grpc
+
+    code, words = error.code(), error.details()
+    if code in (grpc.StatusCode.NOT_FOUND, grpc.StatusCode.INVALID_ARGUMENT):
+        return Refused(words)
+    if code is grpc.StatusCode.INTERNAL:
+        return Failed(f"the agent at {control} failed: {words}")
+    return Unreachable(f"the agent at {control} does not answer: {words} ({code.name})")

@@ -1,0 +1,41 @@
+"""The daemon as a process: its settings, its logs, its signals."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+from collections.abc import Mapping
+from typing import Any
+
+import click
+
+from dovetail.cli import readiness
+from dovetail.cli.agent.logs import configure
+from dovetail.cli.agent.settings import load
+from dovetail.cli.exits import Failed
+from dovetail.core.errors import DovetailError
+from dovetail.node.agent import checks
+from dovetail.node.agent.config import Config
+from dovetail.node.agent.daemon import run as run_agent
+
+
+def run(flags: Mapping[str, Any]) -> None:
+    """Until SIGTERM or SIGINT."""
+    try:
+        config = load(flags)
+        checks.check(config)
+    except DovetailError as error:
+        raise click.UsageError(str(error)) from error
+    configure(config.log_level, config.log_format)
+    try:
+        checks.check_machine(config)
+        asyncio.run(_run(config))
+    except DovetailError as error:
+        raise Failed(str(error)) from error
+
+
+async def _run(config: Config) -> None:
+    stop = asyncio.Event()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        asyncio.get_running_loop().add_signal_handler(number, stop.set)
+    await run_agent(config, stop, lambda: readiness.notify("READY=1"))

@@ -1,0 +1,61 @@
+"""`dovetail agent plugins`: who gives out resources on this node."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from typing import Any
+
+import click
+
+from dovetail.cli.agent.common import ask, control_option
+from dovetail.cli.output import output_option, printable, show, table
+
+COLUMNS = ("RESOURCE", "STATE", "SINCE", "OPTIONS", "SOCKET")
+
+
+@click.command("plugins")
+@output_option
+@control_option
+def command(control: str, form: str) -> None:
+    """Show resource plugins and how they fare."""
+    answer = ask(control, "Plugins")
+    show(form, answer, lambda: lines(answer["plugins"]))
+
+
+def lines(plugins: list[dict[str, Any]]) -> Iterator[str]:
+    if not plugins:
+        yield "No plugins. They appear when their sockets are in a plugin directory."
+        return
+    yield from table(
+        COLUMNS,
+        (
+            (
+                each["resource"] or "?",
+                each["state"],
+                when(each["since"]),
+                able(each),
+                each["socket"],
+            )
+            for each in plugins
+        ),
+    )
+    for each in plugins:
+        if each["error"]:
+            name = each["resource"] or each["socket"]
+            retry = f"; next attempt {when(each['next_retry'])}" if each["next_retry"] else ""
+            yield f"{printable(name)}: {printable(each['error'])}{retry}"
+
+
+def able(plugin: dict[str, Any]) -> str:
+    options = plugin["options"] or {}
+    words = {
+        "with_topology_alignment": "alignment",
+        "need_reconcile": "reconcile",
+        "pre_start_required": "pre-start",
+    }
+    return ",".join(word for name, word in words.items() if options.get(name))
+
+
+def when(seconds: float) -> str:
+    return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")

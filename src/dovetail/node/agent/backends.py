@@ -1,0 +1,89 @@
+"""The ways to containers, alike for the daemon: start, stop, and a runtime to look through."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Protocol
+
+from dovetail.node.agent.config import RuntimeSettings
+from dovetail.node.agent.sockets import CannotServe
+from dovetail.node.ports import Gate, Runtime
+from dovetail.node.runtime.cri import CriRuntime
+from dovetail.node.runtime.nri import NriRuntime
+from dovetail.node.runtime.proxy import Proxy
+
+GRACE = 30.0
+"""Seconds for calls under way when the agent ends: a plugin may take 10 for each question."""
+
+
+class Backend(Protocol):
+    @property
+    def runtime(self) -> Runtime: ...
+
+    @property
+    def adopts(self) -> bool:
+        """Whether pods are met only when they run already."""
+        ...
+
+    async def start(self) -> None: ...
+
+    async def stop(self) -> None: ...
+
+
+class Behind:
+    """Nothing is between kubelet and runtime: containers are changed after they started."""
+
+    adopts = True
+
+    def __init__(self, settings: RuntimeSettings) -> None:
+        self.runtime = CriRuntime(Path(settings.socket))
+
+    async def start(self) -> None:
+        return
+
+    async def stop(self) -> None:
+        await self.runtime.close()
+
+
+class Between:
+    """The proxy lets pods in; containers are seen and changed at the runtime itself."""
+
+    adopts = False
+
+    def __init__(self, settings: RuntimeSettings, gate: Gate) -> None:
+        self.runtime = CriRuntime(Path(settings.socket))
+        self._listen = Path(settings.listen)
+        self._proxy = Proxy(self._listen, Path(settings.socket), gate)
+
+    async def start(self) -> None:
+        try:
+            self._listen.parent.mkdir(mode=0o755, parents=True, exist_ok=True)
+        except OSError as error:
+            words = f"runtime.listen {self._listen}: no socket can be made there: {error.strerror}"
+            raise CannotServe(words) from error
+        await self._proxy.start()
+
+    async def stop(self) -> None:
+        await self._proxy.stop(GRACE)
+        await self.runtime.close()
+
+
+class Inside:
+    """A plugin of the runtime, by NRI."""
+
+    adopts = False
+
+    def __init__(self, settings: RuntimeSettings, gate: Gate) -> None:
+        self.runtime = NriRuntime(Path(settings.nri_socket), gate)
+
+    async def start(self) -> None:
+        await self.runtime.start()
+
+    async def stop(self) -> None:
+        await self.runtime.stop()
+
+
+def backend_of(settings: RuntimeSettings, gate: Gate) -> Backend:
+    if settings.backend == "proxy":
+        return Between(settings, gate)
+    return Inside(settings, gate) if settings.backend == "nri" else Behind(settings)

@@ -1,0 +1,136 @@
+"""What has to be right before the agent starts, told in words that say what to do."""
+
+from __future__ import annotations
+
+import fcntl
+import ipaddress
+import json
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from dovetail.core.errors import DovetailError
+from dovetail.node.agent.config import GATE, BadSettings, Config, seconds
+
+STATIC = {
+    "cpu_manager_state": ("CPU", "--cpu-manager-policy=none"),
+    "memory_manager_state": ("memory", "--memory-manager-policy=None"),
+}
+"""Files of the kubelet: the manager that writes it, and how it is switched off."""
+
+LONGEST_SOCKET = 103
+"""Bytes of a socket's path: 107 are possible, and it is made under a longer name first."""
+
+
+class NotHere(DovetailError):
+    """The machine is not in a state in which the agent may start."""
+
+
+def check(config: Config) -> None:
+    """Settings that do not go together; raises BadSettings."""
+    if not config.feature_gates.get(GATE):
+        raise BadSettings(
+            f"the feature gate {GATE} is off, as it is by default: --feature-gates={GATE}=true "
+            "switches it on"
+        )
+    unknown = sorted(config.feature_gates.keys() - {GATE})
+    if unknown:
+        raise BadSettings(f"feature_gates: {', '.join(unknown)} is unknown; there is {GATE}")
+    if not seconds(config.reconcile_period):
+        raise BadSettings("reconcile_period: it must be more than nothing, as 3s")
+    if not config.plugins.directories and config.plugins.legacy_directory is None:
+        raise BadSettings("plugins.directories: there must be one in which plugins are found")
+    if config.pods.source == "directory" and not config.pods.directory:
+        raise BadSettings("pods.source is directory: pods.directory must say which")
+    if config.pods.source == "none":
+        for name, role in sorted(config.roles.items()):
+            if role.needs:
+                raise BadSettings(
+                    f"roles.{name}.needs: pods.source is none, so nobody tells what pods ask for"
+                )
+    check_sockets(config)
+    metrics_address(config.metrics_address)
+
+
+def check_sockets(config: Config) -> None:
+    served = {
+        "control_socket": config.control_socket,
+        "pod_resources_socket": config.pod_resources_socket,
+    }
+    if config.runtime.backend == "proxy":
+        served["runtime.listen"] = config.runtime.listen
+        if Path(config.runtime.listen).absolute() == Path(config.runtime.socket).absolute():
+            raise BadSettings("runtime.listen and runtime.socket are the same: it would ask itself")
+    for key, path in served.items():
+        if not path or len(os.fsencode(path)) > LONGEST_SOCKET:
+            size = len(os.fsencode(path))
+            raise BadSettings(
+                f"{key}: {path!r} has {size} bytes; 1 to {LONGEST_SOCKET} are possible"
+            )
+    if len({Path(path).absolute() for path in served.values()}) < len(served):
+        raise BadSettings(f"{', '.join(served)} must be different sockets")
+
+
+def metrics_address(text: str) -> tuple[str, int] | None:
+    """Host and port; nothing if there is to be none. Raises BadSettings."""
+    if not text:
+        return None
+    host, _, port = text.rpartition(":")
+    try:
+        ipaddress.ip_address(host.strip("[]"))
+        number = int(port)
+    except ValueError:
+        number = -1
+    if not 0 <= number <= 65535:
+        raise BadSettings(
+            f"metrics_address: {text!r} is no address and port, as 127.0.0.1:9178 or [::1]:9178"
+        )
+    return host.strip("[]"), number
+
+
+def check_machine(config: Config) -> None:
+    """Raises NotHere if the kubelet gives out CPUs or memory itself."""
+    if config.allow_static_managers:
+        return
+    for name, (what, remedy) in STATIC.items():
+        file = Path(config.kubelet_root) / name
+        if policy_of(file) == "static":
+            raise NotHere(
+                f"{file} shows that the kubelet's {what} manager is static: two would pin the same "
+                f"containers. Run the kubelet with {remedy} and remove that file; or, if no plugin "
+                f"of yours gives out {what}, start with --allow-static-managers"
+            )
+
+
+def policy_of(file: Path) -> str:
+    """In lower case; nothing if there is no such file, or it tells none."""
+    try:
+        found = json.loads(file.read_bytes())
+    except (OSError, ValueError):
+        return ""
+    policy = found.get("policyName") if isinstance(found, dict) else None
+    return policy.lower() if isinstance(policy, str) else ""
+
+
+@contextmanager
+def alone(state_dir: Path) -> Iterator[None]:
+    """Make the directory and hold its lock; raises NotHere if another agent does."""
+    try:
+        state_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
+        opened = os.open(state_dir / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    except OSError as error:
+        raise NotHere(f"state_dir {state_dir}: {error.strerror}") from error
+    try:
+        try:
+            fcntl.flock(opened, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            holder = os.read(opened, 32).decode(errors="replace").strip()
+            raise NotHere(
+                f"state_dir {state_dir}: another agent uses it (process {holder or 'unknown'})"
+            ) from None
+        os.ftruncate(opened, 0)
+        os.write(opened, f"{os.getpid()}\n".encode())
+        yield
+    finally:
+        os.close(opened)

@@ -1,0 +1,190 @@
+"""Everything that can be set about the agent, declared once.
+
+Flags, the file and the words of errors follow from here. It holds plain values only, so that the
+command line can show help without importing the agent.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Annotated, Literal
+
+import msgspec
+from msgspec import Meta
+
+from dovetail.core.errors import DovetailError
+
+GATE = "QoSResourceManager"
+
+UNITS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0}
+NUMBER = r"[0-9]+(?:\.[0-9]+)?(?:ms|s|m|h)"
+
+Duration = Annotated[str, Meta(pattern=f"^(?:{NUMBER})+$")]
+"""As Kubernetes writes it: 10s, 1m30s, 500ms."""
+
+Outage = Literal["reject", "retry", "keep-last", "fail-open"]
+
+
+class Struct(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A section."""
+
+
+class BadSettings(DovetailError):
+    """Settings that are good by themselves and bad together, or on this machine."""
+
+
+class PluginSettings(Struct, frozen=True):
+    directories: Annotated[
+        tuple[str, ...], Meta(description="Directories in which plugins put their sockets.")
+    ] = ("/var/lib/dovetail-agent/plugins",)
+    legacy_directory: Annotated[
+        str | None,
+        Meta(description="Directory of plugins that register by calling `kubelet.sock` in it."),
+    ] = None
+    names: Annotated[
+        Mapping[str, str],
+        Meta(description="Resources that the plugin of another name serves: `asked=served,...`."),
+    ] = {}
+
+
+class RuntimeSettings(Struct, frozen=True):
+    backend: Annotated[
+        Literal["proxy", "nri", "cri"],
+        Meta(
+            description="How containers are reached: `proxy` stands between kubelet and runtime, "
+            "`nri` is a plugin of the runtime, `cri` only updates what others created."
+        ),
+    ] = "proxy"
+    socket: Annotated[str, Meta(description="Where the container runtime serves CRI.")] = (
+        "/run/containerd/containerd.sock"
+    )
+    listen: Annotated[
+        str, Meta(description="Where the proxy serves CRI: the kubelet's runtime endpoint.")
+    ] = "/run/dovetail-agent/cri.sock"
+    nri_socket: Annotated[str, Meta(description="Where the runtime serves NRI.")] = (
+        "/var/run/nri/nri.sock"
+    )
+
+
+class TopologySettings(Struct, frozen=True):
+    policy: Annotated[
+        Literal["none", "best-effort", "restricted", "single-numa-node", "numeric"],
+        Meta(description="How close the resources of a container must be to each other."),
+    ] = "none"
+    scope: Annotated[
+        Literal["container", "pod"], Meta(description="Whose resources must be close.")
+    ] = "container"
+    prefer_closest_numa_nodes: Annotated[
+        bool, Meta(description="Of as many NUMA nodes, those with the shortest distances.")
+    ] = False
+    max_allowable_numa_nodes: Annotated[
+        int, Meta(ge=8, le=64, description="Machines with more are refused, unless by policy none.")
+    ] = 8
+    align: Annotated[
+        tuple[str, ...],
+        Meta(description="Resources that the numeric policy wants on the same nodes."),
+    ] = ("cpu", "memory")
+
+
+class PodSettings(Struct, frozen=True):
+    source: Annotated[
+        Literal["kubelet", "directory", "none"],
+        Meta(
+            description="Who knows the pods: the kubelet's `/pods`, a directory of manifests, or "
+            "nobody but the runtime."
+        ),
+    ] = "kubelet"
+    url: Annotated[str, Meta(description="The kubelet's address.")] = "https://127.0.0.1:10250"
+    token_file: Annotated[
+        str | None, Meta(description="File with the token to show to the kubelet.")
+    ] = None
+    ca_file: Annotated[
+        str | None,
+        Meta(description="File with the authority that the kubelet's certificate is of."),
+    ] = None
+    directory: Annotated[str | None, Meta(description="Directory of manifests.")] = None
+    skip_owners: Annotated[
+        tuple[str, ...],
+        Meta(description="Kinds of owners whose pods start without plugins, as DaemonSet."),
+    ] = ()
+
+
+class OutageSettings(Struct, frozen=True):
+    outage: Annotated[
+        Outage,
+        Meta(
+            description="What becomes of a pod while a plugin that it needs is down, unless its "
+            "role says otherwise: `reject`, `retry` for a moment, `keep-last`, or `fail-open`."
+        ),
+    ] = "reject"
+    wait: Annotated[Duration, Meta(description="How long `retry` waits for the plugin.")] = "5s"
+
+
+class Role(Struct, frozen=True):
+    outage: Outage | None = None
+    needs: tuple[str, ...] = ()
+    """Resources that its containers ask for without saying so, as NIC."""
+
+
+class Config(Struct, frozen=True):
+    """The settings of `dovetail agent`."""
+
+    feature_gates: Annotated[
+        Mapping[str, bool],
+        Meta(description=f"What is switched on. The agent needs `{GATE}=true`."),
+    ] = {}
+    reconcile_period: Annotated[
+        Duration, Meta(description="Time between two looks at plugins and containers.")
+    ] = "3s"
+    sysfs: Annotated[str, Meta(description="The kernel's description of the machine.")] = "/sys"
+    state_dir: Annotated[
+        str, Meta(description="Directory of the checkpoint; one agent may use it at a time.")
+    ] = "/var/lib/dovetail-agent"
+    kubelet_root: Annotated[
+        str, Meta(description="The kubelet's directory, to see which managers it runs.")
+    ] = "/var/lib/kubelet"
+    allow_static_managers: Annotated[
+        bool, Meta(description="Start beside a static CPU or memory manager of the kubelet.")
+    ] = False
+    control_socket: Annotated[
+        str, Meta(description="Where `dovetail agent state` and the like ask.")
+    ] = "/run/dovetail-agent/control.sock"
+    pod_resources_socket: Annotated[
+        str, Meta(description="Where the pod resources API is served.")
+    ] = "/var/lib/dovetail-agent/pod-resources/kubelet.sock"
+    metrics_address: Annotated[
+        str, Meta(description="Address and port of Prometheus metrics; empty for none.")
+    ] = "127.0.0.1:9178"
+    log_level: Annotated[
+        Literal["debug", "info", "warning", "error"],
+        Meta(description="The least important lines that are logged."),
+    ] = "info"
+    log_format: Annotated[
+        Literal["json", "text"], Meta(description="For programs, or for people.")
+    ] = "json"
+    plugins: Annotated[PluginSettings, Meta(description="Resource plugins.")] = PluginSettings()
+    runtime: Annotated[RuntimeSettings, Meta(description="The container runtime.")] = (
+        RuntimeSettings()
+    )
+    topology: Annotated[TopologySettings, Meta(description="The topology manager.")] = (
+        TopologySettings()
+    )
+    pods: Annotated[PodSettings, Meta(description="Where pods are known.")] = PodSettings()
+    outages: Annotated[OutageSettings, Meta(description="Plugins that are down.")] = (
+        OutageSettings()
+    )
+    roles: Annotated[
+        Mapping[str, Role],
+        Meta(description="By role of pods: `outage`, and what they need unsaid."),
+    ] = {}
+
+
+def seconds(text: str) -> float:
+    """Of a Duration."""
+    total, rest = 0.0, text
+    while rest:
+        digits = rest[: len(rest) - len(rest.lstrip("0123456789."))]
+        rest = rest[len(digits) :]
+        unit = "ms" if rest.startswith("ms") else rest[:1]
+        total, rest = total + float(digits) * UNITS[unit], rest[len(unit) :]
+    return total

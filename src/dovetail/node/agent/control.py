@@ -1,0 +1,103 @@
+"""The control socket: what the agent knows, for people at the node's command line.
+
+gRPC with bodies of JSON: a question is an object, and so is an answer. Nothing can be changed here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any, TypeVar
+
+import grpc
+import grpc.aio
+import msgspec
+import orjson
+import structlog
+
+from dovetail.node.agent import views
+from dovetail.node.manager.capacity import Capacity
+from dovetail.node.manager.manager import Manager
+from dovetail.node.registry.registry import Registry
+from dovetail.node.wire.rpc import Refused
+
+SERVICE = "dovetail.agent.v1.Agent"
+LARGEST_QUESTION = 4096
+
+LOG = structlog.get_logger("dovetail.node.agent")
+
+Context = grpc.aio.ServicerContext[bytes, bytes]
+
+
+class ExplainQuestion(msgspec.Struct, forbid_unknown_fields=True):
+    pod: str
+
+
+class NoQuestion(msgspec.Struct, forbid_unknown_fields=True):
+    pass
+
+
+class Control:
+    def __init__(self, manager: Manager, registry: Registry, capacity: Capacity) -> None:
+        self._manager, self._registry, self._capacity = manager, registry, capacity
+
+    def handler(self) -> grpc.GenericRpcHandler:
+        methods: Mapping[str, Callable[[bytes], Any]] = {
+            "State": self._state,
+            "Plugins": self._plugins,
+            "Explain": self._explain,
+        }
+        return grpc.method_handlers_generic_handler(
+            SERVICE,
+            {
+                name: grpc.unary_unary_rpc_method_handler(_answering(name, method))
+                for name, method in methods.items()
+            },
+        )
+
+    def _state(self, body: bytes) -> Any:
+        question(body, NoQuestion)
+        return views.state(self._manager.store, self._capacity.status)
+
+    def _plugins(self, body: bytes) -> Any:
+        question(body, NoQuestion)
+        return {"plugins": msgspec.to_builtins(self._registry.statuses())}
+
+    def _explain(self, body: bytes) -> Any:
+        name = question(body, ExplainQuestion).pod
+        found = views.explanation(name, self._manager.records, self._manager.store)
+        if found is None:
+            words = (
+                f"nothing is known of a pod {name!r}: it did not come by since the agent started, "
+                "and holds nothing"
+            )
+            raise Refused(grpc.StatusCode.NOT_FOUND, words)
+        return found
+
+
+Q = TypeVar("Q")
+
+
+def question(body: bytes, kind: type[Q]) -> Q:
+    """Raises Refused."""
+    if len(body) > LARGEST_QUESTION:
+        words = f"a question has {LARGEST_QUESTION} bytes at most"
+        raise Refused(grpc.StatusCode.INVALID_ARGUMENT, words)
+    try:
+        return msgspec.json.decode(body or b"{}", type=kind)
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
+        raise Refused(grpc.StatusCode.INVALID_ARGUMENT, f"no question: {error}") from None
+
+
+def _answering(
+    name: str, method: Callable[[bytes], Any]
+) -> Callable[[bytes, Context], Awaitable[bytes]]:
+    async def answer(body: bytes, context: Context) -> bytes:
+        try:
+            return orjson.dumps(method(body), option=orjson.OPT_NON_STR_KEYS)
+        except Refused as error:
+            await context.abort(error.code, error.words)
+        except Exception as error:
+            LOG.exception("failed", method=name)
+            await context.abort(grpc.StatusCode.INTERNAL, f"{name} failed: {error!r}")
+
+    return answer

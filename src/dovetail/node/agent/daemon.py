@@ -1,0 +1,153 @@
+"""The agent put together. It starts from the inside out, and ends the other way round.
+
+Checkpoint, registry, manager, then the runtime's back end and the sockets: nobody is let in before
+all that answers them is there. On the way out the back end is closed first, so that admissions
+under way still find their plugins.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Coroutine
+from contextlib import AsyncExitStack
+from pathlib import Path
+from typing import Any
+
+import structlog
+from prometheus_client import start_http_server
+
+from dovetail import __version__
+from dovetail.node.agent import checks
+from dovetail.node.agent.backends import Backend, backend_of
+from dovetail.node.agent.config import Config, seconds
+from dovetail.node.agent.control import Control
+from dovetail.node.agent.needs import Needing
+from dovetail.node.agent.parts import configuration_of, source_of
+from dovetail.node.agent.sockets import CannotServe, Listening
+from dovetail.node.manager.capacity import PERIOD, Capacity
+from dovetail.node.manager.manager import Manager
+from dovetail.node.manager.pod_resources import PodResources
+from dovetail.node.manager.reconcile import Reconciler
+from dovetail.node.manager.sources.kubelet import Kubelet
+from dovetail.node.manager.store import Store
+from dovetail.node.metrics import REGISTRY
+from dovetail.node.ports import PodSource
+from dovetail.node.registry.registry import Registry
+from dovetail.node.topology.reader import read
+
+LOG = structlog.get_logger("dovetail.node.agent")
+
+REMOVALS_PERIOD = 1.0
+"""Seconds between looks whether plugins that missed the end of a pod are back."""
+
+
+async def run(config: Config, stop: asyncio.Event, ready: Callable[[], None]) -> None:
+    """Until told to stop. Raises DovetailError if it cannot start."""
+    with checks.alone(Path(config.state_dir)):
+        async with AsyncExitStack() as stack:
+            await start(config, stack)
+            LOG.info("agent started", version=__version__, backend=config.runtime.backend)
+            ready()
+            await stop.wait()
+            LOG.info("agent ends")
+    LOG.info("agent ended")
+
+
+async def start(config: Config, stack: AsyncExitStack) -> None:
+    machine = read(Path(config.sysfs))
+    configuration = configuration_of(config, machine)
+    # 1. What was known before.
+    store = Store.open(Path(config.state_dir))
+    for trouble in store.troubles:
+        LOG.error("checkpoint", trouble=trouble)
+    # 2. Plugins: those of before are down until they come back.
+    registry = await opened_registry(config, store, stack)
+    # 3. Who decides.
+    source = opened_source(config, stack)
+    manager = Manager(configuration, registry, store, source)
+    capacity = Capacity(store, registry)
+    stack.push_async_callback(capacity.stop)
+    # 4. The way to containers.
+    backend = backend_of(config.runtime, manager)
+    await opened(backend, stack)
+    reconciler = Reconciler(
+        manager,
+        registry,
+        backend.runtime,
+        period=seconds(config.reconcile_period),
+        adopt=backend.adopts,
+    )
+    background(reconciler.run(), stack)
+    background(regularly(manager.removals.deliver, REMOVALS_PERIOD), stack)
+    background(regularly(capacity.look, PERIOD), stack)
+    # 5. Those who only want to know.
+    resources = PodResources(store, registry, capacity, source)
+    control = Control(manager, registry, capacity)
+    await opened(
+        Listening(Path(config.pod_resources_socket), served=tuple(resources.served())), stack
+    )
+    await opened(Listening(Path(config.control_socket), handlers=[control.handler()]), stack)
+    serve_metrics(config.metrics_address, stack)
+
+
+async def opened_registry(config: Config, store: Store, stack: AsyncExitStack) -> Registry:
+    legacy = config.plugins.legacy_directory
+    registry = Registry(
+        [Path(each) for each in config.plugins.directories],
+        legacy=None if legacy is None else Path(legacy),
+    )
+    for resource, options in sorted(store.state.plugins.items()):
+        registry.remember(resource, options)
+    try:
+        await opened(registry, stack)
+    except OSError as error:
+        raise CannotServe(f"plugin directory {error.filename}: {error.strerror}") from error
+    return registry
+
+
+def opened_source(config: Config, stack: AsyncExitStack) -> PodSource | None:
+    source = source_of(config.pods)
+    if isinstance(source, Kubelet):
+        stack.push_async_callback(source.close)
+    needs = {name: role.needs for name, role in config.roles.items() if role.needs}
+    return Needing(source, needs) if source and needs else source
+
+
+async def opened(part: Backend | Listening | Registry, stack: AsyncExitStack) -> None:
+    await part.start()
+    stack.push_async_callback(part.stop)
+
+
+def background(work: Coroutine[Any, Any, None], stack: AsyncExitStack) -> None:
+    """Beside everything else, until the end."""
+    task = asyncio.create_task(work)
+
+    async def end() -> None:
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+
+    stack.push_async_callback(end)
+
+
+async def regularly(work: Callable[[], Awaitable[object]], period: float) -> None:
+    while True:
+        try:
+            await work()
+        except Exception:
+            LOG.exception("failed", work=getattr(work, "__qualname__", ""))
+        await asyncio.sleep(period)
+
+
+def serve_metrics(address: str, stack: AsyncExitStack) -> None:
+    found = checks.metrics_address(address)
+    if found is None:
+        return
+    host, port = found
+    try:
+        server, thread = start_http_server(port, host, registry=REGISTRY)
+    except OSError as error:
+        raise CannotServe(f"metrics_address {address}: {error.strerror}") from error
+    stack.callback(thread.join)
+    stack.callback(server.server_close)
+    stack.callback(server.shutdown)
+    LOG.info("metrics", address=f"{host}:{server.server_port}")

@@ -1,0 +1,52 @@
+"""Resources that go without saying are added to pods of a role."""
+
+from __future__ import annotations
+
+import asyncio
+from fractions import Fraction
+
+from dovetail.node.agent.needs import Needing
+from dovetail.node.pods import Pod
+from dovetail.node.wire.resource_plugin import ContainerType
+from tests.node.manager.fakes import FakeSource, container, pod, sandbox
+
+ROLE = {"kubernetes.io/pod-role": "web"}
+
+
+def asked(source: FakeSource, uid: str = "a") -> dict[str, dict[str, Fraction]]:
+    found = asyncio.run(Needing(source, {"web": ("NIC",)}).pod(sandbox(uid)))
+    assert isinstance(found, Pod)
+    return {each.name: dict(each.requests) for each in found.containers}
+
+
+def test_containers_that_stay_ask_for_one_of_each() -> None:
+    own = pod(
+        "a",
+        container("setup", type=ContainerType.INIT, cpu=1),
+        container("main", cpu=2),
+        container("aide", type=ContainerType.SIDECAR),
+        annotations=ROLE,
+    )
+    assert asked(FakeSource(own)) == {
+        "setup": {"cpu": 1},
+        "main": {"cpu": 2, "NIC": 1},
+        "aide": {"NIC": 1},
+    }
+
+
+def test_who_asks_for_it_gets_as_much_as_asked_for() -> None:
+    own = pod("a", container("main", NIC=3), annotations=ROLE)
+    assert asked(FakeSource(own)) == {"main": {"NIC": 3}}
+
+
+def test_other_roles_need_nothing() -> None:
+    assert asked(FakeSource(pod("a", container("main", cpu=1)))) == {"main": {"cpu": 1}}
+
+
+def test_what_the_source_does_not_know_stays_unknown() -> None:
+    source = FakeSource()
+    needing = Needing(source, {"web": ("NIC",)})
+    assert asyncio.run(needing.pod(sandbox("a"))) is None
+    assert asyncio.run(needing.active()) == []
+    source.known = False
+    assert asyncio.run(needing.active()) is None
