@@ -9,7 +9,7 @@ export UV_PYTHON_DOWNLOADS = never
 export PYTHONDONTWRITEBYTECODE =
 
 .DEFAULT_GOAL := help
-.PHONY: help setup reference run test check format conformance client differential stress bench bench-agent test-numa man lock clean
+.PHONY: help setup reference run run-agent test check format conformance client differential stress bench bench-agent test-numa man lock clean
 
 help: ## Show this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):[^#]*## (.*)/  make \1\t\2/' | expand -t 22
@@ -33,6 +33,9 @@ reference: .venv-reference/.ready ## Prepare .venv-reference with the real OpenS
 
 run: setup ## Serve a demo fleet on loopback and print commands to try
 	@$(BIN)/dovetail serve --demo --auth noauth2 --policy open --database sqlite:///var/demo.db --host $(HOST) --port $(PORT)
+
+run-agent: setup ## Start a demo node to try the node agent on, without root
+	@$(BIN)/python -m tests.node.demo
 
 test: setup reference ## Run all tests, PostgreSQL and the conformance suites included
 	$(BIN)/pytest -n 2 --dist loadfile

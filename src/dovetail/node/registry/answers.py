@@ -1,0 +1,62 @@
+"""Whether an answer can be one to the question: the rest of the agent need not doubt it then."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from math import isfinite
+
+from dovetail.node.wire.codec import Message
+from dovetail.node.wire.resource_plugin import (
+    AssociatedDeviceRequest,
+    GetTopologyAwareResourcesResponse,
+    TopologyHint,
+)
+
+LARGEST_NODE = 1023
+"""The kernel numbers no NUMA node higher. What is above would fill the memory as a bit mask."""
+
+
+def fault(question: Message, answer: Message) -> str | None:
+    """What is wrong with the answer, in words."""
+    return another(question, answer) or next(faults_inside(answer), None)
+
+
+def another(question: Message, answer: Message) -> str | None:
+    """An answer need not say whom it is for; if it says so, it must be whom was asked for."""
+    if isinstance(question, AssociatedDeviceRequest) and question.resource_request:
+        question = question.resource_request
+    for name in ("pod_uid", "container_name"):
+        asked, told = getattr(question, name, ""), named(answer, name)
+        if asked and told and asked != told:
+            return f"it answered for {name} {told!r}, and was asked for {asked!r}"
+    return None
+
+
+def named(answer: Message, name: str) -> str:
+    inner = answer
+    if isinstance(answer, GetTopologyAwareResourcesResponse) and name == "container_name":
+        inner = answer.container_topology_aware_resources or answer
+    told: str = getattr(inner, name, "")
+    return told
+
+
+def faults_inside(value: object, where: str = "") -> Iterator[str]:
+    if isinstance(value, Message):
+        if isinstance(value, TopologyHint):
+            yield from _bad_nodes(value, where)
+        for name in value.__struct_fields__:
+            yield from faults_inside(getattr(value, name), f"{where}.{name}" if where else name)
+    elif isinstance(value, dict):
+        for key, each in value.items():
+            yield from faults_inside(each, f"{where}[{key!r}]")
+    elif isinstance(value, tuple):
+        for each in value:
+            yield from faults_inside(each, where)
+    elif isinstance(value, float) and not isfinite(value):
+        yield f"{where} is {value}, which is no quantity"
+
+
+def _bad_nodes(hint: TopologyHint, where: str) -> Iterator[str]:
+    for node in hint.nodes:
+        if not 0 <= node <= LARGEST_NODE:
+            yield f"{where} names the NUMA node {node}; there are none above {LARGEST_NODE}"

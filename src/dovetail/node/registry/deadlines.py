@@ -1,0 +1,28 @@
+"""How long a plugin may take, in seconds. The defaults are the kubelet's."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from dovetail.node.wire.resource_plugin import PRE_START_CONTAINER
+from dovetail.node.wire.rpc import Method
+
+
+class Deadlines(msgspec.Struct, frozen=True, kw_only=True):
+    info: float = 1.0
+    notify: float = 5.0
+    call: float = 10.0
+    pre_start: float = 30.0
+
+    def of(self, method: Method[Any, Any]) -> float:
+        return self.pre_start if method is PRE_START_CONTAINER else self.call
+
+
+FIRST_RETRY, LONGEST_RETRY = 0.5, 120.0
+
+
+def pause(failures: int) -> float:
+    """Before the next attempt, after so many that failed."""
+    return min(FIRST_RETRY * 2.0 ** min(failures - 1, 16), LONGEST_RETRY) if failures else 0.0

@@ -1,0 +1,153 @@
+"""All plugins of the node: what is found in the directories, and what the agent calls.
+
+The state wanted follows from the sockets that are there; each look compares it with the attendants
+at work, ends those whose socket is gone or another, and starts one for each that is new.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
+
+import grpc.aio
+
+from dovetail.core.errors import DovetailError
+from dovetail.node.registry.attendant import Attendant
+from dovetail.node.registry.deadlines import Deadlines
+from dovetail.node.registry.endpoint import Endpoint
+from dovetail.node.registry.introduction import Unfit
+from dovetail.node.registry.legacy import LegacyDoor
+from dovetail.node.registry.sockets import Identity, remove_sockets, socket_at, sockets
+from dovetail.node.registry.status import Status, status_of, status_without_socket
+from dovetail.node.wire.resource_plugin import RegisterRequest, ResourcePluginOptions
+
+
+class Registry:
+    """A `ports.Plugins`."""
+
+    def __init__(
+        self,
+        directories: Sequence[Path],
+        *,
+        legacy: Path | None = None,
+        deadlines: Deadlines | None = None,
+        period: float = 0.5,
+        clock: Callable[[], float] = time.monotonic,
+        wall: Callable[[], float] = time.time,
+    ) -> None:
+        """`legacy`: the directory for the older way to register; `period`: seconds between looks"""
+        if legacy and any(_overlap(legacy, each) for each in directories):
+            raise DovetailError(f"{legacy} cannot be a plugin directory of both kinds")
+        self.directories, self.period = tuple(directories), period
+        self.deadlines = deadlines or Deadlines()
+        self.clock, self.wall = clock, wall
+        self.door = LegacyDoor(legacy, self._registered_itself) if legacy else None
+        self.endpoints: dict[str, Endpoint] = {}
+        self.attendants: dict[str, Attendant] = {}
+        self.closing: dict[asyncio.Task[None], grpc.aio.Channel] = {}
+        self.looking: asyncio.Task[None] | None = None
+
+    async def start(self) -> None:
+        """Directories that are missing are made. Plugins register from now on."""
+        for each in self.directories:
+            each.mkdir(mode=0o755, parents=True, exist_ok=True)
+        if self.door:
+            self.door.directory.mkdir(mode=0o755, parents=True, exist_ok=True)
+            remove_sockets(self.door.directory)
+            await self.door.start()
+        self.looking = asyncio.create_task(self._look_regularly())
+
+    async def stop(self) -> None:
+        if self.looking:
+            self.looking.cancel()
+            await asyncio.gather(self.looking, return_exceptions=True)
+        if self.door:
+            await self.door.stop()
+        await self._end(tuple(self.attendants))
+        for closing, channel in tuple(self.closing.items()):
+            closing.cancel()
+            await channel.close()
+        await asyncio.gather(*self.closing, return_exceptions=True)
+
+    def of(self, resource: str) -> Endpoint | None:
+        return self.endpoints.get(resource)
+
+    def all(self) -> Sequence[Endpoint]:
+        return [self.endpoints[each] for each in sorted(self.endpoints)]
+
+    def remember(self, resource: str, options: ResourcePluginOptions) -> Endpoint:
+        """A plugin, maybe known from before a restart: if it is new, it is down as yet."""
+        if resource not in self.endpoints:
+            self.endpoints[resource] = Endpoint(resource, options, self.deadlines, self.clock)
+        return self.endpoints[resource]
+
+    def statuses(self) -> Sequence[Status]:
+        """Of each socket, and of each resource whose plugin has none at the moment."""
+        told = [status_of(each) for each in self.attendants.values()]
+        waiting = {each.resource for each in told}
+        told += [
+            status_without_socket(each, since=self.wall() - (self.clock() - (each.down_since or 0)))
+            for each in self.all()
+            if each.resource not in waiting
+        ]
+        return sorted(told, key=lambda each: (each.resource, each.socket))
+
+    # What the attendants ask.
+
+    def vacated(self, resource: str) -> None:
+        for each in self.attendants.values():
+            if each.resource == resource:
+                each.look()
+
+    def close(self, channel: grpc.aio.Channel) -> None:
+        closing = asyncio.create_task(self._close_later(channel))
+        self.closing[closing] = channel
+        closing.add_done_callback(self.closing.pop)
+
+    async def _close_later(self, channel: grpc.aio.Channel) -> None:
+        await asyncio.sleep(max(self.deadlines.call, self.deadlines.pre_start))
+        await channel.close()
+
+    # The looks.
+
+    async def _look_regularly(self) -> None:
+        while True:
+            await self._look()
+            await asyncio.sleep(self.period)
+
+    async def _look(self) -> None:
+        wanted = {**sockets(self.directories), **self._registered_by_themselves()}
+        known = self.attendants.items()
+        await self._end([at for at, each in known if wanted.get(at) != each.identity])
+        for socket, identity in wanted.items():
+            if socket not in self.attendants:
+                self.attendants[socket] = Attendant(socket, identity, self)
+
+    def _registered_by_themselves(self) -> Mapping[str, Identity]:
+        """Those whose socket is still the same; to be registered anew they must call again."""
+        return {
+            at: each.identity
+            for at, each in self.attendants.items()
+            if each.legacy and socket_at(at) == each.identity
+        }
+
+    def _registered_itself(self, socket: Path, request: RegisterRequest) -> None:
+        identity = socket_at(str(socket))
+        if identity is None:
+            raise Unfit(f"there is no socket at {socket}: serve there first, then register")
+        before = self.attendants.pop(str(socket), None)
+        if before:
+            before.task.cancel()
+        self.attendants[str(socket)] = Attendant(str(socket), identity, self, legacy=request)
+
+    async def _end(self, which: Iterable[str]) -> None:
+        ending = [self.attendants.pop(each).task for each in which]
+        for each in ending:
+            each.cancel()
+        await asyncio.gather(*ending, return_exceptions=True)
+
+
+def _overlap(one: Path, other: Path) -> bool:
+    return one == other or one in other.parents or other in one.parents

@@ -1,0 +1,92 @@
+"""Which answers are taken for one, by examples."""
+
+from __future__ import annotations
+
+from math import inf, nan
+
+import pytest
+
+from dovetail.node.registry.answers import fault
+from dovetail.node.wire.codec import Message
+from dovetail.node.wire.resource_plugin import (
+    AssociatedDeviceHintsResponse,
+    AssociatedDeviceRequest,
+    ContainerTopologyAwareResources,
+    GetTopologyAwareResourcesRequest,
+    GetTopologyAwareResourcesResponse,
+    ListOfTopologyHints,
+    PodResourceAllocationResponse,
+    PodResourceRequest,
+    ResourceAllocation,
+    ResourceAllocationInfo,
+    ResourceAllocationResponse,
+    ResourceHintsResponse,
+    ResourceRequest,
+    TopologyHint,
+)
+
+ASKED = ResourceRequest(pod_uid="uid-1", container_name="main")
+SHOWN = GetTopologyAwareResourcesRequest(pod_uid="uid-1", container_name="main")
+
+
+def with_nodes(*nodes: int) -> ResourceHintsResponse:
+    hints = ListOfTopologyHints(hints=(TopologyHint(nodes=nodes),))
+    return ResourceHintsResponse(resource_hints={"cpu": hints, "memory": None})
+
+
+def with_quantity(quantity: float) -> ResourceAllocationResponse:
+    given = {"cpu": ResourceAllocationInfo(allocated_quantity=quantity)}
+    return ResourceAllocationResponse(
+        allocation_result=ResourceAllocation(resource_allocation=given)
+    )
+
+
+@pytest.mark.parametrize(
+    ("question", "answer"),
+    [
+        (ASKED, ResourceHintsResponse()),
+        (ASKED, ResourceHintsResponse(pod_uid="uid-1", container_name="main")),
+        (ASKED, with_nodes(0, 1, 1023)),
+        (ASKED, with_quantity(2.5)),
+        (SHOWN, GetTopologyAwareResourcesResponse()),
+    ],
+)
+def test_answers(question: Message, answer: Message) -> None:
+    assert fault(question, answer) is None
+
+
+def of_container(name: str) -> GetTopologyAwareResourcesResponse:
+    return GetTopologyAwareResourcesResponse(
+        pod_uid="uid-1",
+        container_topology_aware_resources=ContainerTopologyAwareResources(container_name=name),
+    )
+
+
+@pytest.mark.parametrize(
+    ("question", "answer", "words"),
+    [
+        (ASKED, ResourceHintsResponse(pod_uid="uid-2"), "it answered for pod_uid 'uid-2'"),
+        (ASKED, ResourceHintsResponse(container_name="log"), "for container_name 'log'"),
+        (SHOWN, of_container("log"), "for container_name 'log'"),
+        (
+            PodResourceRequest(pod_uid="uid-1"),
+            PodResourceAllocationResponse(pod_uid="uid-2"),
+            "it answered for pod_uid 'uid-2', and was asked for 'uid-1'",
+        ),
+        (
+            AssociatedDeviceRequest(resource_request=ASKED),
+            AssociatedDeviceHintsResponse(pod_uid="uid-2"),
+            "it answered for pod_uid 'uid-2'",
+        ),
+        (ASKED, with_nodes(0, -1), "resource_hints['cpu'].hints names the NUMA node -1"),
+        (ASKED, with_nodes(1024), "names the NUMA node 1024; there are none above 1023"),
+        (
+            ASKED,
+            with_quantity(nan),
+            "allocation_result.resource_allocation['cpu'].allocated_quantity is nan",
+        ),
+        (ASKED, with_quantity(inf), "is inf, which is no quantity"),
+    ],
+)
+def test_no_answers(question: Message, answer: Message, words: str) -> None:
+    assert words in (fault(question, answer) or "")
