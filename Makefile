@@ -65,7 +65,7 @@ stress: setup ## A minute of claims on each database while servers are killed
 bench: setup reference ## Time Dovetail and the real Placement side by side
 	$(BIN)/python -m bench
 
-bench-agent: setup ## Time a call of CRI to a private containerd, directly and through the proxy
+bench-agent: setup ## Time the node agent: pods let in, hints merged, calls passed on to a private containerd
 	$(BIN)/python -m bench.agent
 
 test-numa: setup ## Pin a container in a QEMU guest with two NUMA nodes, and look where its pages are

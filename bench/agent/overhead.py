@@ -2,26 +2,17 @@
 
 import subprocess
 import sys
-import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 from pathlib import Path
 
 import grpc
 from tests.node import containerd
 
+from .times import Times
+
 VERSION = "/runtime.v1.RuntimeService/Version"
 WARM_UP = 200
-
-
-@dataclass(slots=True)
-class Times:
-    milliseconds: list[float] = field(default_factory=list)
-
-    def percentile(self, share: int) -> float:
-        ordered = sorted(self.milliseconds)
-        return ordered[min(len(ordered) - 1, len(ordered) * share // 100)]
 
 
 def measure(calls: int) -> tuple[Times, Times]:
@@ -34,15 +25,14 @@ def measure(calls: int) -> tuple[Times, Times]:
         times = (Times(), Times())
         for _ in range(calls):
             for ask, found in zip(ways, times, strict=True):
-                began = time.perf_counter()
-                ask()
-                found.milliseconds.append((time.perf_counter() - began) * 1e3)
+                with found.one():
+                    ask()
         return times
 
 
 def asking(socket: Path) -> Callable[[], object]:
     channel = grpc.insecure_channel(f"unix:{socket}")
-    call = channel.unary_unary(VERSION)
+    call: grpc.UnaryUnaryMultiCallable[bytes, bytes] = channel.unary_unary(VERSION)
     return lambda: call(b"", timeout=10, wait_for_ready=True)
 
 

@@ -80,22 +80,37 @@ class Node:
         """Names of pods in the agent's state."""
         return {pod["name"] for pod in (await self.rig.ask("state"))["pods"]}
 
+    def knowing(self, name: str) -> set[str]:
+        """Who has the pod in its file; a plugin that never gave anything has none."""
+        directory = self.rig.directory
+        files = {"agent": directory / "state/qos_resource_manager_state"}
+        files |= {kind: directory / f"state-{kind}/{kind}.json" for kind in ("cpu", "memory")}
+        return {
+            who
+            for who, file in files.items()
+            if file.exists() and f"uid-{name}" in file.read_text()
+        }
+
 
 def pinned_soon(pid: int, expected: Pinned) -> Awaitable[None]:
     return eventually(lambda: pods_on.pinned(pid) == expected, 30)
 
 
 @asynccontextmanager
-async def a_real_node(server: Containerd, binary: Path, *, nri: bool) -> AsyncIterator[Node]:
+async def a_real_node(
+    server: Containerd, binary: Path, *, nri: bool, agent: bool = True
+) -> AsyncIterator[Node]:
+    """Without the `agent` its plugins run, and the runtime, which takes pods itself."""
     async with a_node(synthetic(1, 1, 2, 1)) as rig:
         flags = [f"--runtime-socket={server.socket}"]
         if nri:
             flags += ["--runtime-backend=nri", f"--runtime-nri-socket={server.nri_socket}"]
-        client = Client(server.socket if nri else rig.endpoint, binary)
+        client = Client(rig.endpoint if agent and not nri else server.socket, binary)
         node = Node(rig, server, client, tuple(flags))
         for kind in ("cpu", "memory"):
             await rig.plugin(kind, node.roles("0", "1"))
-        await node.start_agent()
+        if agent:
+            await node.start_agent()
         try:
             yield node
             await pods_on.remove_all(client)
@@ -147,8 +162,24 @@ async def test_pinning_survives_the_agent_and_the_runtime(
         await pinned_soon(pid, ON_SECOND)
         await pods_on.remove(node.client, id_)
         assert await node.held() == {"web"}, "its manifest is still there"
+        assert node.knowing("web") == {"agent", "cpu", "memory"}
         node.rig.forget("uid-web")
         await gone(node, "web")
+
+
+@story
+async def test_pod_that_ran_before_the_agent_came_is_pinned(
+    way: tuple[Containerd, Path, bool],
+) -> None:
+    server, binary, nri = way
+    async with a_real_node(server, binary, nri=nri, agent=False) as node:
+        id_, pid = await node.pod("early", "web")
+        assert pods_on.pinned(pid).allowed_cpus != "0"
+        await node.start_agent()
+        await pinned_soon(pid, ON_FIRST)
+        await pods_on.remove(node.client, id_)
+        node.rig.forget("uid-early")
+        await gone(node, "early")
 
 
 @story
@@ -161,18 +192,11 @@ async def test_rejected_pod_leaves_nothing_behind(way: tuple[Containerd, Path, b
         listed = await node.client("ListPodSandbox")
         assert not [each for each in listed.items if each.metadata.name == "greedy"]
         await gone(node, "greedy")
-        assert not server.cgroups()
+        parent = server.cgroup.lstrip("/")
+        assert {each.name for each in server.cgroups()} <= {parent}, "that stays of any pod"
 
 
 async def gone(node: Node, name: str) -> None:
     """Until neither agent nor plugin knows it."""
-    directory = node.rig.directory
-    files = [directory / "state/qos_resource_manager_state"]
-    files += [directory / f"state-{kind}/{kind}.json" for kind in ("cpu", "memory")]
-    try:
-        await eventually(lambda: not any(f"uid-{name}" in each.read_text() for each in files), 10)
-    except TimeoutError:
-        print(node.rig.agent.output[-6000:])
-        print([each for each in files if f"uid-{name}" in each.read_text()])
-        raise
+    await eventually(lambda: not node.knowing(name))
     assert await node.held() == set()

@@ -23,6 +23,8 @@ class Failure(StrEnum):
     TIMEOUT = "timeout"
     REFUSED = "refused"
     """It answered with an error."""
+    UNIMPLEMENTED = "unimplemented"
+    """It does not know the method, which is no decision about the pod."""
     GARBAGE = "garbage"
     """It answered with something that is no answer, or to another question."""
 

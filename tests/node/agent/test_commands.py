@@ -229,6 +229,12 @@ def test_nobody_there(tmp_path: Path) -> None:
     assert "no agent serves there" in output
 
 
+def test_a_path_that_is_too_long_for_a_socket() -> None:
+    code, output = invoke("state", "--control-socket", "/tmp/" + "x" * 120)
+    assert code == 4
+    assert "path too long" in output
+
+
 def test_a_pod_that_nobody_knows() -> None:
     with serving("nothing is known of it", grpc.StatusCode.NOT_FOUND) as control:
         code, output = invoke("explain", "one", "--control-socket", control)

@@ -74,7 +74,7 @@ class FakePlugin:
         elif handler := getattr(self, method.name, None):
             answer = handler(question)
         else:
-            raise self.refuse(f"no {method.name} (UNIMPLEMENTED)")
+            raise PluginError(self.resource, Failure.UNIMPLEMENTED, f"no {method.name}")
         self.after(method.name)
         return answer
 

@@ -11,7 +11,11 @@ import msgspec
 import pytest
 
 from dovetail.node.cpus import CpuSet
-from dovetail.node.manager.configuration import Scope
+from dovetail.node.manager import manager
+from dovetail.node.manager.configuration import Configuration, Scope
+from dovetail.node.manager.records import Record, Records
+from dovetail.node.manager.store import Store
+from dovetail.node.pods import Pod, Sandbox
 from dovetail.node.ports import Failure, Rejected
 from dovetail.node.settings import Settings
 from dovetail.node.wire.resource_plugin import (
@@ -31,6 +35,7 @@ from tests.node.manager.fakes import (
     pod,
     sandbox,
 )
+from tests.node.stories import eventually
 
 POD_SCOPE = msgspec.structs.replace(TWO_NODES, scope=Scope.POD)
 
@@ -360,6 +365,51 @@ def test_aliases_in_different_containers_are_no_conflict(tmp_path: Path) -> None
     assert asyncio.run(node.start(own)) == {"main": "0", "more": "1"}
 
 
+def counting_pages() -> Pieces:
+    mems = memory()
+    mems.options.extra_resources = ("hugepages-2Mi", "hugepages-1Gi")
+    return mems
+
+
+@pytest.mark.parametrize("scope", list(Scope))
+def test_what_a_plugin_counts_besides_is_asked_together(tmp_path: Path, scope: Scope) -> None:
+    mems = counting_pages()
+    wants = {"memory": 2**30, "hugepages-2Mi": 2**22}
+    own = pod("a", container(**wants, limits={"hugepages-2Mi": 2**22}))
+    node = Node(tmp_path, [mems], [own], msgspec.structs.replace(TWO_NODES, scope=scope))
+    asyncio.run(node.start(own))
+    for method in ("GetTopologyHints", "Allocate"):
+        (asked,) = mems.asked(method)
+        assert asked.resource_name == "memory"
+        assert asked.resource_requests == {
+            "memory": 2.0**30,
+            "hugepages-2Mi": 2.0**22,
+            "limits/hugepages-2Mi": 2.0**22,
+        }
+    (record,) = node.manager.records.of("a")
+    assert [each.requested for each in record.resources] == ["1Gi, hugepages-2Mi 4Mi"]
+
+
+def test_for_a_whole_pod_that_is_the_sum(tmp_path: Path) -> None:
+    mems = PodPieces("memory", {0: [0], 1: [1]}, property_name="CpusetMems")
+    mems.wanted = lambda question: 1  # type: ignore[method-assign]
+    mems.options.extra_resources = ("hugepages-2Mi",)
+    both = [container(name, memory=2**30, **{"hugepages-2Mi": 2**22}) for name in ("one", "two")]
+    own = pod("a", *both)
+    asyncio.run(Node(tmp_path, [mems], [own], POD_SCOPE).start(own))
+    for method in ("GetPodTopologyHints", "AllocateForPod"):
+        (asked,) = mems.asked(method)
+        assert asked.resource_requests == {"memory": 2.0**31, "hugepages-2Mi": 2.0**23}
+
+
+def test_unless_it_has_a_plugin_of_its_own(tmp_path: Path) -> None:
+    mems, pages = counting_pages(), Pieces("hugepages-2Mi", property_name="", aligned=False)
+    own = pod("a", container(**{"memory": 2**30, "hugepages-2Mi": 2}))
+    asyncio.run(Node(tmp_path, [mems, pages], [own]).start(own))
+    assert [list(each.resource_requests) for each in mems.asked("Allocate")] == [["memory"]]
+    assert [each.resource_name for each in pages.asked("Allocate")] == ["hugepages-2Mi"]
+
+
 def test_pods_are_admitted_at_the_same_time(tmp_path: Path) -> None:
     """Each plugin call takes a while; ten pods take no longer than one."""
     cpu = Pieces(nodes={0: range(20), 1: range(20, 40)})
@@ -415,6 +465,49 @@ def test_who_stops_waiting_finds_it_done_later(tmp_path: Path) -> None:
 
     assert asyncio.run(story()) == {"main": "0"}
     assert len(cpu.asked("Allocate")) == 1
+
+
+def test_when_the_agent_ends_nothing_is_left_half_done(tmp_path: Path) -> None:
+    cpu = Pieces()
+    cpu.delay = 0.02
+    own = pod("a", container(cpu=1))
+    node = Node(tmp_path, [cpu], [own])
+
+    async def story() -> None:
+        with pytest.raises(TimeoutError):
+            async with asyncio.timeout(0.01):
+                await node.manager.admit(sandbox(own))
+        await node.manager.stop()
+        # Now another agent may begin, with what is on the disk.
+        assert Store.open(tmp_path).pods["a"].admitted
+
+    asyncio.run(story())
+
+
+def test_an_agent_that_ends_takes_back_what_takes_too_long(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Slow(Pieces):
+        async def call(self, method: Any, question: Any) -> Any:
+            if method.name == "Allocate":
+                await asyncio.sleep(600)
+            return await super().call(method, question)
+
+    monkeypatch.setattr(manager, "GRACE", 0.01)
+    cpu, slow = Pieces("cpu"), Slow("gpu")
+    own = pod("a", container(cpu=1, gpu=1))
+    node = Node(tmp_path, [cpu, slow], [own], Configuration())
+
+    async def story() -> None:
+        asking = asyncio.create_task(node.manager.admit(sandbox(own)))
+        await eventually(lambda: bool(cpu.held), 5)
+        await node.manager.stop()
+        await asyncio.gather(asking, return_exceptions=True)
+
+    asyncio.run(story())
+    assert not cpu.held
+    assert [each.pod_uid for each in slow.asked("RemovePod")] == ["a"]
+    assert "a" not in Store.open(tmp_path).pods
 
 
 def test_a_pod_that_nobody_knows_may_come_later(tmp_path: Path) -> None:
@@ -565,6 +658,30 @@ class TestRecords:
         (record,) = node.manager.records.of("a")
         assert (record.result, record.reason) == ("rejected", "topology_affinity")
         assert "cpu fits on no single NUMA node" in record.words
+
+    def test_tell_a_failure_of_our_own_from_an_admission(self, tmp_path: Path) -> None:
+        node = Node(tmp_path, [Pieces()], [])
+
+        async def broken(_: Sandbox) -> Pod | None:
+            raise ZeroDivisionError("a bug")
+
+        assert node.source
+        node.source.pod = broken  # type: ignore[method-assign,assignment]
+        with pytest.raises(ZeroDivisionError):
+            asyncio.run(node.manager.admit(sandbox("a")))
+        (record,) = node.manager.records.of("a")
+        assert record.result == "failed"
+        assert "a bug" in record.words
+
+    def test_are_a_few_of_each_container(self) -> None:
+        records = Records()
+        for at in range(6):
+            for name in ("", "one", "two"):
+                records.add(
+                    Record(uid="a", namespace="default", name="a", at=float(at), container=name)
+                )
+        found = [(each.at, each.container) for each in records.of("a")]
+        assert found == [(at, name) for at in (2, 3, 4, 5) for name in ("", "one", "two")]
 
     def test_are_bounded(self, tmp_path: Path) -> None:
         plugin = FakePlugin("gpu")

@@ -122,8 +122,9 @@ def other_shape(good: bytes) -> bytes:
         (lambda good: good[:-20], "not as it was written"),
         (lambda good: b"", "not as it was written"),
         (lambda good: b"\xff\xfe", "not as it was written"),
+        (lambda good: b'{"version":1,"data":' + b"[" * 100_000, "not as it was written"),
     ],
-    ids=["version", "data", "shape", "torn", "empty", "bytes"],
+    ids=["version", "data", "shape", "torn", "empty", "bytes", "deep"],
 )
 def test_a_bad_file_is_set_aside_and_the_one_before_is_used(
     tmp_path: Path, spoil: object, words: str
@@ -140,6 +141,17 @@ def test_a_bad_file_is_set_aside_and_the_one_before_is_used(
     assert (tmp_path / f"{NAME}.corrupt-1").read_bytes() == spoiled
     checkpoint.save(of(pod("c")))
     assert Checkpoint(tmp_path).load() == (of(pod("c")), ())
+
+
+def test_a_file_that_somebody_removed_is_told_of(tmp_path: Path) -> None:
+    checkpoint = Checkpoint(tmp_path)
+    checkpoint.save(of(pod("a")))
+    checkpoint.save(of(pod("b")))
+    (tmp_path / NAME).unlink()
+    state, (trouble,) = checkpoint.load()
+    assert state == of(pod("a"))
+    assert f"{NAME} is gone" in trouble
+    assert "remove both files" in trouble
 
 
 def test_two_bad_files_are_no_reason_not_to_start(tmp_path: Path) -> None:

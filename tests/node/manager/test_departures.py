@@ -184,6 +184,31 @@ class TestRemovals:
         asyncio.run(removals.deliver())
         assert store.state.removals == {}
 
+    def test_those_that_fail_together_make_the_wait_no_longer(self, tmp_path: Path) -> None:
+        cpu = Pieces()
+        removals, store, clock = self.removals(tmp_path, cpu)
+        cpu.delay = 0.01
+
+        def fail(question: Any) -> None:
+            raise PluginError("cpu", Failure.TIMEOUT, "no answer")
+
+        cpu.override["RemovePod"] = fail
+        uids = [str(each) for each in range(20)]
+        for uid in uids:
+            store.drop(uid, ["cpu"])
+
+        async def story() -> None:
+            await asyncio.gather(*map(removals.attempt, uids))
+            assert len(cpu.calls) == len(uids)
+            del cpu.override["RemovePod"]
+            await removals.attempt("0")
+            assert len(cpu.calls) == len(uids), "it failed a moment ago"
+            clock.now += 1
+            await removals.deliver()
+
+        asyncio.run(story())
+        assert store.state.removals == {}
+
     def test_a_failing_plugin_does_not_keep_others_from_hearing(self, tmp_path: Path) -> None:
         cpu, gpu = Pieces(), FakePlugin("gpu")
         gpu.up = False

@@ -11,6 +11,7 @@ import grpc
 import msgspec
 import pytest
 
+from dovetail.node.manager import pod_resources
 from dovetail.node.manager.capacity import Capacity
 from dovetail.node.manager.pod_resources import Bucket, PodResources
 from dovetail.node.ports import Failure
@@ -188,6 +189,22 @@ def test_a_plugin_that_is_away_or_fails_does_not_make_the_list_shorter(
         assert [(each.resource_name, each.aggregated_quantity) for each in main.resources] == [
             ("cpu", 2.0)
         ]
+
+    play(story)
+
+
+def test_a_plugin_that_hangs_does_not_make_the_list_late(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(pod_resources, "PATIENCE", 0.01)
+    world = World(tmp_path, pod("a", container(cpu=2)))
+
+    async def story() -> None:
+        await world.start()
+        world.cpu.delay = 600
+        async with asyncio.timeout(30):
+            (main,) = (await world.list())["pod-a"].containers
+        assert [each.resource_name for each in main.resources] == ["cpu"]
 
     play(story)
 

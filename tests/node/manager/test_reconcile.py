@@ -92,7 +92,7 @@ class World:
         self.cpu = Pools(aligned=False)
         self.pods = [pod(uid, container(cpu=2)) for uid in uids]
         plugins: list[FakePlugin] = [self.cpu, *more.pop("others", ())]
-        adopt = more.pop("adopt", False)
+        names = more.pop("names", None)
         self.node = Node(directory, plugins, self.pods, **more)
         self.runtime = Runtime()
         self.now = 1000.0
@@ -100,7 +100,7 @@ class World:
             self.node.manager,
             self.node.plugins,
             self.runtime,
-            adopt=adopt,
+            names=names,
             clock=lambda: self.now,
         )
 
@@ -413,6 +413,61 @@ def test_nonsense_from_a_plugin_is_not_taken_in(tmp_path: Path) -> None:
     play(story)
 
 
+def test_nobody_tells_of_what_another_plugin_gives(tmp_path: Path) -> None:
+    nic = Pools("nic", aligned=False)
+    world = World(tmp_path, "a", others=[nic])
+
+    def meddling(_: Any) -> GetResourcesAllocationResponse:
+        cpus = world.cpu.tells(CpuSet({6, 7})).resource_allocation["cpu"]
+        given = {"cpu": cpus, "bandwidth": ResourceAllocationInfo(allocated_quantity=5.0)}
+        return GetResourcesAllocationResponse(
+            pod_resources={
+                "a": ContainerResources(
+                    container_resources={"main": ResourceAllocation(resource_allocation=given)}
+                )
+            }
+        )
+
+    nic.override["GetResourcesAllocation"] = meddling
+
+    async def story() -> None:
+        await world.start()
+        await world.look()
+        held = world.node.store.pods["a"].containers["main"].allocations
+        assert held["cpu"].allocation_result == "0-1"
+        assert held["bandwidth"].allocated_quantity == 5.0
+        assert world.runtime.updates == []
+
+    play(story)
+
+
+def test_a_plugin_may_tell_by_the_name_that_pods_use(tmp_path: Path) -> None:
+    world = World(tmp_path, "a", names={"vendor/cpu": "cpu"})
+
+    def aliased(_: Any) -> GetResourcesAllocationResponse:
+        found = world.cpu.GetResourcesAllocation(None)
+        (own,) = found.pod_resources["a"].container_resources.values()
+        given = {"vendor/cpu": own.resource_allocation["cpu"]}
+        return GetResourcesAllocationResponse(
+            pod_resources={
+                "a": ContainerResources(
+                    container_resources={"main": ResourceAllocation(resource_allocation=given)}
+                )
+            }
+        )
+
+    world.cpu.override["GetResourcesAllocation"] = aliased
+
+    async def story() -> None:
+        await world.start()
+        world.repool("a", "4-5")
+        await world.look()
+        assert list(world.node.store.pods["a"].containers["main"].allocations) == ["cpu"]
+        assert world.runtime.cpus("a-main") == "4-5"
+
+    play(story)
+
+
 def test_pods_and_containers_that_only_the_plugin_knows_are_ignored(tmp_path: Path) -> None:
     world = World(tmp_path, "a")
 
@@ -455,6 +510,25 @@ def test_what_cannot_be_allocated_again_stays_as_it_runs(tmp_path: Path) -> None
         assert world.runtime.updates == []
         # Once at the start, then after 3, 6, 12, 24 and 48 seconds.
         assert len(world.cpu.asked("Allocate")) == 7
+
+    play(story)
+
+
+def test_two_resources_that_are_refused_wait_each_for_itself(tmp_path: Path) -> None:
+    gpu = Pools("gpu", aligned=False, property_name="")
+    world = World(tmp_path, "a", others=[gpu])
+    world.pods[0] = pod("a", container(cpu=2, gpu=2))
+    assert world.node.source
+    world.node.source.pods["a"] = world.pods[0]
+
+    async def story() -> None:
+        await world.start()
+        for each in (world.cpu, gpu):
+            each.held.clear()
+            each.held["other"] = {"main": CpuSet(range(8))}
+        for _ in range(40):
+            await world.look(3.0)
+        assert [len(each.asked("Allocate")) for each in (world.cpu, gpu)] == [7, 7]
 
     play(story)
 
@@ -522,7 +596,7 @@ def test_a_plugin_that_does_not_let_a_pod_go_holds_up_nobody(
     async def story() -> None:
         await world.start()
         assert world.node.source is not None
-        world.node.source.pods.clear()
+        del world.node.source.pods["a"]
         world.runtime.present = []
         world.cpu.call = hang  # type: ignore[method-assign]
         await world.look()
@@ -574,10 +648,8 @@ def test_pods_that_are_over_are_released_even_if_containers_cannot_be_seen(
     play(story)
 
 
-def test_pods_that_run_already_are_adopted_where_nobody_asks_before_they_start(
-    tmp_path: Path,
-) -> None:
-    world = World(tmp_path, "a", adopt=True)
+def test_pods_that_run_already_are_adopted(tmp_path: Path) -> None:
+    world = World(tmp_path, "a")
 
     async def story() -> None:
         world.runtime.add("a", "main", "0-7")
@@ -587,6 +659,33 @@ def test_pods_that_run_already_are_adopted_where_nobody_asks_before_they_start(
         assert world.runtime.cpus("unknown-main") == "0-7"
         await world.look()
         assert len(world.runtime.updates) == 1
+
+    play(story)
+
+
+@pytest.mark.parametrize(("skip", "cpus"), [("false", ["0-1", "2-3"]), ("true", ["0-7", "0-7"])])
+def test_adopted_pods_are_for_plugins_that_come_later_too(
+    tmp_path: Path, skip: str, cpus: list[str]
+) -> None:
+    world = World(tmp_path)
+    annotations = {"katalyst.kubewharf.io/skip_qrm_admit": skip}
+    two = (container("main", cpu=2), container("side", 1, cpu=2))
+    assert world.node.source
+    world.node.source.pods["a"] = pod("a", *two, annotations=annotations)
+    known = world.node.plugins.known
+
+    async def story() -> None:
+        del known["cpu"]
+        for name in ("main", "side"):
+            world.runtime.add("a", name, "0-7")
+        await world.look()
+        assert world.runtime.updates == []
+        known["cpu"] = world.cpu
+        await world.look()
+        assert [world.runtime.cpus(f"a-{name}") for name in ("main", "side")] == cpus
+        before = len(world.cpu.asked("Allocate"))
+        await world.look()
+        assert len(world.cpu.asked("Allocate")) == before
 
     play(story)
 

@@ -210,6 +210,25 @@ class TestKubelet:
 
         with_kubelet(story, token_file=token)
 
+    def test_a_token_that_cannot_be_one_is_told(self, tmp_path: Path) -> None:
+        token = tmp_path / "token"
+        token.write_bytes(b"\xff\xfe")
+
+        async def story(_: Server, source: Kubelet) -> None:
+            with pytest.raises(Rejected, match=r"the kubelet's token .*token"):
+                await source.pod(sandbox("a"))
+            assert await source.active() is None
+
+        with_kubelet(story, token_file=token)
+
+    @pytest.mark.parametrize("content", [None, "no certificate"])
+    def test_an_authority_that_is_none_is_told(self, tmp_path: Path, content: str | None) -> None:
+        file = tmp_path / "ca.crt"
+        if content:
+            file.write_text(content)
+        with pytest.raises(BadSource, match=r"ca\.crt: no certificate of an authority: "):
+            Kubelet("https://127.0.0.1:10250", ca_file=file)
+
     def test_only_the_authority_that_was_named_is_trusted(self, tmp_path: Path) -> None:
         authority = Authority(tmp_path, "node")
         context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)

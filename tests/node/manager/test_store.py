@@ -107,13 +107,6 @@ def test_news_add_to_what_is_known_and_end_what_is_missing(tmp_path: Path) -> No
     assert found.missing == ("gpu",)
 
 
-def test_forgetting_a_plugin_ends_waiting_for_it(tmp_path: Path) -> None:
-    store = Store.open(tmp_path)
-    store.drop("a", ["cpu", "gpu"])
-    store.forget_plugin("cpu")
-    assert store.state.removals == {"a": ("gpu",)}
-
-
 class TestRounds:
     def test_who_asks_during_a_run_gets_the_next_one(self) -> None:
         runs: list[int] = []

@@ -149,6 +149,7 @@ def ask(
     container: str = "main",
     init: bool = False,
     nodes: CpuSet | None = None,
+    preferred: bool = True,
 ) -> Ask:
     """For rules without sockets."""
     return Ask(
@@ -160,4 +161,5 @@ def ask(
         role=role,
         amounts={resource: Fraction(amount)} if amount else {},
         nodes=nodes,
+        preferred=preferred,
     )

@@ -16,10 +16,17 @@ POOLS = {"online": Pool(size=10, min=4, max=20), "offline": Pool(size=10, min=4)
 
 
 def decided(
-    use: float, pressure: float = 0, *, online: int = 10, offline: int = 10, quiet: int = 0
+    use: float,
+    pressure: float = 0,
+    *,
+    online: int = 10,
+    offline: int = 10,
+    quiet: int = 0,
+    shared: int = 0,
 ) -> Decision:
+    """`shared`: CPUs that the pool's containers share, if not all of them."""
     sizes = {"online": online, "offline": offline, "other": 3}
-    return adjust(RULE, POOLS, sizes, Load(use, pressure), quiet)
+    return adjust(RULE, POOLS, sizes, Load(use, shared or online, pressure), quiet)
 
 
 class TestGrowing:
@@ -57,6 +64,21 @@ class TestShrinking:
         """0.49 of 10 CPUs are 0.82 of 6."""
         assert decided(0.49, quiet=1) == ({}, 0)
         assert decided(0.47, quiet=1).sizes == {"online": 6, "offline": 14}
+
+    def test_not_to_where_pressure_would_have_it_grow_again(self) -> None:
+        """Batch work that waits for CPUs is pressure as well: it must not make the pool swing.
+
+        0.4 of 10 CPUs are 0.67 of 6, which is not idle.
+        """
+        assert decided(0.4, 30, quiet=1) == ({}, 0)
+        assert decided(0.4, 10, quiet=1).sizes == {"online": 6, "offline": 14}
+        assert decided(0.2, 30, quiet=1).sizes == {"online": 6, "offline": 14}
+
+    def test_cpus_of_somebody_s_own_do_not_serve_the_others(self) -> None:
+        """0.4 of the 7 CPUs that are shared are 0.93 of 3."""
+        assert decided(0.4, quiet=1).sizes
+        assert decided(0.4, quiet=1, shared=7) == ({}, 0)
+        assert decided(0.1, quiet=1, shared=4) == ({}, 0), "none would be left"
 
 
 class TestLoad:

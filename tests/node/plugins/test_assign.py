@@ -138,6 +138,15 @@ class TestChoose:
         with pytest.raises(NotEnough):
             choose(ADJACENT, cpus("1,3,4-7"), 6, (Option.FULL_PCPUS_ONLY,))
 
+    def test_whole_cores_only_leaves_cores_with_an_offline_thread_alone(self) -> None:
+        """Core 0 has one thread: with it, core 4 would have to be split."""
+        machine = Machine(
+            cpus=tuple(Cpu(id=at, core=at - at % 2, socket=0, numa=0) for at in (0, 2, 3, 4, 5)),
+            nodes=(NumaNode(id=0, cpus=cpus("0,2-5")),),
+        )
+        assert str(choose(machine, machine.online, 4, (Option.FULL_PCPUS_ONLY,))) == "2-5"
+        assert str(choose(machine, machine.online, 4)) == "0,2-4"
+
     def test_align_by_socket_takes_the_rest_of_the_socket_as_near(self) -> None:
         free = cpus("6-31")
         assert str(choose(SPLIT_SOCKETS, free, 4, (), (0,))) == "6-9"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from fractions import Fraction
 
+import msgspec
 import pytest
 
 from dovetail.node.cpus import CpuSet
@@ -12,7 +13,7 @@ from dovetail.node.plugins.cpu_hints import hints
 from dovetail.node.plugins.cpu_state import Cpus, CpuState
 from dovetail.node.plugins.role_file import parse
 from dovetail.node.plugins.sizes import remembered
-from dovetail.node.topology import Machine, synthetic
+from dovetail.node.topology import Machine, NumaNode, synthetic
 from tests.node.plugins.rig import ask, spec_machine
 
 ROLES = """
@@ -111,6 +112,23 @@ def test_what_can_be_had_again_is_not_left_behind() -> None:
         "1-3": False,
         "0-3": False,
     }
+
+
+def test_who_wants_more_or_less_keeps_what_it_can() -> None:
+    node = Node(FOUR)
+    node.hold("a", "own", 6, nodes=CpuSet([2, 3]))
+    assert [*(node.hints("own", 7, "a") or {})][:2] == ["2-3", "0,2-3"]
+    fewer = node.hints("own", 3, "a") or {}
+    assert [nodes for nodes, preferred in fewer.items() if preferred] == ["2"]
+
+
+def test_a_node_without_cpus_is_in_no_hint() -> None:
+    lonely = NumaNode(id=2, memory=2**30, distances={0: 20, 1: 20, 2: 10})
+    machine = msgspec.structs.replace(spec_machine(), nodes=(*spec_machine().nodes, lonely))
+    node = Node(machine)
+    assert node.hints("own", 20) == {"0": True, "1": True, "0-1": False}
+    node.hold("a", "single", 20, nodes=CpuSet([2]))
+    assert str(node.state.held) == "0-19"
 
 
 def test_who_has_cpus_is_hinted_to_where_they_are() -> None:

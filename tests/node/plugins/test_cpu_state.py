@@ -222,7 +222,7 @@ def test_whatever_happens_nobody_has_what_is_another_s(data: st.DataObject) -> N
                 size = data.draw(st.integers(2, 12))
                 after = cpus.settled(node.state, {"online": size})
                 try:
-                    cpus.nobody_without(after)
+                    cpus.nobody_without(after, node.state)
                 except Impossible:
                     continue
                 assert len(after.pools["online"]) == size

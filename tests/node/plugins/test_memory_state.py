@@ -58,6 +58,7 @@ class Node:
         container: str = "main",
         init: bool = False,
         nodes: str | None = None,
+        preferred: bool = True,
     ) -> Ask:
         amounts = {"memory": gi * GI, "hugepages-2Mi": pages * GI}
         return Ask(
@@ -69,6 +70,7 @@ class Node:
             role=self.memory.book.roles.get(role, ELSE),
             amounts={name: Fraction(amount) for name, amount in amounts.items() if amount},
             nodes=None if nodes is None else CpuSet.parse(nodes),
+            preferred=preferred,
         )
 
     def hints(self, *args: object, **more: object) -> dict[str, bool] | None:
@@ -124,6 +126,15 @@ def test_a_hint_that_is_too_small_is_extended_to_a_group_with_it() -> None:
     node = Node()
     assert node.allocate("a", "bound", 10, nodes="2") == ("0,2", {0: 7, 2: 3})
     assert node.allocate("b", "bound", 1, nodes="2") == ("0,2", {2: 1})
+
+
+def test_other_nodes_do_where_these_are_only_a_wish() -> None:
+    """The policy best-effort turns nobody away."""
+    node = Node()
+    node.allocate("a", "bound", 16, nodes="2-3")
+    with pytest.raises(Impossible, match=r"node 2: 0 of memory free, in a group with nodes 2-3"):
+        node.allocate("b", "bound", 1, nodes="2")
+    assert node.allocate("b", "bound", 1, nodes="2", preferred=False) == ("0", {0: 1})
 
 
 def test_single_is_one_node_or_none() -> None:
@@ -186,5 +197,6 @@ def test_whatever_happens_nothing_is_given_twice(data: st.DataObject) -> None:
             for at in each.nodes:
                 assert groups.setdefault(at, each.nodes) == each.nodes, "one group for each node"
         for name, by_node in node.memory.allocatable.items():
-            assert all(node.memory.free(node.state, None, name, at) >= 0 for at in by_node)
+            left = node.memory.free(node.state.holdings)[name]
+            assert all(left[at] >= 0 for at in by_node)
         assert decoded(encoded(node.state), MemoryState) == node.state

@@ -35,11 +35,17 @@ class Node:
         self.state = NicState()
 
     def allocate(
-        self, pod: str, role: str, amount: int = 0, nodes: str | None = None
+        self,
+        pod: str,
+        role: str,
+        amount: int = 0,
+        nodes: str | None = None,
+        *,
+        preferred: bool = True,
     ) -> NicHolding:
         near = None if nodes is None else CpuSet.parse(nodes)
         chosen = self.nics.book.roles.get(role, ELSE)
-        wanted = ask(pod, chosen, amount, resource="NIC", nodes=near)
+        wanted = ask(pod, chosen, amount, resource="NIC", nodes=near, preferred=preferred)
         self.state = self.nics.allocate(self.state, wanted)
         holding = self.state.of(pod, "main")
         assert holding
@@ -93,6 +99,20 @@ def test_no_bandwidth_is_given_away_twice() -> None:
         "to node 0, 10000 Mb/s free; eth1 is near to node 1, 0 Mb/s free; eth2 is near to node 1, "
         "5000 Mb/s free"
     )
+
+
+def test_one_that_is_far_does_where_near_is_only_a_wish() -> None:
+    """The policy best-effort turns nobody away."""
+    node = Node("[roles.near]\nnic = {}\n[nics.eth0]\nignore = true\n")
+    assert node.allocate("a", "near", nodes="0-1", preferred=False).nic == "eth1"
+    assert node.allocate("b", "near", nodes="0", preferred=False).nic == "eth2"
+    with pytest.raises(Impossible, match="wants a NIC near to NUMA node 0"):
+        node.allocate("c", "near", nodes="0")
+
+
+def test_a_nic_on_a_node_that_is_not_there_is_near_to_all() -> None:
+    machine = synthetic(nics=(Nic(name="eth0", numa=7),))
+    assert interfaces(machine, parse("", machine))["eth0"].numa is None
 
 
 def test_the_file_knows_better_than_sysfs() -> None:

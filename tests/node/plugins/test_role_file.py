@@ -138,7 +138,19 @@ class TestMatching:
         ),
         (
             "[reserved]\nmemory = { 0 = 'x' }",
-            "line 2: reserved.memory.0: 'x' is no amount of bytes",
+            "line 2: reserved.memory.0: 'x' is no quantity",
+        ),
+        (
+            "[reserved]\nmemory = { 0 = 1.5 }",
+            "line 2: reserved.memory.0: 1.5 is no amount of bytes such as 500Mi or 2G",
+        ),
+        (
+            "[reserved]\nmemory = { 0 = '100m' }",
+            "line 2: reserved.memory.0: '100m' is no whole number of bytes",
+        ),
+        (
+            "[reserved]\nmemory = { 0 = -1 }",
+            "line 2: reserved.memory.0: -1 is no whole number of bytes",
         ),
         (
             "[reserved]\nmemory = { 7 = '1Gi' }",

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 from pathlib import Path
 
 import pytest
 
+from dovetail.node.plugins import running
 from dovetail.node.plugins.cpu import CpuPlugin
 from dovetail.node.plugins.role_file import parse
 from dovetail.node.plugins.store import NotKept, Store
 from dovetail.node.plugins.watch import PoolWatch, RoleWatch
 from dovetail.node.topology import synthetic
-from tests.node.plugins.rig import ask
+from tests.node.plugins.rig import ask, directory
 
 MACHINE = synthetic(sockets=2, cores=10, threads=2)
 """0-19 and 20-39."""
@@ -110,6 +112,7 @@ class TestWishes:
             "[]",
             "garbage",
             "",
+            pytest.param("[" * 100_000, id="deep"),
         ],
     )
     def test_a_wish_that_cannot_be_met_changes_nothing(self, tmp_path: Path, wish: str) -> None:
@@ -185,11 +188,53 @@ def test_without_load_there_is_no_adjustment(tmp_path: Path) -> None:
     assert plugin.state == before
 
 
-def test_a_state_of_another_machine_is_set_aside(tmp_path: Path) -> None:
-    plugin = made(tmp_path)
-    own = plugin.book.roles["own"]
-    plugin.keep(plugin.cpus.allocate(plugin.state, ask("owns", own, 16)))
-    small = synthetic(sockets=1, cores=2, threads=1)
-    after = CpuPlugin(small, parse("", small), Store(tmp_path / "cpu.json"))
-    assert after.state.holdings == ()
-    assert (tmp_path / "cpu.json.corrupt-1").exists()
+def test_a_plugin_that_cannot_look_any_more_ends(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Otherwise pools would stay as they are, and nobody would know."""
+
+    async def broken(*_: object) -> None:
+        raise RuntimeError("a fault")
+
+    monkeypatch.setattr(running, "keep_looking", broken)
+    with directory() as made_here:
+        setup = running.Setup(
+            kind="cpu",
+            resource="cpu",
+            roles=tmp_path / "roles.toml",
+            socket_directory=made_here,
+            state_directory=tmp_path,
+            sysfs=tmp_path,
+            proc=tmp_path,
+            period=1,
+        )
+        with pytest.raises(RuntimeError, match="a fault"):
+            asyncio.run(running.run(setup, made(tmp_path)))
+
+
+def test_the_adjuster_does_not_run_ahead_of_a_ramp(tmp_path: Path) -> None:
+    """It asks for a step more than the pool has, and the pool goes a ramp at each look."""
+    adjuster = '[adjuster]\npool = "online"\ndonor = "offline"\nstep = 4\n'
+    plugin = made(tmp_path, ROLES.replace("min = 2", "min = 2\nramp = 1") + adjuster)
+    watch = PoolWatch(plugin, tmp_path / "pools.json", tmp_path)
+    seen = []
+    for busy, idle in ((0, 0), (95, 5), (190, 10), (255, 45)):
+        proc_with(tmp_path, busy, idle)
+        watch.look()
+        seen.append((sizes(plugin)[0], plugin.state.wanted["online"]))
+    assert seen == [(20, 20), (21, 24), (22, 25), (23, 25)]
+
+
+def test_the_adjuster_looks_at_cpus_that_are_shared(tmp_path: Path) -> None:
+    """A container that spins on its own CPUs does not make the pool grow."""
+    plugin = made(tmp_path, ROLES + '[adjuster]\npool = "online"\ndonor = "offline"\n')
+    plugin.keep(plugin.cpus.allocate(plugin.state, ask("owns", plugin.book.roles["own"], 18)))
+    watch = PoolWatch(plugin, tmp_path / "pools.json", tmp_path)
+    for ticks in (0, 100):
+        lines = [
+            f"cpu{at} {ticks} 0 0 0" if at in plugin.state.held else f"cpu{at} 0 0 0 {ticks}"
+            for at in range(40)
+        ]
+        (tmp_path / "stat").write_text("\n".join(lines))
+        watch.look()
+    assert sizes(plugin) == (20, 10)

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 from math import inf, nan
+from typing import Any
 
 import pytest
 
 from dovetail.node.registry.answers import fault
 from dovetail.node.wire.codec import Message
 from dovetail.node.wire.resource_plugin import (
+    AllocatableTopologyAwareResource,
     AssociatedDeviceHintsResponse,
     AssociatedDeviceRequest,
     ContainerTopologyAwareResources,
+    GetTopologyAwareAllocatableResourcesRequest,
+    GetTopologyAwareAllocatableResourcesResponse,
     GetTopologyAwareResourcesRequest,
     GetTopologyAwareResourcesResponse,
     ListOfTopologyHints,
@@ -22,10 +26,12 @@ from dovetail.node.wire.resource_plugin import (
     ResourceAllocationResponse,
     ResourceHintsResponse,
     ResourceRequest,
+    TopologyAwareQuantity,
     TopologyHint,
 )
 
 ASKED = ResourceRequest(pod_uid="uid-1", container_name="main")
+EMPTY = GetTopologyAwareAllocatableResourcesRequest()
 SHOWN = GetTopologyAwareResourcesRequest(pod_uid="uid-1", container_name="main")
 
 
@@ -41,6 +47,19 @@ def with_quantity(quantity: float) -> ResourceAllocationResponse:
     )
 
 
+def on_node(node: int) -> ResourceAllocationResponse:
+    given = {"memory": ResourceAllocationInfo(topology_assignments={node: 1})}
+    return ResourceAllocationResponse(
+        allocation_result=ResourceAllocation(resource_allocation=given)
+    )
+
+
+def allocatable(**quantity: Any) -> GetTopologyAwareAllocatableResourcesResponse:
+    listed = (TopologyAwareQuantity(**quantity),)
+    told = AllocatableTopologyAwareResource(topology_aware_capacity_quantity_list=listed)
+    return GetTopologyAwareAllocatableResourcesResponse(allocatable_resources={"memory": told})
+
+
 @pytest.mark.parametrize(
     ("question", "answer"),
     [
@@ -49,6 +68,8 @@ def with_quantity(quantity: float) -> ResourceAllocationResponse:
         (ASKED, with_nodes(0, 1, 1023)),
         (ASKED, with_quantity(2.5)),
         (SHOWN, GetTopologyAwareResourcesResponse()),
+        (ASKED, on_node(1023)),
+        (EMPTY, allocatable(node=1, resource_value=2.0**50)),
     ],
 )
 def test_answers(question: Message, answer: Message) -> None:
@@ -86,6 +107,10 @@ def of_container(name: str) -> GetTopologyAwareResourcesResponse:
             "allocation_result.resource_allocation['cpu'].allocated_quantity is nan",
         ),
         (ASKED, with_quantity(inf), "is inf, which is no quantity"),
+        (ASKED, on_node(2**63), "names the NUMA node 9223372036854775808"),
+        (EMPTY, allocatable(node=1024), "topology_aware_capacity_quantity_list names the NUMA"),
+        (EMPTY, allocatable(resource_value=-1.0), "is -1.0, which nobody can have of anything"),
+        (EMPTY, allocatable(resource_value=1e300), "is 1e+300, which nobody can have"),
     ],
 )
 def test_no_answers(question: Message, answer: Message, words: str) -> None:

@@ -128,13 +128,15 @@ async def test_any_bytes_are_an_answer_or_garbage(directory: Path) -> None:
 
 
 @story
-async def test_a_call_that_the_plugin_does_not_offer_is_refused(directory: Path) -> None:
+async def test_a_call_that_the_plugin_does_not_offer_is_told_from_a_refusal(
+    directory: Path,
+) -> None:
     async with endpoint(directory, Pinner()) as plugin:
         with pytest.raises(
             PluginError, match=r"does not offer AllocateForPod .UNIMPLEMENTED"
         ) as no:
             await plugin.call(ALLOCATE_FOR_POD, PodResourceRequest(pod_uid="uid-1"))
-        assert no.value.failure is Failure.REFUSED
+        assert no.value.failure is Failure.UNIMPLEMENTED
 
 
 @story

@@ -129,7 +129,7 @@ async def test_what_it_does_not_know_or_garbles_is_told(directory: Path) -> None
     async with foreign(directory) as plugin:
         with pytest.raises(PluginError) as unknown:
             await plugin.call(ALLOCATE_FOR_POD, PodResourceRequest(pod_uid="uid-1"))
-        assert unknown.value.failure is Failure.REFUSED
+        assert unknown.value.failure is Failure.UNIMPLEMENTED
         with pytest.raises(PluginError, match="bytes are no ResourceHintsResponse") as garbled:
             await plugin.call(GET_TOPOLOGY_HINTS, asking("garbage"))
         assert garbled.value.failure is Failure.GARBAGE

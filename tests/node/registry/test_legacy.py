@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import shutil
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
@@ -64,6 +65,16 @@ async def test_a_plugin_that_registers_itself_is_called(directory: Path) -> None
         told = status(registry, directory / "p.sock")
         assert told
         assert told.legacy
+
+
+@story
+async def test_options_it_told_will_do_if_it_cannot_be_asked(directory: Path) -> None:
+    async with (
+        registry_of(legacy=directory) as registry,
+        serving(directory / "p.sock", [Served(ALLOCATE, Pinner().allocate)]),
+    ):
+        await register(directory, options=ResourcePluginOptions(need_reconcile=True))
+        await eventually(lambda: is_up(registry))
 
 
 @story
@@ -141,6 +152,17 @@ async def test_a_socket_that_cannot_be_served_is_told(directory: Path) -> None:
     registry = Registry([], legacy=directory / ("x" * 100))
     with pytest.raises(DovetailError, match=r"cannot serve at .*/kubelet.sock"):
         await registry.start()
+
+
+@story
+async def test_a_directory_that_is_deleted_is_made_again_with_the_socket(directory: Path) -> None:
+    own = directory / "own"
+    async with registry_of(legacy=own) as registry:
+        shutil.rmtree(own)
+        await eventually((own / "kubelet.sock").is_socket)
+        async with legacy_plugin(own / "p.sock", Pinner()):
+            await register(own)
+            await eventually(lambda: is_up(registry))
 
 
 @story

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import os
+import shutil
 import socket as sockets
 from collections.abc import Awaitable, Callable
 from pathlib import Path
@@ -98,6 +100,61 @@ async def test_a_directory_named_twice_gives_each_plugin_once(directory: Path) -
     ):
         await eventually(lambda: is_up(registry))
         assert len(registry.statuses()) == 1
+
+
+@story
+async def test_a_directory_that_is_deleted_is_made_again(directory: Path) -> None:
+    """Plugins wait for it: they do not make it themselves."""
+    own = directory / "own"
+    async with registry_of(own) as registry, plugin_at(own / "cpu.sock", Pinner()):
+        await eventually(lambda: is_up(registry))
+        shutil.rmtree(own)
+        await eventually(lambda: not is_up(registry))
+        await eventually(lambda: is_up(registry))
+
+
+@story
+async def test_a_directory_that_cannot_be_made_is_no_reason_not_to_see_others(
+    directory: Path,
+) -> None:
+    lost, other = directory / "lost", directory / "other"
+    async with registry_of(lost, other) as registry:
+        lost.rmdir()
+        lost.write_text("a file")
+        async with plugin_at(other / "cpu.sock", Pinner()):
+            await eventually(lambda: is_up(registry))
+            assert list(registry.troubles) == [f"directory {lost}"]
+            lost.unlink()
+            await eventually(lost.is_dir)
+            await eventually(lambda: not registry.troubles)
+
+
+@story
+async def test_names_that_are_no_text_are_left_alone(directory: Path) -> None:
+    with sockets.socket(sockets.AF_UNIX) as strange:
+        strange.bind(os.fsencode(directory) + b"/\xff.sock")
+        async with registry_of(directory) as registry, plugin_at(directory / "cpu.sock", Pinner()):
+            await eventually(lambda: is_up(registry))
+            assert [each.resource for each in registry.statuses()] == ["cpu"]
+
+
+@story
+async def test_one_is_forgotten_only_if_nobody_is_there_who_may_be_it(directory: Path) -> None:
+    silent = directory / "silent.sock"
+    async with registry_of(directory) as registry:
+        async with plugin_at(directory / "cpu.sock", Pinner()):
+            await eventually(lambda: is_up(registry))
+            assert not registry.forget("cpu"), "it is up"
+        with sockets.socket(sockets.AF_UNIX) as listening:
+            listening.bind(str(silent))
+        await eventually(lambda: list(registry.attendants) == [str(silent)])
+        assert not registry.forget("cpu"), "nobody knows who is there"
+        silent.unlink()
+        await eventually(lambda: not registry.attendants)
+        assert registry.forget("cpu")
+        assert registry.of("cpu") is None
+        assert not registry.statuses()
+        assert not registry.forget("cpu")
 
 
 @story

@@ -4,21 +4,35 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Awaitable, Callable
+import shutil
+import tempfile
+from collections.abc import Awaitable, Callable, Iterator
 from pathlib import Path
 
+import grpc
+import grpc.aio
 import pytest
+from structlog.testing import capture_logs
 
 from dovetail.node.ports import RuntimeRefused, State
 from dovetail.node.runtime.cri import CriRuntime, pid_of
 from dovetail.node.settings import Settings
 from dovetail.node.wire import cri
+from dovetail.node.wire.rpc import Refused, Served, offer
 from tests.node import pods_on
 from tests.node.containerd import Containerd
 from tests.node.cri_client import Client
 from tests.node.pods_on import container_config, create, run, sandbox_config, start
 
 Test = Callable[[Client, CriRuntime], Awaitable[None]]
+
+
+@pytest.fixture
+def directory() -> Iterator[Path]:
+    """With a short name: a socket's path has to be."""
+    made = Path(tempfile.mkdtemp(prefix="dt", dir="/tmp"))
+    yield made
+    shutil.rmtree(made)
 
 
 def with_runtime(server: Containerd, test: Test) -> None:
@@ -118,6 +132,48 @@ def test_runtime_that_is_not_there_is_refused_with_words(tmp_path: Path) -> None
         with pytest.raises(RuntimeRefused, match=r"ListPodSandbox at .*unavailable"):
             await runtime.sandboxes()
         await runtime.close()
+
+    asyncio.run(go())
+
+
+def test_container_that_the_runtime_cannot_tell_about_does_not_hide_the_others(
+    directory: Path,
+) -> None:
+    listed = tuple(
+        cri.Container(id=id_, pod_sandbox_id="s", state=cri.ContainerState.RUNNING)
+        for id_ in ("broken", "gone", "whole")
+    )
+
+    async def containers(_: cri.ListContainersRequest) -> cri.ListContainersResponse:
+        return cri.ListContainersResponse(containers=listed)
+
+    async def sandboxes(_: cri.ListPodSandboxRequest) -> cri.ListPodSandboxResponse:
+        return cri.ListPodSandboxResponse(items=(cri.PodSandbox(id="s"),))
+
+    async def status(question: cri.ContainerStatusRequest) -> cri.ContainerStatusResponse:
+        if question.container_id == "broken":
+            raise Refused(grpc.StatusCode.UNKNOWN, "its metadata can't be read")
+        if question.container_id == "gone":
+            raise Refused(grpc.StatusCode.NOT_FOUND, "no such container")
+        return cri.ContainerStatusResponse()
+
+    async def go() -> None:
+        server, runtime = grpc.aio.server(), CriRuntime(directory / "c.sock")
+        handlers = [
+            Served(cri.LIST_CONTAINERS, containers),
+            Served(cri.LIST_POD_SANDBOX, sandboxes),
+            Served(cri.CONTAINER_STATUS, status),
+        ]
+        offer(server, handlers)
+        server.add_insecure_port(f"unix:{directory}/c.sock")
+        await server.start()
+        with capture_logs() as logs:
+            assert [each.id for each in await runtime.containers()] == ["whole"]
+        (told,) = logs
+        assert (told["event"], told["container"]) == ("container not seen", "broken")
+        assert "its metadata can't be read" in told["why"]
+        await runtime.close()
+        await server.stop(None)
 
     asyncio.run(go())
 

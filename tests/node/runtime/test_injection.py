@@ -132,11 +132,3 @@ def test_adjustment_by_nri_leaves_what_the_container_has() -> None:
     assert (found.env, found.annotations, found.mounts) == ((), {}, ())
     assert found.linux is not None
     assert found.linux.devices == ()
-
-
-def test_update_by_nri_lies_over_what_was_there() -> None:
-    below = Settings(numbers={"CpuShares": 1, "CpuQuota": 2}, cpus="0", unified={"a": "1"})
-    above = Settings(numbers={"CpuShares": 3}, cpus="2,1", unified={"b": "2"})
-    assert adjustment.overlaid(below, above) == Settings(
-        numbers={"CpuShares": 3, "CpuQuota": 2}, cpus="1-2", unified={"a": "1", "b": "2"}
-    )

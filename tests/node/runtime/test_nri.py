@@ -6,15 +6,16 @@ import asyncio
 import shutil
 import struct
 import tempfile
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 
 import pytest
 
 from dovetail.node.pods import Sandbox
-from dovetail.node.ports import Rejected, RuntimeRefused
+from dovetail.node.ports import Observed, Rejected, RuntimeRefused, State
 from dovetail.node.runtime import nri as back_end
+from dovetail.node.runtime.adjustment import resources
 from dovetail.node.runtime.nri import NriRuntime
 from dovetail.node.settings import Settings
 from dovetail.node.wire import nri
@@ -24,7 +25,8 @@ from dovetail.node.wire.ttrpc import Request, Response
 from tests.node.runtime.gates import Scripted
 
 POD = nri.PodSandbox(id="p", name="pod", uid="u", namespace="n")
-CONTAINER = nri.Container(id="c", pod_sandbox_id="p", name="c1")
+CONTAINER = nri.Container(id="c", name="c1")
+CHANGE = Settings(cpus="0")
 FAILED_PRECONDITION, UNIMPLEMENTED, UNAVAILABLE = 9, 12, 14
 
 
@@ -70,14 +72,42 @@ class Played:
         assert (connection, number, kind) == (1, self._number, 2)
         return decode(Response, data)
 
-    async def welcome(self, *pods: nri.PodSandbox, patience: int = 0) -> None:
+    async def welcome(self, patience: int = 0) -> None:
         await self.registered()
         await self.call("Configure", nri.ConfigureRequest(request_timeout=patience))
-        await self.call("Synchronize", nri.SynchronizeRequest(pods=pods))
+        await self.call("Synchronize", nri.SynchronizeRequest())
 
     async def change(self, event: nri.Event) -> Response:
         told = nri.StateChangeEvent(event=event, pod=POD, container=CONTAINER)
         return await self.call("StateChange", told)
+
+    async def updated(self, runtime: NriRuntime, *, failed: bool = False) -> None:
+        """Have a container updated, and do it or not."""
+        updating = asyncio.create_task(runtime.update("c", CHANGE))
+        _, number, _, data = await self.message()
+        question = decode(nri.UpdateContainersRequest, decode(Request, data).payload)
+        assert [each.container_id for each in question.update] == ["c"]
+        answer = nri.UpdateContainersResponse(failed=question.update if failed else ())
+        self.send(2, number, 2, encode(Response(payload=encode(answer))))
+        await updating
+
+
+class Seen:
+    """What CRI shows."""
+
+    async def sandboxes(self) -> Sequence[Sandbox]:
+        return [Sandbox(uid="seen", namespace="n", name="pod", id="s")]
+
+    async def containers(self) -> Sequence[Observed]:
+        running = State.RUNNING
+        return [
+            Observed(
+                id="seen-c1", pod_uid="seen", container="c1", state=running, applied=Settings()
+            )
+        ]
+
+    async def update(self, id_: str, change: Settings) -> None:
+        raise AssertionError("updates go by NRI")
 
 
 Connections = asyncio.Queue[Played]
@@ -95,7 +125,7 @@ async def plugin(gate: Scripted) -> AsyncIterator[tuple[Connections, NriRuntime]
         connections.put_nowait(Played(reader, writer))
 
     server = await asyncio.start_unix_server(accept, directory / "nri.sock")
-    runtime = NriRuntime(directory / "nri.sock", gate, name="me", index=7)
+    runtime = NriRuntime(directory / "nri.sock", Seen(), gate, name="me", index=7)
     await runtime.start()
     try:
         yield connections, runtime
@@ -131,18 +161,28 @@ def test_registers_and_subscribes() -> None:
     playing(Scripted(), test)
 
 
-def test_nothing_is_known_before_all_parts_of_the_list_came() -> None:
+def test_nothing_is_updated_before_all_parts_of_the_list_came() -> None:
     async def test(connections: Connections, runtime: NriRuntime) -> None:
         played = await connections.get()
         await played.registered()
-        first = nri.SynchronizeRequest(pods=(POD,), more=True)
-        answer = await played.call("Synchronize", first)
+        answer = await played.call("Synchronize", nri.SynchronizeRequest(more=True))
         assert decode(nri.SynchronizeResponse, answer.payload).more
         with pytest.raises(RuntimeRefused, match="not connected"):
-            await runtime.sandboxes()
-        await played.call("Synchronize", nri.SynchronizeRequest(containers=(CONTAINER,)))
-        assert [each.uid for each in await runtime.sandboxes()] == ["u"]
-        assert [each.container for each in await runtime.containers()] == ["c1"]
+            await runtime.update("c", CHANGE)
+        answer = await played.call("Synchronize", nri.SynchronizeRequest())
+        assert not decode(nri.SynchronizeResponse, answer.payload).more
+        await played.updated(runtime)
+
+    playing(Scripted(), test)
+
+
+def test_what_runs_is_what_cri_shows() -> None:
+    async def test(connections: Connections, runtime: NriRuntime) -> None:
+        played = await connections.get()
+        await played.welcome()
+        await played.change(nri.Event.RUN_POD_SANDBOX)
+        assert [each.uid for each in await runtime.sandboxes()] == ["seen"]
+        assert [each.id for each in await runtime.containers()] == ["seen-c1"]
 
     playing(Scripted(), test)
 
@@ -165,10 +205,9 @@ def test_pod_is_admitted_or_not(own_method: bool) -> None:
         assert refused.status is not None
         assert refused.status.code == FAILED_PRECONDITION
         assert refused.status.message == "dovetail: topology_affinity: no room"
-        assert not await runtime.sandboxes()
         gate.rejects = None
         assert not (await run_pod()).status
-        assert [each.uid for each in await runtime.sandboxes()] == ["u"]
+        assert [(each.uid, each.id) for each in gate.admitted] == [("u", "p")]
 
     playing(gate, test)
 
@@ -201,19 +240,50 @@ def test_slow_admission_is_refused_in_good_time_and_goes_on() -> None:
     playing(gate, test)
 
 
+@pytest.mark.parametrize("event", [nri.Event.STOP_POD_SANDBOX, nri.Event.REMOVE_POD_SANDBOX])
+def test_gate_hears_that_a_sandbox_went(event: nri.Event) -> None:
+    gate = Scripted()
+
+    async def test(connections: Connections, runtime: NriRuntime) -> None:
+        played = await connections.get()
+        await played.welcome()
+        assert not (await played.change(event)).status
+        assert gate.left == ["u"]
+
+    playing(gate, test)
+
+
+def test_container_is_adjusted_and_the_gate_hears_its_id() -> None:
+    gate = Scripted(c1=CHANGE)
+
+    async def test(connections: Connections, runtime: NriRuntime) -> None:
+        played = await connections.get()
+        await played.welcome()
+        event = nri.PodEvent(pod=POD, container=CONTAINER)
+        answer = await played.call("CreateContainer", event)
+        adjust = decode(nri.CreateContainerResponse, answer.payload).adjust
+        assert adjust
+        assert adjust.linux == nri.LinuxContainerAdjustment(resources=resources(CHANGE))
+        assert gate.made == [("u", "c1", "c")]
+
+    playing(gate, test)
+
+
 def test_device_that_is_none_refuses_the_container() -> None:
+    gate = Scripted()
     device = DeviceSpec(container_path="/dev/x", host_path="/etc/hostname", permissions="r")
 
     async def test(connections: Connections, runtime: NriRuntime) -> None:
         played = await connections.get()
-        await played.welcome(POD)
+        await played.welcome()
         event = nri.PodEvent(pod=POD, container=CONTAINER)
         refused = await played.call("CreateContainer", event)
         assert refused.status is not None
         assert refused.status.message == "/etc/hostname is no device"
-        assert not await runtime.containers()
+        assert gate.made == []
 
-    playing(Scripted(c1=Settings(devices=(device,))), test)
+    gate.given["c1"] = Settings(devices=(device,))
+    playing(gate, test)
 
 
 def test_method_that_does_not_exist_is_told() -> None:
@@ -240,15 +310,15 @@ def test_method_that_does_not_exist_is_told() -> None:
 def test_garbage_ends_the_connection_and_there_is_a_new_one(garbage: bytes) -> None:
     async def test(connections: Connections, runtime: NriRuntime) -> None:
         played = await connections.get()
-        await played.welcome(POD)
-        assert await runtime.sandboxes()
+        await played.welcome()
+        await played.updated(runtime)
         played.writer.write(garbage)
         assert await played.reader.read() == b""
         again = await connections.get()
         with pytest.raises(RuntimeRefused, match="not connected"):
-            await runtime.sandboxes()
+            await runtime.update("c", CHANGE)
         await again.welcome()
-        assert not await runtime.sandboxes()
+        await again.updated(runtime)
 
     playing(Scripted(), test)
 
@@ -258,16 +328,11 @@ def test_update_that_is_refused_or_not_answered(monkeypatch: pytest.MonkeyPatch)
 
     async def test(connections: Connections, runtime: NriRuntime) -> None:
         played = await connections.get()
-        await played.welcome(POD)
+        await played.welcome()
         with pytest.raises(RuntimeRefused, match="no answer within"):
-            await runtime.update("c", Settings(cpus="0"))
+            await runtime.update("c", CHANGE)
         await played.message()
-        updating = asyncio.create_task(runtime.update("c", Settings(cpus="0")))
-        _, number, _, data = await played.message()
-        question = decode(nri.UpdateContainersRequest, decode(Request, data).payload)
-        failed = nri.UpdateContainersResponse(failed=question.update)
-        played.send(2, number, 2, encode(Response(payload=encode(failed))))
         with pytest.raises(RuntimeRefused, match="container c was not updated"):
-            await updating
+            await played.updated(runtime, failed=True)
 
     playing(Scripted(), test)

@@ -11,6 +11,7 @@ import grpc.aio
 import pytest
 
 from dovetail.node.ports import Rejected, RuntimeRefused, State
+from dovetail.node.runtime.cri import CriRuntime
 from dovetail.node.runtime.nri import NriRuntime
 from dovetail.node.settings import Settings
 from dovetail.node.wire.resource_plugin import DeviceSpec, Mount
@@ -25,7 +26,8 @@ Test = Callable[[Client, NriRuntime], Awaitable[None]]
 
 @asynccontextmanager
 async def connected(server: Containerd, gate: Scripted) -> AsyncIterator[NriRuntime]:
-    runtime = NriRuntime(server.nri_socket, gate)
+    seen = CriRuntime(server.socket)
+    runtime = NriRuntime(server.nri_socket, seen, gate)
     await runtime.start()
     async with asyncio.timeout(10):
         await runtime.ready()
@@ -33,6 +35,7 @@ async def connected(server: Containerd, gate: Scripted) -> AsyncIterator[NriRunt
         yield runtime
     finally:
         await runtime.stop()
+        await seen.close()
 
 
 def with_plugin(server: Containerd, gate: Scripted, test: Test) -> None:
@@ -80,15 +83,14 @@ def test_container_is_adjusted_at_its_creation(newer_server: Containerd, tmp_pat
         (admitted,) = gate.admitted
         assert (admitted.uid, admitted.id, admitted.labels["l"]) == ("uid-n1", pod, "v")
         (seen_sandbox,) = await runtime.sandboxes()
-        assert seen_sandbox == admitted
+        assert (seen_sandbox.uid, seen_sandbox.id) == (admitted.uid, admitted.id)
         (observed,) = await runtime.containers()
         assert (observed.id, observed.pod_uid, observed.container) == (id_, "uid-n1", "c1")
         assert observed.state is State.RUNNING
         assert (observed.applied.cpus, observed.applied.mems) == ("1", "0")
-        assert observed.applied.numbers["CpuShares"] == 512
 
     with_plugin(server, gate, test)
-    assert gate.left == ["uid-n1"]
+    assert {*gate.left} == {"uid-n1"}
 
 
 def test_running_container_is_moved(newer_server: Containerd) -> None:
@@ -97,10 +99,11 @@ def test_running_container_is_moved(newer_server: Containerd) -> None:
         pod = await run(client, sandbox)
         id_ = await create(client, pod, sandbox, container_config("c1"))
         pid = await start(client, id_)
-        await runtime.update(id_, Settings(cpus="0", mems="0"))
+        await runtime.update(id_, Settings(numbers={"CpuShares": 512}, cpus="0", mems="0"))
         assert pods_on.pinned(pid).cpus == "0"
         (observed,) = await runtime.containers()
         assert observed.applied.cpus == "0"
+        assert observed.applied.numbers["CpuShares"] == 512
         with pytest.raises(RuntimeRefused):
             await runtime.update(id_, Settings(cpus="4095"))
         assert pods_on.pinned(pid).cpus == "0"
@@ -145,7 +148,7 @@ def test_connects_again_and_knows_what_runs(newer_server: Containerd) -> None:
         await asyncio.to_thread(newer_server.stop)
         await asyncio.sleep(0.1)
         with pytest.raises(RuntimeRefused, match="not connected"):
-            await runtime.sandboxes()
+            await runtime.update(id_, Settings(cpus="0"))
         await asyncio.to_thread(newer_server.start)
         async with asyncio.timeout(20):
             await runtime.ready()

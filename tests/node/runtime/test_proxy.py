@@ -7,6 +7,7 @@ import stat
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
+from typing import Any
 
 import grpc
 import grpc.aio
@@ -196,6 +197,25 @@ def test_empty_ids_are_the_runtimes_to_answer_and_touch_no_pod(server: Container
         assert (gate.asked, gate.left) == (["c1"], [])
 
     through_proxy(server, gate, test)
+
+
+@pytest.mark.parametrize("path", ["/runtime.v1.RuntimeService/Fly", "/runtime.v2.Other/Fly"])
+def test_method_that_the_runtime_does_not_know_is_unimplemented_each_time(
+    server: Containerd, path: str
+) -> None:
+    async def test(client: Client) -> None:
+        asking: Any = client.channel.unary_unary(path)
+
+        async def refusal(_: int) -> grpc.StatusCode:
+            with pytest.raises(grpc.aio.AioRpcError, match=r"unknown (method|service)") as failed:
+                await asking(b"\x0a\x01x", timeout=60)
+            return failed.value.code()
+
+        found = [await refusal(turn) for turn in range(100)]
+        found += await asyncio.gather(*map(refusal, range(100)))
+        assert set(found) == {grpc.StatusCode.UNIMPLEMENTED}
+
+    through_proxy(server, Scripted(), test)
 
 
 def test_restart_of_containerd_keeps_the_pinning_and_the_proxy(server: Containerd) -> None:

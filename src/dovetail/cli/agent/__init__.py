@@ -54,4 +54,6 @@ def agent(ctx: click.Context, /, **flags: Any) -> None:
 
         run(given)
     elif given:
-        raise click.UsageError(f"options of the daemon do not go with {ctx.invoked_subcommand}")
+        command = ctx.invoked_subcommand
+        words = f"options of the daemon do not go with {command}; those of {command} come after it"
+        raise click.UsageError(words)

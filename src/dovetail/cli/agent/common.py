@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import errno
-import os
 import socket
 from collections.abc import Callable
 from typing import Any, TypeVar
@@ -57,7 +56,8 @@ def reach(control: str) -> None:
             raise NoPermission(f"{control}: only the user that runs the agent may ask it") from None
         except OSError as error:
             known = error.errno in (errno.ENOENT, errno.ECONNREFUSED)
-            why = "no agent serves there" if known else os.strerror(error.errno or 0)
+            # Of a path that is too long there is no number, only words.
+            why = "no agent serves there" if known else error.strerror or str(error)
             raise Unreachable(
                 f"{control}: {why}. Is `dovetail agent` running? "
                 f"--control-socket or {VARIABLE} says where"

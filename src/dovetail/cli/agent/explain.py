@@ -40,7 +40,7 @@ def lines(answer: dict[str, Any]) -> Iterator[str]:
 def admission(record: dict[str, Any]) -> Iterator[str]:
     container = f", container {printable(record['container'])}" if "container" in record else ""
     result = record.get("result", "admitted")
-    colour = "red" if result == "rejected" else "green"
+    colour = "green" if result in ("admitted", "skipped") else "red"
     role = f" (role {printable(record['role'])})" if "role" in record else ""
     head = f"{when(record['at'])} {name_of(record)}{container}{role}: {paint(result, colour)}"
     reason = f", {record['reason']}" if "reason" in record else ""

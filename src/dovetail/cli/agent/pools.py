@@ -61,7 +61,7 @@ def command(
         if wrong:
             raise click.UsageError("; ".join(wrong))
         after = cpus.settled(state, {**state.wanted, **wanted})
-        cpus.nobody_without(after)
+        cpus.nobody_without(after, state)
         if wanted and not dry_run:
             write_atomically(state_dir / WISHES, json.dumps(wanted).encode())
     except (DovetailError, OSError) as error:

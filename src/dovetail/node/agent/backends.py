@@ -20,11 +20,6 @@ class Backend(Protocol):
     @property
     def runtime(self) -> Runtime: ...
 
-    @property
-    def adopts(self) -> bool:
-        """Whether pods are met only when they run already."""
-        ...
-
     async def start(self) -> None: ...
 
     async def stop(self) -> None: ...
@@ -32,8 +27,6 @@ class Backend(Protocol):
 
 class Behind:
     """Nothing is between kubelet and runtime: containers are changed after they started."""
-
-    adopts = True
 
     def __init__(self, settings: RuntimeSettings) -> None:
         self.runtime = CriRuntime(Path(settings.socket))
@@ -47,8 +40,6 @@ class Behind:
 
 class Between:
     """The proxy lets pods in; containers are seen and changed at the runtime itself."""
-
-    adopts = False
 
     def __init__(self, settings: RuntimeSettings, gate: Gate) -> None:
         self.runtime = CriRuntime(Path(settings.socket))
@@ -69,18 +60,18 @@ class Between:
 
 
 class Inside:
-    """A plugin of the runtime, by NRI."""
-
-    adopts = False
+    """A plugin of the runtime, by NRI; containers are seen at the runtime itself."""
 
     def __init__(self, settings: RuntimeSettings, gate: Gate) -> None:
-        self.runtime = NriRuntime(Path(settings.nri_socket), gate)
+        self._seen = CriRuntime(Path(settings.socket))
+        self.runtime = NriRuntime(Path(settings.nri_socket), self._seen, gate)
 
     async def start(self) -> None:
         await self.runtime.start()
 
     async def stop(self) -> None:
         await self.runtime.stop()
+        await self._seen.close()
 
 
 def backend_of(settings: RuntimeSettings, gate: Gate) -> Backend:

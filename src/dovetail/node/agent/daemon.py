@@ -28,6 +28,7 @@ from dovetail.node.manager.capacity import PERIOD, Capacity
 from dovetail.node.manager.manager import Manager
 from dovetail.node.manager.pod_resources import PodResources
 from dovetail.node.manager.reconcile import Reconciler
+from dovetail.node.manager.retirement import Retirement
 from dovetail.node.manager.sources.kubelet import Kubelet
 from dovetail.node.manager.store import Store
 from dovetail.node.metrics import REGISTRY
@@ -65,6 +66,7 @@ async def start(config: Config, stack: AsyncExitStack) -> None:
     # 3. Who decides.
     source = opened_source(config, stack)
     manager = Manager(configuration, registry, store, source)
+    stack.push_async_callback(manager.stop)
     capacity = Capacity(store, registry)
     stack.push_async_callback(capacity.stop)
     # 4. The way to containers.
@@ -75,11 +77,12 @@ async def start(config: Config, stack: AsyncExitStack) -> None:
         registry,
         backend.runtime,
         period=seconds(config.reconcile_period),
-        adopt=backend.adopts,
+        names=configuration.names,
     )
     background(reconciler.run(), stack)
     background(regularly(manager.removals.deliver, REMOVALS_PERIOD), stack)
     background(regularly(capacity.look, PERIOD), stack)
+    background(regularly(Retirement(store, registry).look, PERIOD), stack)
     # 5. Those who only want to know.
     resources = PodResources(store, registry, capacity, source)
     control = Control(manager, registry, capacity)

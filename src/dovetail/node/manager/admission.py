@@ -16,12 +16,12 @@ from dovetail.node.hints.policy import Policy
 from dovetail.node.manager import answers, requests
 from dovetail.node.manager.asking import Asking
 from dovetail.node.manager.configuration import Configuration
-from dovetail.node.manager.reasons import TOPOLOGY_AFFINITY, unimplemented
+from dovetail.node.manager.reasons import TOPOLOGY_AFFINITY
 from dovetail.node.manager.requests import Ask
 from dovetail.node.manager.roles import Identity
 from dovetail.node.manager.slots import Slot
 from dovetail.node.pods import Pod
-from dovetail.node.ports import Plugin, PluginError, Rejected
+from dovetail.node.ports import Failure, Plugin, PluginError, Rejected
 from dovetail.node.wire.resource_plugin import (
     ALLOCATE,
     ALLOCATE_FOR_POD,
@@ -69,7 +69,13 @@ class Admission:
         """All containers on the same nodes. Raises Rejected."""
         if not any(each.open for each in slots):
             return
-        asks = requests.of_pod(self.pod, self._configuration.names)
+        counted = {
+            each.ask.resource: [besides.resource for besides in each.ask.besides] for each in slots
+        }
+        asks = requests.together(
+            requests.of_pod(self.pod, self._configuration.names),
+            lambda resource: counted.get(resource, ()),
+        )
         members = {
             ask: [each for each in slots if each.ask.resource == ask.resource] for ask in asks
         }
@@ -101,7 +107,7 @@ class Admission:
         try:
             await self._offer(slots, asked)
         except PluginError as error:
-            if unimplemented(error):
+            if error.failure is Failure.UNIMPLEMENTED:
                 await self._common_hints([each for each in slots if not each.borrowed])
                 return
             for slot in slots:
@@ -177,7 +183,7 @@ class Admission:
             given = answers.allocations(answer.allocation_result, ask, optional=False)
         except PluginError as error:
             for slot in asking:
-                if unimplemented(error):
+                if error.failure is Failure.UNIMPLEMENTED:
                     await self._allocate(slot, hint)
                 else:
                     self.asking.settle(slot, error)

@@ -53,16 +53,22 @@ class Checkpoint:
     def load(self) -> Loaded:
         """Never fails: what cannot be read is set aside and reported."""
         troubles: list[str] = []
+        missing = False
         for path in (self.path, self.last):
             try:
                 state = decoded(path.read_bytes())
             except FileNotFoundError:
+                missing = path == self.path
                 continue
             except (OSError, BadCheckpoint) as error:
                 troubles.append(f"{path} cannot be used: {error}; {self._set_aside(path)}")
                 continue
-            if path == self.last and troubles:
-                troubles.append(f"the state before that was taken from {path}")
+            if path == self.last:
+                gone = f"{self.path} is gone: " if missing else ""
+                troubles.append(
+                    f"{gone}the state before that was taken from {path}. To begin with nothing, "
+                    "stop the agent and remove both files"
+                )
             return Loaded(recovered(state, exact=path == self.path), tuple(troubles))
         return Loaded(State(), tuple(troubles))
 
@@ -102,7 +108,7 @@ def decoded(data: bytes) -> State:
         if envelope.checksum != checksum(bytes(envelope.data)):
             raise BadCheckpoint("its checksum does not match its data")
         return msgspec.json.decode(envelope.data, type=State)
-    except (msgspec.MsgspecError, UnicodeDecodeError) as error:
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
         raise BadCheckpoint(f"it is not as it was written: {error}") from None
 
 

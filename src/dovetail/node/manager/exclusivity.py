@@ -7,7 +7,7 @@ in another pod has any of it. So a pool with one container in it is none, unless
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Set
 
 from dovetail.node.cpus import BadCpuList, CpuSet
 from dovetail.node.manager.options import CPUS
@@ -15,16 +15,16 @@ from dovetail.node.manager.state import Holding, PodState
 from dovetail.node.pods import Container
 from dovetail.node.wire.resource_plugin import ResourceAllocationInfo
 
-Owners = Mapping[int, frozenset[str]]
+Owners = Mapping[int, Set[str]]
 """By CPU, the uids of the pods that have it."""
 
 
 def owners(pods: Iterable[PodState]) -> Owners:
-    found: dict[int, frozenset[str]] = {}
+    found: dict[int, set[str]] = {}
     for pod in pods:
         for holding in pod.containers.values():
             for cpu in cpus_of(holding):
-                found[cpu] = found.get(cpu, frozenset()) | {pod.uid}
+                found.setdefault(cpu, set()).add(pod.uid)
     return found
 
 

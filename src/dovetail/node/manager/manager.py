@@ -36,6 +36,9 @@ from dovetail.node.wire.resource_plugin import PRE_START_CONTAINER, PreStartCont
 LOG = structlog.get_logger("dovetail.node.manager")
 T = TypeVar("T")
 
+GRACE = 30.0
+"""Seconds for admissions under way when the agent ends."""
+
 
 class Manager:
     """A `ports.Gate`."""
@@ -91,11 +94,10 @@ class Manager:
         else:
             active = await self._source.active()
             over = set() if active is None else unlisted(self.store.pods, active)
-        released = []
-        for uid in sorted(over - sandboxes):
-            if await self.release(uid, looked):
-                released.append(uid)
-        return released
+        # Together, so that they share writes and none waits for the plugins of another.
+        going = sorted(over - sandboxes)
+        gone = await asyncio.gather(*(self.release(uid, looked) for uid in going))
+        return [uid for uid, released in zip(going, gone, strict=True) if released]
 
     async def release(self, uid: str, looked: float = inf) -> bool:
         """The pod is over: forget it, and tell its plugins as soon as they can be told.
@@ -114,6 +116,14 @@ class Manager:
             await self.removals.save()
         LOG.info("pod released", pod=f"{pod.namespace}/{pod.name}", uid=uid)
         return True
+
+    async def stop(self) -> None:
+        """Let admissions end that nobody waits for any longer, or be taken back."""
+        if self._tasks:
+            await asyncio.wait(self._tasks, timeout=GRACE)
+        for each in self._tasks:
+            each.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
 
     async def _undisturbed(self, work: Coroutine[Any, Any, T]) -> T:
         """To its end, even if whoever asked stops waiting: they ask again, and find it done."""
@@ -204,6 +214,9 @@ class Manager:
         except Rejected as error:
             record.result, record.reason = "rejected", error.reason
             record.words, record.later = str(error), error.later
+            raise
+        except BaseException as error:
+            record.result, record.words = "failed", repr(error)
             raise
         else:
             now = time.monotonic()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Hashable
+from collections.abc import Callable, Hashable
 from typing import Generic, NamedTuple, TypeVar
 
 K = TypeVar("K", bound=Hashable)
@@ -40,6 +40,6 @@ class Patience(Generic[K]):
         """There is nothing to be done any longer."""
         self._attempts.pop(key, None)
 
-    def keep(self, keys: Collection[K]) -> None:
+    def keep(self, wanted: Callable[[K], bool]) -> None:
         """Forget all others."""
-        self._attempts = {key: each for key, each in self._attempts.items() if key in keys}
+        self._attempts = {key: each for key, each in self._attempts.items() if wanted(key)}

@@ -16,6 +16,7 @@ import grpc
 from dovetail.node.cpus import CpuSet
 from dovetail.node.manager.capacity import Capacity
 from dovetail.node.manager.exclusivity import Owners, exclusive, owners
+from dovetail.node.manager.polls import PATIENCE
 from dovetail.node.manager.rounds import Rounds
 from dovetail.node.manager.state import Allocations, Holding, PodState
 from dovetail.node.manager.store import Store
@@ -194,8 +195,9 @@ class PodResources:
             return made
         question = GetTopologyAwareResourcesRequest(pod_uid=uid, container_name=container)
         try:
-            answer = await plugin.call(GET_TOPOLOGY_AWARE_RESOURCES, question)
-        except PluginError:
+            async with asyncio.timeout(PATIENCE):
+                answer = await plugin.call(GET_TOPOLOGY_AWARE_RESOURCES, question)
+        except (PluginError, TimeoutError):
             return made
         found = answer.container_topology_aware_resources
         return {**made, **found.allocated_resources} if found else made

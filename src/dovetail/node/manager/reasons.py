@@ -19,17 +19,10 @@ OF_FAILURES = {
     Failure.DOWN: PLUGIN_DOWN,
     Failure.TIMEOUT: PLUGIN_TIMEOUT,
     Failure.REFUSED: PLUGIN_REFUSED,
+    Failure.UNIMPLEMENTED: PLUGIN_REFUSED,
     Failure.GARBAGE: PLUGIN_GARBAGE,
 }
 
 
 def rejection(error: PluginError, *, later: bool = False) -> Rejected:
     return Rejected(OF_FAILURES[error.failure], str(error), later=later)
-
-
-def unimplemented(error: PluginError) -> bool:
-    """Whether the plugin does not know the method, which is no decision about the pod.
-
-    A failure does not carry the code of gRPC: it ends the words of a refusal.
-    """
-    return error.failure is Failure.REFUSED and str(error).endswith("(UNIMPLEMENTED)")

@@ -32,6 +32,7 @@ from dovetail.node.wire.resource_plugin import (
     GET_RESOURCES_ALLOCATION,
     GetResourcesAllocationRequest,
     GetResourcesAllocationResponse,
+    ResourceAllocation,
 )
 
 LOG = structlog.get_logger("dovetail.node.reconcile")
@@ -66,6 +67,10 @@ class Pending(NamedTuple):
     def key(self) -> Key:
         return self.observed.pod_uid, self.observed.container
 
+    @property
+    def gives(self) -> bool:
+        return narrows(self.change, self.observed.applied)
+
 
 class Reconciler:
     def __init__(
@@ -75,10 +80,11 @@ class Reconciler:
         runtime: Runtime,
         *,
         period: float = 3.0,
-        adopt: bool = False,
+        names: Mapping[str, str] | None = None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        """`adopt`: pods that run and were never asked about are admitted now."""
+        """`names`: resources that are served by the plugin of another name."""
+        self._names = names or {}
         self._keeper, self._plugins, self._runtime = keeper, plugins, runtime
         self._store, self._period, self._clock = keeper.store, period, clock
         self._polls: Polls[GetResourcesAllocationRequest, GetResourcesAllocationResponse, State] = (
@@ -86,7 +92,7 @@ class Reconciler:
         )
         self._updates: Patience[Key] = Patience()
         self._errands = Errands(PATIENCE)
-        self._latecomers, self._adopt = Latecomers(keeper, clock), adopt
+        self._latecomers = Latecomers(keeper, clock)
         self._drifts: dict[Key, Settings] = {}
 
     async def run(self) -> None:
@@ -116,16 +122,16 @@ class Reconciler:
             ]
             answers = await self._polls.ask(asked, self._store.state)
             await self._take_in(answers)
+            # 2. What is there?
             try:
-                # 2. What is there?
                 alive = alive_of(await self._runtime.containers())
             except RuntimeRefused as error:
-                LOG.warning("runtime not seen", why=str(error))
-                return
-            # 3. Who has not been given anything, and whose plugin does not know any longer?
-            await self._errands.run("give", partial(self._give, answers, alive))
-            # 4. Who is not as they should be?
-            await self._update(alive)
+                LOG.warning("containers not seen", why=str(error))
+            else:
+                # 3. Who has not been given anything, and whose plugin does not know any longer?
+                await self._errands.run("give", partial(self._give, answers, alive))
+                # 4. Who is not as they should be?
+                await self._update(alive)
             # 5. Who is over?
             await self._errands.run("collect", self._collect)
 
@@ -147,7 +153,7 @@ class Reconciler:
             for uid, containers in sorted(answer.value.pod_resources.items()):
                 for name, told in sorted(containers.container_resources.items()):
                     if self._same((uid, name), resource, answer.context):
-                        self._refresh(resource, uid, name, told.resource_allocation)
+                        self._refresh(resource, uid, name, self._own(resource, told))
         await self._save()
 
     def _same(self, key: Key, resource: str, before: State) -> bool:
@@ -157,6 +163,16 @@ class Reconciler:
         if then is None or now is None:
             return False
         return then.allocations.get(resource) == now.allocations.get(resource)
+
+    def _own(self, resource: str, told: ResourceAllocation) -> Allocations:
+        """What the plugin may tell of: its resource, by either name, and what nobody else gives."""
+        found = {}
+        for name, info in told.resource_allocation.items():
+            alias = self._names.get(name) == resource and resource not in told.resource_allocation
+            plugin = self._plugins.of(resource if alias else name)
+            if plugin is None or plugin.resource == resource:
+                found[resource if alias else name] = info
+        return found
 
     def _refresh(self, resource: str, uid: str, container: str, told: Allocations) -> None:
         holding = holding_of(self._store.pod(uid), container)
@@ -179,8 +195,8 @@ class Reconciler:
             LOG.warning("state not saved", why=str(error))
 
     async def _give(self, answers: Answers, alive: Mapping[Key, Observed]) -> None:
-        if self._adopt:
-            await self._latecomers.adopt(await self._runtime.sandboxes(), alive)
+        resources = {each.resource for each in self._plugins.all()}
+        await self._latecomers.adopt(await self._runtime.sandboxes(), alive, resources)
         await self._give_again(answers, alive)
         self._latecomers.keep(alive)
 
@@ -213,11 +229,11 @@ class Reconciler:
 
     async def _update(self, alive: Mapping[Key, Observed]) -> None:
         pending = [each for one in alive.values() if (each := self._pending(one))]
-        self._updates.keep(alive)
+        self._updates.keep(lambda key: key in alive)
         self._drifts = {key: each for key, each in self._drifts.items() if key in alive}
         # Those who give CPUs away go first: who gets them is not to share them, if only for a bit.
-        first = [each for each in pending if narrows(each.change, each.observed.applied)]
-        for group in (first, [each for each in pending if each not in first]):
+        for giving in (True, False):
+            group = [each for each in pending if each.gives is giving]
             await _few_at_once(self._apply(each) for each in group)
 
     def _pending(self, observed: Observed) -> Pending | None:

@@ -53,7 +53,7 @@ class Record(msgspec.Struct, kw_only=True, omit_defaults=True):
     container: str = ""
     """Nothing: the whole pod."""
     result: str = "admitted"
-    """Or skipped, or rejected."""
+    """Or skipped, or rejected; failed, if that is our own fault."""
     reason: str = ""
     words: str = ""
     later: bool = False
@@ -62,7 +62,7 @@ class Record(msgspec.Struct, kw_only=True, omit_defaults=True):
 
 
 class Records:
-    """The latest admissions, a few for each of the latest pods."""
+    """The latest admissions of the latest pods: a few of the whole, and of each late container."""
 
     def __init__(self, most: int = MOST, each: int = 4) -> None:
         self._most, self._each = most, each
@@ -70,7 +70,10 @@ class Records:
 
     def add(self, record: Record) -> None:
         kept = [*self._pods.pop(record.uid, ()), record]
-        self._pods[record.uid] = kept[-self._each :]
+        alike = [at for at, other in enumerate(kept) if other.container == record.container]
+        if len(alike) > self._each:
+            del kept[alike[0]]
+        self._pods[record.uid] = kept
         if len(self._pods) > self._most:
             self._pods.popitem(last=False)
 

@@ -9,9 +9,8 @@ from collections.abc import Callable
 import structlog
 
 from dovetail.node.manager.locks import Locks
-from dovetail.node.manager.reasons import unimplemented
 from dovetail.node.manager.store import NotWritten, Store
-from dovetail.node.ports import Plugin, PluginError, Plugins
+from dovetail.node.ports import Failure, Plugin, PluginError, Plugins
 from dovetail.node.wire.resource_plugin import REMOVE_POD, RemovePodRequest
 
 LOG = structlog.get_logger("dovetail.node.manager")
@@ -49,10 +48,11 @@ class Removals:
             await self._tell(plugin, uid)
 
     async def attempt(self, uid: str) -> None:
-        """Tell those who can be told now; the pod's lock is held. Others hear of it later."""
+        """Tell those who are ready; the pod's lock is held. Others hear of it later."""
         for resource in self._store.state.removals.get(uid, ()):
             plugin = self._plugins.of(resource)
-            if plugin is None or not plugin.up:
+            # One that hangs would make everybody wait who has something to take back.
+            if plugin is None or not self._ready(resource):
                 continue
             try:
                 await self._tell(plugin, uid)
@@ -90,13 +90,17 @@ class Removals:
         try:
             await plugin.call(REMOVE_POD, RemovePodRequest(pod_uid=uid))
         except PluginError as error:
-            if not unimplemented(error):
+            if error.failure is not Failure.UNIMPLEMENTED:
                 raise
             # It keeps nothing of pods.
         self._waits.pop(plugin.resource, None)
         self._store.told(uid, plugin.resource)
 
     def _failed(self, resource: str, uid: str, error: PluginError) -> None:
-        wait = min(LONGEST_WAIT, 2 * self._waits.get(resource, (FIRST_WAIT / 2, 0.0))[0])
-        self._waits[resource] = (wait, self._clock() + wait)
+        now = self._clock()
+        wait, until = self._waits.get(resource, (FIRST_WAIT / 2, 0.0))
+        # Of several that failed together only the first makes the wait longer.
+        if now >= until:
+            wait = min(LONGEST_WAIT, 2 * wait)
+            self._waits[resource] = (wait, now + wait)
         LOG.warning("pod not removed", resource=resource, pod=uid, again_in=wait, why=str(error))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from fractions import Fraction
 from math import ceil
 from typing import NamedTuple
@@ -31,15 +31,18 @@ class Ask(NamedTuple):
     """As the pod does."""
     request: Fraction
     limit: Fraction | None
+    besides: tuple[Ask, ...] = ()
+    """Of resources that the same plugin counts together with this one, as huge pages."""
 
     @property
     def quantities(self) -> dict[str, float]:
         """Under both names: plugins look for either."""
         found = {}
-        for name in sorted({self.original, self.resource}):
-            found[name] = rounded(self.request)
-            if self.limit is not None:
-                found[LIMIT.format(name)] = rounded(self.limit)
+        for each in (self, *self.besides):
+            for name in sorted({each.original, each.resource}):
+                found[name] = rounded(each.request)
+                if each.limit is not None:
+                    found[LIMIT.format(name)] = rounded(each.limit)
         return found
 
 
@@ -65,6 +68,17 @@ def asks(who: str, requests: Amounts, limits: Amounts, names: Mapping[str, str])
             )
         found[resource] = Ask(resource, original, amount, limits.get(original))
     return tuple(found[each] for each in sorted(found))
+
+
+def together(asks: Iterable[Ask], counted: Callable[[str], Collection[str]]) -> tuple[Ask, ...]:
+    """Asks for resources that the plugin of another has `counted` go along with that one's."""
+    asks = tuple(asks)
+    leading = {besides: each.resource for each in asks for besides in counted(each.resource)}
+
+    def led(by: Ask) -> tuple[Ask, ...]:
+        return tuple(each for each in asks if leading.get(each.resource) == by.resource)
+
+    return tuple(each._replace(besides=led(each)) for each in asks if each.resource not in leading)
 
 
 def of_container(container: Container, names: Mapping[str, str]) -> tuple[Ask, ...]:

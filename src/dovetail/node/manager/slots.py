@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from fractions import Fraction
+from functools import partial
 
 from dovetail.core.quantity import format as written
 from dovetail.node.hints.hint import Hint, Hints
@@ -38,12 +40,13 @@ class Slot:
     record: ResourceRecord = field(init=False)
 
     def __post_init__(self) -> None:
-        binary = self.ask.resource.startswith(BYTES)
+        ask = self.ask
+        besides = (f", {each.original} {_written(each, each.request)}" for each in ask.besides)
         self.record = ResourceRecord(
-            resource=self.ask.resource,
+            resource=ask.resource,
             container=self.container.name,
-            requested=written(self.ask.request, binary=binary),
-            limit="" if self.ask.limit is None else written(self.ask.limit, binary=binary),
+            requested=_written(ask, ask.request) + "".join(besides),
+            limit="" if ask.limit is None else _written(ask, ask.limit),
         )
 
     @property
@@ -82,6 +85,10 @@ class Slot:
         self.record.merged = hint_record(hint)
 
 
+def _written(ask: Ask, amount: Fraction) -> str:
+    return written(amount, binary=ask.resource.startswith(BYTES))
+
+
 def hint_record(hint: Hint) -> HintRecord:
     nodes = None if hint.nodes is None else str(hint.nodes)
     return HintRecord(nodes=nodes, preferred=hint.preferred)
@@ -98,9 +105,10 @@ def slots(
     whole: dict[str, Ask] = {}
     if configuration.scope is Scope.POD:
         whole = {each.resource: each for each in requests.of_pod(pod, configuration.names)}
+    counted = partial(_besides, plugins)
     found = []
     for container in containers:
-        own = requests.of_container(container, configuration.names)
+        own = requests.together(requests.of_container(container, configuration.names), counted)
         lent = _lent(pod, whole, own)
         for ask in sorted((*own, *lent)):
             slot = _slot(ask, container, before, plugins, whole.get(ask.resource, ask))
@@ -108,6 +116,13 @@ def slots(
                 slot.borrowed = ask in lent
                 found.append(slot)
     return found
+
+
+def _besides(plugins: Plugins, resource: str) -> list[str]:
+    """Resources that the plugin counts, too, and that have none of their own."""
+    plugin = plugins.of(resource)
+    extra = plugin.options.extra_resources if plugin else ()
+    return [each for each in extra if plugins.of(each) is None]
 
 
 def _lent(pod: Pod, whole: Mapping[str, Ask], own: Iterable[Ask]) -> list[Ask]:

@@ -65,12 +65,9 @@ class State(msgspec.Struct, frozen=True, kw_only=True):
         return msgspec.structs.replace(self, plugins={**self.plugins, resource: options})
 
     def without_plugin(self, resource: str) -> State:
-        """Somebody said that it will not come back: nothing waits for it any longer."""
+        """It was uninstalled. Should it come back, it still has to hear of pods that went."""
         plugins = {each: known for each, known in self.plugins.items() if each != resource}
-        found = msgspec.structs.replace(self, plugins=plugins)
-        for uid in self.removals:
-            found = found.told(uid, resource)
-        return found
+        return msgspec.structs.replace(self, plugins=plugins)
 
     def _waiting(self, uid: str, waiting: Iterable[str]) -> State:
         removals = {each: tell for each, tell in self.removals.items() if each != uid}

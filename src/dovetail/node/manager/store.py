@@ -96,7 +96,7 @@ class Store:
             self._become(self._state.with_plugin(resource, options))
 
     def forget_plugin(self, resource: str) -> None:
-        """For a plugin that will not come back: pods that ask for its resource go without."""
+        """Pods that ask for its resource go without from now on."""
         self._become(self._state.without_plugin(resource))
 
     async def commit(self) -> None:

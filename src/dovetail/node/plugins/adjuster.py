@@ -14,7 +14,9 @@ from dovetail.node.plugins.roles import Adjuster, Pool
 
 class Load(NamedTuple):
     use: float
-    """Of the pool's CPU time, from 0 to 1."""
+    """Of the time of the CPUs that the pool's containers share, from 0 to 1."""
+    cpus: int
+    """How many these are."""
     pressure: float
     """Percent of time in which something on the node waited for a CPU."""
 
@@ -29,17 +31,23 @@ class Decision(NamedTuple):
 def adjust(
     rule: Adjuster, pools: Mapping[str, Pool], sizes: Mapping[str, int], load: Load, quiet: int
 ) -> Decision:
-    size = sizes[rule.pool]
-    strained = load.pressure > rule.pressure_above and load.use >= rule.shrink_below
-    if load.use > rule.grow_above or strained:
+    """`sizes`: those that the pools have now."""
+    if _short(rule, load):
         return Decision(_shifted(rule, pools, sizes, rule.step), 0)
-    if load.use >= rule.shrink_below or size <= rule.step:
+    if load.use >= rule.shrink_below or load.cpus <= rule.step:
         return Decision({}, 0)
-    if load.use * size / (size - rule.step) > rule.grow_above:
+    fewer = load.cpus - rule.step
+    if _short(rule, Load(load.use * load.cpus / fewer, fewer, load.pressure)):
         return Decision({}, 0)
     if quiet + 1 < rule.patience:
         return Decision({}, quiet + 1)
     return Decision(_shifted(rule, pools, sizes, -rule.step), 0)
+
+
+def _short(rule: Adjuster, load: Load) -> bool:
+    """Pressure is that of the whole node: a pool that is idle is not what causes it."""
+    strained = load.pressure > rule.pressure_above and load.use >= rule.shrink_below
+    return load.use > rule.grow_above or strained
 
 
 def _shifted(

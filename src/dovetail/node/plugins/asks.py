@@ -40,6 +40,8 @@ class Ask(msgspec.Struct, frozen=True, kw_only=True):
     """By resource, limits as "limits/cpu"; only what is more than nothing."""
     nodes: CpuSet | None = None
     """Where the agent wants it; nothing if anywhere will do."""
+    preferred: bool = True
+    """Not, if these nodes are only the best there are: then others will do if they must."""
 
     @property
     def shown(self) -> str:
@@ -59,6 +61,7 @@ def ask(book: Book, request: ResourceRequest, nodes: CpuSet) -> Ask:
         role=book.role(_described(request, request.native_qos_class)),
         amounts=_amounts(request.resource_requests),
         nodes=_nodes(request, nodes),
+        preferred=request.hint is None or request.hint.preferred,
     )
 
 
@@ -73,6 +76,7 @@ def ask_of_pod(book: Book, request: PodResourceRequest, nodes: CpuSet) -> Ask:
         role=book.role(_described(request, "")),
         amounts=_amounts(request.resource_requests),
         nodes=_nodes(request, nodes),
+        preferred=request.hint is None or request.hint.preferred,
     )
 
 
@@ -94,7 +98,7 @@ def _amounts(requests: Mapping[str, float]) -> dict[str, Fraction]:
         if not isfinite(amount) or amount < 0:
             raise BadAsk(f"{amount} of {name} is no amount")
         if amount:
-            found[name] = Fraction(round(amount * 1000), 1000)
+            found[name] = Fraction(round(Fraction(amount) * 1000), 1000)
     return found
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 
 import msgspec
 import structlog
@@ -15,7 +15,7 @@ from dovetail.node.plugins.pools import moves
 from dovetail.node.plugins.roles import Book
 from dovetail.node.plugins.serving import RolePlugin, allocatable_resource
 from dovetail.node.plugins.sizes import next_sizes, remembered
-from dovetail.node.plugins.store import Store
+from dovetail.node.plugins.store import NotKept, Store
 from dovetail.node.topology import Machine
 from dovetail.node.wire.resource_plugin import (
     AllocatableTopologyAwareResource,
@@ -35,22 +35,18 @@ class CpuPlugin(RolePlugin[CpuHolding]):
         super().__init__(resource, machine, book, store)
         self.cpus = Cpus(machine, book, resource)
         self.state = store.load(CpuState) or CpuState()
-        self.check()
+        self.told: frozenset[str] = frozenset()
+        """Troubles that are logged already."""
         self.settle(remembered(self.cpus, self.state), at_once=True)
 
-    def check(self) -> None:
-        """A state of another machine is of no use."""
-        missing = self.state.held - self.machine.online
-        if missing:
-            self.store.set_aside(f"containers have CPUs {missing}, which are not online")
-            self.state = CpuState()
-        reserved = self.state.held & self.cpus.reserved
-        if reserved:
-            LOG.warning("containers have reserved CPUs until they end", cpus=str(reserved))
-
     def adopt(self, book: Book) -> None:
+        before = self.book, self.cpus
         self.book, self.cpus = book, Cpus(self.machine, book, self.resource)
-        self.settle(remembered(self.cpus, self.state))
+        try:
+            self.settle(remembered(self.cpus, self.state))
+        except NotKept:
+            self.book, self.cpus = before
+            raise
 
     def want(self, sizes: Mapping[str, int]) -> None:
         """Have pools of these sizes, by and by if they have a ramp."""
@@ -65,10 +61,11 @@ class CpuPlugin(RolePlugin[CpuHolding]):
         """Divide the pools anew. Not if that would leave containers nothing to run on."""
         sizes = state.wanted if at_once else next_sizes(self.cpus, state)
         after = self.cpus.settled(state, sizes)
+        found = []
         try:
-            self.cpus.nobody_without(after)
+            self.cpus.nobody_without(after, self.state)
         except Impossible as error:
-            LOG.warning("pools stay as they are", reason=str(error))
+            found.append(f"pools stay as they are: {error}")
             after = self.cpus.settled(
                 state, {name: len(self.state.pools.get(name, ())) for name in sizes}
             )
@@ -76,6 +73,13 @@ class CpuPlugin(RolePlugin[CpuHolding]):
         self.keep(after)
         for move in moved:
             LOG.info("moved", giver=move.giver, receiver=move.receiver, cpus=str(move.cpus))
+        self.tell(frozenset([*found, *troubles(self.cpus, after)]))
+
+    def tell(self, found: frozenset[str]) -> None:
+        """Each trouble once, although it is looked at every second."""
+        for words in sorted(found - self.told):
+            LOG.warning("trouble", reason=words)
+        self.told = found
 
     def hints(self, ask: Ask) -> Hints:
         return cpu_hints.hints(self.cpus, self.state, ask)
@@ -85,7 +89,8 @@ class CpuPlugin(RolePlugin[CpuHolding]):
 
     def info(self, holding: CpuHolding) -> ResourceAllocationInfo:
         cpus = self.cpus.set_of(self.state, holding)
-        hints = (cpu_hints.hint_of(self.cpus, holding),) if holding.cpus else None
+        own = self.cpus.own(holding)
+        hints = (cpu_hints.hint_of(self.cpus, holding),) if own else None
         return ResourceAllocationInfo(
             oci_property_name="CpusetCpus",
             is_scalar_resource=True,
@@ -94,8 +99,8 @@ class CpuPlugin(RolePlugin[CpuHolding]):
             resource_hints=listed(hints),
         )
 
-    def by_node(self, holding: CpuHolding) -> Mapping[int, float]:
-        return self.counted(self.cpus.set_of(self.state, holding))
+    def by_node(self, holding: CpuHolding) -> Mapping[str, Mapping[int, float]]:
+        return {self.resource: self.counted(self.cpus.set_of(self.state, holding))}
 
     def allocatable(self) -> Mapping[str, AllocatableTopologyAwareResource]:
         allocatable = self.counted(self.cpus.allocatable)
@@ -104,3 +109,23 @@ class CpuPlugin(RolePlugin[CpuHolding]):
     def counted(self, cpus: frozenset[int]) -> dict[int, float]:
         counts = {node: len(there & cpus) for node, there in self.machine.by_numa.items()}
         return {node: float(count) for node, count in counts.items() if count}
+
+
+def troubles(cpus: Cpus, state: CpuState) -> Iterator[str]:
+    """What the file or the machine became and running containers cannot follow."""
+    for each in state.holdings:
+        who = f"{each.shown}, container {each.container},"
+        if missing := each.cpus - cpus.machine.online:
+            yield f"{who} has CPUs {each.cpus}, of which {missing} are not online"
+        if reserved := each.cpus & cpus.reserved:
+            yield f"{who} has CPUs {reserved} until it ends, which are reserved now"
+        if not each.cpus and cpus.gone(each.pool):
+            yield (
+                f"{who} shares pool {each.pool}, which is gone: "
+                f"it runs on {cpus.set_of(state, each)}"
+            )
+    for each in cpus.lacking(state):
+        yield (
+            f"{each.shown}, container {each.container}, shares pool {each.pool}, in which "
+            f"no CPU is left: it runs on {cpus.set_of(state, each)}"
+        )

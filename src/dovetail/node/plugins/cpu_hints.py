@@ -17,10 +17,14 @@ def hints(cpus: Cpus, state: CpuState, ask: Ask) -> tuple[Hint, ...] | None:
     if not count:
         return None
     before = state.of(ask.pod, ask.container)
-    if before and len(before.cpus) == count:
+    own = cpus.own(before) if before else CpuSet()
+    if before and len(own) == count:
         return (hint_of(cpus, before),)
     cpus.smt_aligned(ask, count)
-    free = cpus.usable(cpus.free(state, ask), ask)
+    shrinks = len(own) > count
+    free = cpus.usable(own if shrinks else cpus.free(state, ask), ask)
+    # What can be had again is not to be left behind, nor what it has and will keep.
+    kept = CpuSet() if shrinks else (cpus.reusable(state, ask) | own) & free
     room = counted(cpus.machine, free)
     for node in cpus.barred(state, ask):
         room.pop(node, None)
@@ -28,8 +32,7 @@ def hints(cpus: Cpus, state: CpuState, ask: Ask) -> tuple[Hint, ...] | None:
         room,
         count,
         counted(cpus.machine, cpus.machine.online),
-        # What can be had again is not to be left behind.
-        must=cpus.machine.nodes_of(cpus.reusable(state, ask) & free),
+        must=cpus.machine.nodes_of(kept),
     )
     if ask.role.cpu.numa == "single":
         places = [each for each in places if len(each.nodes or ()) == 1]
@@ -42,8 +45,9 @@ def hints(cpus: Cpus, state: CpuState, ask: Ask) -> tuple[Hint, ...] | None:
 
 def hint_of(cpus: Cpus, holding: CpuHolding) -> Hint:
     """That of what a container has."""
-    nodes = cpus.machine.nodes_of(holding.cpus)
-    return Hint(nodes.mask, preferred=len(nodes) == fewest_nodes(cpus.machine, len(holding.cpus)))
+    own = cpus.own(holding)
+    nodes = cpus.machine.nodes_of(own)
+    return Hint(nodes.mask, preferred=len(nodes) == fewest_nodes(cpus.machine, len(own)))
 
 
 def aligned(machine: Machine, hint: Hint, count: int) -> Hint:

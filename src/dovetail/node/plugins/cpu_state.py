@@ -1,7 +1,12 @@
 """Who has which CPUs, and every decision about it: a state in, a new state out. Pure.
 
 A container has CPUs of its own, or shares those of a pool. Its own are taken out of a pool, which
-has them back when the pod goes. Every CPU that is not reserved is in one pool.
+has them back when the pod goes. Every CPU is in one pool, but for those that are reserved and those
+that the kernel isolates (who shares these is not balanced over them): they are in a pool only if
+the file lists them there.
+
+What containers have outlives changes of the file and of the machine. CPUs that went offline stay
+theirs, and nobody uses them meanwhile.
 """
 
 from __future__ import annotations
@@ -50,7 +55,8 @@ class Cpus:
     def __init__(self, machine: Machine, book: Book, resource: str = "cpu") -> None:
         self.machine, self.book, self.resource = machine, book, resource
         self.reserved = book.reserved.cpus
-        self.allocatable = machine.online - self.reserved
+        self.common = machine.online - isolated(machine, book)
+        self.allocatable = self.common - self.reserved
 
     def settled(self, state: CpuState, sizes: Mapping[str, int] | None = None) -> CpuState:
         """The pools as the file and these sizes have them; by default, those wanted."""
@@ -66,17 +72,33 @@ class Cpus:
         return msgspec.structs.replace(state, pools=pools)
 
     def set_of(self, state: CpuState, holding: CpuHolding) -> CpuSet:
-        """The CPUs that a container runs on now."""
-        if holding.cpus:
-            return holding.cpus
-        return self.shared(state, holding.pool, strict=holding.strict)
+        """The CPUs that a container runs on now: never none, whatever changed since."""
+        meant = self.meant_for(state, holding)
+        return meant or self.common - state.held or self.common
+
+    def meant_for(self, state: CpuState, holding: CpuHolding) -> CpuSet:
+        own = self.own(holding)
+        return own or self.shared(state, holding.pool, strict=holding.strict)
+
+    def own(self, holding: CpuHolding) -> CpuSet:
+        return holding.cpus & self.machine.online
+
+    def intact(self, holding: CpuHolding) -> bool:
+        return holding.cpus <= self.machine.online
 
     def shared(self, state: CpuState, pool: str, *, strict: bool) -> CpuSet:
-        """What the pool's containers share. A pool that is gone from the file is shared by all."""
-        cpus = state.pools.get(pool, state.pools[SHARED]) - state.held
-        if pool not in self.book.pools and not strict:
-            return cpus | self.reserved
+        """What the pool's containers share."""
+        gone = self.gone(pool)
+        cpus = state.pools.get(SHARED if gone else pool, CpuSet()) - state.held
+        if gone:
+            cpus = cpus or self.allocatable - state.held
+        if (gone or pool == SHARED) and not strict:
+            cpus |= self.reserved - state.held
         return cpus
+
+    def gone(self, pool: str) -> bool:
+        """From the file: who shares it still has what no pool has, or all there is."""
+        return pool != SHARED and pool not in self.book.pools
 
     def exclusive(self, ask: Ask) -> int:
         """How many CPUs of its own it is to have.
@@ -103,13 +125,14 @@ class Cpus:
             strict=Option.STRICT_CPU_RESERVATION in rule.options,
         )
         before = state.of(ask.pod, ask.container)
-        if before and before.amount == new.amount and before.role == new.role:
+        same = before and (before.amount, before.role) == (new.amount, new.role)
+        if before and same and self.intact(before):
             return state
         if count:
             cpus = self.chosen(state, ask, count)
             new = msgspec.structs.replace(new, cpus=cpus)
         after = state.with_holding(new)
-        self.nobody_without(after)
+        self.nobody_without(after, state)
         return after
 
     def chosen(self, state: CpuState, ask: Ask, count: int) -> CpuSet:
@@ -164,22 +187,32 @@ class Cpus:
 
     def neighbours(self, state: CpuState) -> Iterable[Neighbour]:
         for each in state.holdings:
-            if each.cpus:
-                nodes = self.machine.nodes_of(each.cpus)
+            if nodes := self.machine.nodes_of(self.own(each)):
                 yield Neighbour(pod=each.pod, shown=each.shown, role=each.role, nodes=nodes)
 
-    def nobody_without(self, state: CpuState) -> None:
-        """Containers that share must be left something to run on, and pools their least."""
+    def nobody_without(self, state: CpuState, before: CpuState) -> None:
+        """Containers that share must be left something to run on, and pools their least.
+
+        Who had too little before, because the file or the machine changed, is not in the way of
+        others: raises Impossible only if something becomes worse.
+        """
         for name, pool in self.book.pools.items():
-            left = state.pools[name] - state.held
-            if len(left) < min(pool.min, len(state.pools[name])):
-                raise Impossible(f"pool {name} would be left {len(left)} CPUs; min is {pool.min}")
-        for each in state.holdings:
-            if not self.set_of(state, each):
+            left, had = (
+                len(each.pools.get(name, CpuSet()) - each.held) for each in (state, before)
+            )
+            if left < min(pool.min, len(state.pools[name])) and left < had:
+                raise Impossible(f"pool {name} would be left {left} CPUs; min is {pool.min}")
+        lacking = {each.key for each in self.lacking(before)}
+        for each in self.lacking(state):
+            if each.key not in lacking:
                 raise Impossible(
                     f"no CPU would be left for {each.shown}, container {each.container}, "
                     f"which shares pool {each.pool}"
                 )
+
+    def lacking(self, state: CpuState) -> list[CpuHolding]:
+        """Containers for whom nothing is left where they belong."""
+        return [each for each in state.holdings if not self.meant_for(state, each)]
 
     def smt_aligned(self, ask: Ask, count: int) -> None:
         threads = self.machine.threads_per_core
@@ -202,6 +235,11 @@ class Cpus:
             f"{ask.shown} wants {count} CPUs of its own{where} (role {ask.role.name}); "
             f"{len(free)} are free in pool {ask.role.cpu.pool}: {nodes}"
         )
+
+
+def isolated(machine: Machine, book: Book) -> CpuSet:
+    """By the kernel, and in no pool."""
+    return machine.isolated - union(pool.cpus or CpuSet() for pool in book.pools.values())
 
 
 def union(sets: Iterable[CpuSet]) -> CpuSet:

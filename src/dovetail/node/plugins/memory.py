@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+import msgspec
+import structlog
+
 from dovetail.node.hints.hint import Hints, listed
 from dovetail.node.plugins.asks import Ask
-from dovetail.node.plugins.memory_state import MEMORY, Memory, MemoryHolding, MemoryState
+from dovetail.node.plugins.memory_state import MEMORY, PAGES, Memory, MemoryHolding, MemoryState
 from dovetail.node.plugins.roles import Book
 from dovetail.node.plugins.serving import RolePlugin, allocatable_resource
 from dovetail.node.plugins.store import Store
@@ -15,6 +18,8 @@ from dovetail.node.wire.resource_plugin import (
     AllocatableTopologyAwareResource,
     ResourceAllocationInfo,
 )
+
+LOG = structlog.get_logger("dovetail.node.plugins.memory")
 
 
 class MemoryPlugin(RolePlugin[MemoryHolding]):
@@ -25,11 +30,18 @@ class MemoryPlugin(RolePlugin[MemoryHolding]):
     ) -> None:
         super().__init__(resource, machine, book, store)
         self.memory = Memory(machine, book, resource)
+        if resource == MEMORY:
+            # An agent that knows of these asks for both at once: they are to be on the same nodes.
+            pages = tuple(name for name in self.memory.allocatable if name.startswith(PAGES))
+            self.options = msgspec.structs.replace(self.options, extra_resources=pages)
         self.state = store.load(MemoryState) or MemoryState()
-        missing = {node for each in self.state.holdings for node in each.nodes} - machine.node_ids
-        if missing:
-            store.set_aside(f"containers are bound to NUMA nodes {missing}, which are not there")
-            self.state = MemoryState()
+        for each in self.state.holdings:
+            if not self.memory.intact(each):
+                LOG.warning(
+                    "trouble",
+                    reason=f"{each.shown}, container {each.container}, is bound to NUMA nodes "
+                    f"{each.nodes}, of which {each.nodes - self.memory.nodes} are not there",
+                )
 
     def adopt(self, book: Book) -> None:
         self.book, self.memory = book, Memory(self.machine, book, self.resource)
@@ -42,8 +54,9 @@ class MemoryPlugin(RolePlugin[MemoryHolding]):
 
     def info(self, holding: MemoryHolding) -> ResourceAllocationInfo:
         """The quantity is that of NUMA nodes, as in the specification; the bytes are by node."""
-        nodes = holding.nodes or self.memory.nodes
-        hints = (self.memory.hint_of(holding),) if holding.nodes else None
+        own = self.memory.own(holding)
+        nodes = own or self.memory.nodes
+        hints = (self.memory.hint_of(holding),) if own else None
         return ResourceAllocationInfo(
             oci_property_name="CpusetMems",
             is_scalar_resource=True,
@@ -53,8 +66,12 @@ class MemoryPlugin(RolePlugin[MemoryHolding]):
             topology_assignments=dict(holding.given.get(self.resource, {})),
         )
 
-    def by_node(self, holding: MemoryHolding) -> Mapping[int, float]:
-        return {node: float(each) for node, each in holding.given.get(self.resource, {}).items()}
+    def by_node(self, holding: MemoryHolding) -> Mapping[str, Mapping[int, float]]:
+        """Huge pages, too, if it was asked for them together."""
+        return {self.resource: {}} | {
+            name: {node: float(each) for node, each in amounts.items()}
+            for name, amounts in holding.given.items()
+        }
 
     def allocatable(self) -> Mapping[str, AllocatableTopologyAwareResource]:
         capacity = {node.id: float(node.memory) for node in self.machine.nodes if node.memory}

@@ -3,23 +3,31 @@
 Memory and huge pages are counted by node. A node that is in use belongs to one group of nodes:
 who is bound to it is bound to just these. So what one takes from a group cannot leave another short
 who counted on a part of it.
+
+What containers have outlives changes of the machine: of nodes that are gone nothing is left to
+use, but who had them is bound to the others it had.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from fractions import Fraction
 from itertools import combinations
+from math import ceil
 
+import msgspec
+
+from dovetail.core import quantity
 from dovetail.node.cpus import CpuSet
 from dovetail.node.hints.hint import Hint
 from dovetail.node.plugins.asks import Ask, Impossible
 from dovetail.node.plugins.holdings import Holding, State
 from dovetail.node.plugins.neighbours import Neighbour, barred
-from dovetail.node.plugins.quantity import pages, shown_bytes
 from dovetail.node.plugins.roles import Book
 from dovetail.node.topology import Machine
 
 MEMORY = "memory"
+PAGES = "hugepages-"
 
 ByNode = Mapping[int, int]
 """Bytes."""
@@ -37,6 +45,35 @@ class MemoryState(State[MemoryHolding], frozen=True, kw_only=True):
     pass
 
 
+class Room(msgspec.Struct, frozen=True, kw_only=True):
+    """What is left for a container, whose own holding does not count."""
+
+    free: Mapping[str, ByNode]
+    barred: Mapping[int, str]
+    """Nodes that are not for it, and why."""
+    groups: Mapping[int, CpuSet]
+    """Of nodes in use, the group they belong to."""
+
+    def suits(self, nodes: CpuSet, wanted: Mapping[str, int]) -> bool:
+        return (
+            not nodes & self.barred.keys()
+            and all(self.groups.get(node, nodes) == nodes for node in nodes)
+            and all(
+                sum(self.free[name].get(node, 0) for node in nodes) >= amount
+                for name, amount in wanted.items()
+            )
+        )
+
+    def told(self, node: int, wanted: Mapping[str, int]) -> str:
+        """Why a node is not enough."""
+        free = ", ".join(
+            f"{written(self.free[name].get(node, 0))} of {name} free" for name in wanted
+        )
+        group = self.groups.get(node, CpuSet())
+        grouped = f", in a group with nodes {group}" if len(group) > 1 else ""
+        return f"node {node}: {self.barred.get(node) or free}{grouped}"
+
+
 class Memory:
     """The decisions, on one machine and by one file of roles."""
 
@@ -51,33 +88,39 @@ class Memory:
         if not wanted:
             return None
         before = state.of(ask.pod, ask.container)
-        if before and before.wanted == wanted:
+        if before and before.wanted == wanted and self.intact(before):
             return (self.hint_of(before),)
         least = self.fewest_nodes(wanted)
+        room = self.room(state, ask)
         found = tuple(
-            Hint(CpuSet(nodes).mask, preferred=len(nodes) == least)
+            Hint(nodes.mask, preferred=len(nodes) == least)
             for nodes in self.groups(ask)
-            if self.suits(state, ask, nodes, wanted)
+            if room.suits(nodes, wanted)
         )
         if not found:
-            raise Impossible(self.shortage(state, ask, wanted))
+            raise Impossible(self.shortage(room, ask, wanted))
         return found
 
     def hint_of(self, holding: MemoryHolding) -> Hint:
-        least = self.fewest_nodes(holding.wanted)
-        return Hint(holding.nodes.mask, preferred=len(holding.nodes) <= least)
+        nodes, least = self.own(holding), self.fewest_nodes(holding.wanted)
+        return Hint(nodes.mask, preferred=len(nodes) <= least)
+
+    def own(self, holding: MemoryHolding) -> CpuSet:
+        """The nodes it is bound to and that are still there."""
+        return holding.nodes & self.nodes
+
+    def intact(self, holding: MemoryHolding) -> bool:
+        return holding.nodes <= self.nodes
 
     def allocate(self, state: MemoryState, ask: Ask) -> MemoryState:
         """With the container's holding in it; raises Impossible."""
         wanted = self.wanted(ask)
         before = state.of(ask.pod, ask.container)
-        if before and before.wanted == wanted and before.role == ask.role.name:
+        same = before and (before.wanted, before.role) == (wanted, ask.role.name)
+        if before and same and self.intact(before):
             return state
-        nodes = self.group(state, ask, wanted) if wanted else CpuSet()
-        given = {
-            resource: self.drained(state, ask, resource, sorted(nodes), amount)
-            for resource, amount in wanted.items()
-        }
+        room = self.room(state, ask)
+        nodes = self.group(room, ask, wanted) if wanted else CpuSet()
         holding = MemoryHolding(
             pod=ask.pod,
             namespace=ask.namespace,
@@ -87,7 +130,10 @@ class Memory:
             role=ask.role.name,
             wanted=wanted,
             nodes=nodes,
-            given=given,
+            given={
+                name: drained(room.free[name], sorted(nodes), amount)
+                for name, amount in wanted.items()
+            },
         )
         return state.with_holding(holding)
 
@@ -96,9 +142,9 @@ class Memory:
         if not ask.role.memory.bind:
             return {}
         found = {
-            name: -(-amount.numerator // amount.denominator)
+            name: ceil(amount)
             for name, amount in ask.amounts.items()
-            if name in (self.resource, MEMORY) or pages(name)
+            if name in (self.resource, MEMORY) or name.startswith(PAGES)
         }
         for name in found:
             if name not in self.allocatable:
@@ -106,94 +152,79 @@ class Memory:
                 raise Impossible(f"this machine has no {name}; it has {known}")
         return found
 
-    def group(self, state: MemoryState, ask: Ask, wanted: Mapping[str, int]) -> CpuSet:
+    def group(self, room: Room, ask: Ask, wanted: Mapping[str, int]) -> CpuSet:
         """The smallest group that suits and contains the nodes that the agent wants."""
-        agreed = ask.nodes or CpuSet()
-        for nodes in self.groups(ask):
-            if agreed <= set(nodes) and self.suits(state, ask, nodes, wanted):
-                return CpuSet(nodes)
-        raise Impossible(self.shortage(state, ask, wanted))
+        suiting = [nodes for nodes in self.groups(ask) if room.suits(nodes, wanted)]
+        agreed = [nodes for nodes in suiting if (ask.nodes or CpuSet()) <= nodes]
+        chosen = agreed if agreed or ask.preferred else suiting
+        if not chosen:
+            raise Impossible(self.shortage(room, ask, wanted))
+        return chosen[0]
 
-    def groups(self, ask: Ask) -> Iterator[tuple[int, ...]]:
+    def groups(self, ask: Ask) -> Iterator[CpuSet]:
         """Small ones first."""
-        nodes = sorted(self.nodes)
-        most = 1 if ask.role.memory.numa == "single" else len(nodes)
-        return (each for size in range(1, most + 1) for each in combinations(nodes, size))
+        return subsets(self.nodes, 1 if ask.role.memory.numa == "single" else len(self.nodes))
 
-    def suits(
-        self, state: MemoryState, ask: Ask, nodes: tuple[int, ...], wanted: Mapping[str, int]
-    ) -> bool:
-        if self.barred(state, ask).keys() & set(nodes):
-            return False
-        mixed = any(
-            each.nodes & set(nodes) and each.nodes != CpuSet(nodes)
-            for each in state.holdings
-            if not each.is_for(ask)
-        )
-        return not mixed and all(
-            sum(self.free(state, ask, resource, node) for node in nodes) >= amount
-            for resource, amount in wanted.items()
+    def room(self, state: MemoryState, ask: Ask) -> Room:
+        others = [each for each in state.holdings if not each.is_for(ask)]
+        return Room(
+            free=self.free(others, ask.pod),
+            barred=self.barred(others, ask),
+            groups={node: self.own(each) for each in others for node in self.own(each)},
         )
 
-    def free(self, state: MemoryState, ask: Ask | None, resource: str, node: int) -> int:
-        """For this container; what its pod's init containers had can be had again."""
-        others = [each for each in state.holdings if not (ask and each.is_for(ask))]
-        used = 0
-        for pod in {each.pod for each in others}:
-            init, rest = _used(others, pod, resource, node)
-            used += rest if ask and pod == ask.pod else max(init, rest)
-        return self.allocatable[resource].get(node, 0) - used
-
-    def drained(
-        self, state: MemoryState, ask: Ask, resource: str, nodes: Iterable[int], amount: int
-    ) -> ByNode:
-        """Node by node: the next is used when the one before has nothing left."""
-        given = {}
-        for node in nodes:
-            part = min(amount, max(0, self.free(state, ask, resource, node)))
-            if part:
-                given[node] = part
-            amount -= part
-        return given
+    def free(self, holdings: Iterable[MemoryHolding], pod: str = "") -> Mapping[str, ByNode]:
+        """For this pod: what its init containers had can be had again."""
+        left = {name: dict(by_node) for name, by_node in self.allocatable.items()}
+        by_pod: dict[str, list[MemoryHolding]] = {}
+        for each in holdings:
+            by_pod.setdefault(each.pod, []).append(each)
+        for name, nodes in left.items():
+            for uid, own in by_pod.items():
+                for node in nodes:
+                    init, rest = _used(own, name, node)
+                    nodes[node] -= rest if uid == pod else max(init, rest)
+        return left
 
     def fewest_nodes(self, wanted: Mapping[str, int]) -> int:
         """How many nodes it would take if nothing were in use."""
-        nodes = sorted(self.nodes)
-        for size in range(1, len(nodes) + 1):
-            for each in combinations(nodes, size):
-                if all(
-                    sum(self.allocatable[name].get(node, 0) for node in each) >= amount
-                    for name, amount in wanted.items()
-                ):
-                    return size
-        return len(nodes)
+        empty = Room(free=self.allocatable, barred={}, groups={})
+        every = subsets(self.nodes, len(self.nodes))
+        return next((len(each) for each in every if empty.suits(each, wanted)), len(self.nodes))
 
-    def barred(self, state: MemoryState, ask: Ask) -> dict[int, str]:
+    def barred(self, holdings: Iterable[MemoryHolding], ask: Ask) -> dict[int, str]:
         neighbours = (
-            Neighbour(pod=each.pod, shown=each.shown, role=each.role, nodes=each.nodes)
-            for each in state.holdings
+            Neighbour(pod=each.pod, shown=each.shown, role=each.role, nodes=self.own(each))
+            for each in holdings
         )
         return barred(ask.role, ask.pod, neighbours, self.book.roles)
 
-    def shortage(self, state: MemoryState, ask: Ask, wanted: Mapping[str, int]) -> str:
+    def shortage(self, room: Room, ask: Ask, wanted: Mapping[str, int]) -> str:
         """Which nodes are short, or why they are not for it."""
-        reasons = self.barred(state, ask)
-        groups = {
-            node: each.nodes
-            for each in state.holdings
-            for node in each.nodes
-            if not each.is_for(ask) and len(each.nodes) > 1
-        }
-        told = []
-        for node in sorted(self.nodes):
-            free = ", ".join(
-                f"{shown_bytes(self.free(state, ask, name, node))} of {name} free"
-                for name in wanted
-            )
-            group = f", in a group with nodes {groups[node]}" if node in groups else ""
-            told.append(f"node {node}: {reasons.get(node) or free}{group}")
-        amounts = ", ".join(f"{shown_bytes(each)} of {name}" for name, each in wanted.items())
-        return f"{ask.shown} wants {amounts} (role {ask.role.name}); {'; '.join(told)}"
+        told = "; ".join(room.told(node, wanted) for node in sorted(self.nodes))
+        amounts = ", ".join(f"{written(each)} of {name}" for name, each in wanted.items())
+        return f"{ask.shown} wants {amounts} (role {ask.role.name}); {told}"
+
+
+def subsets(nodes: CpuSet, most: int) -> Iterator[CpuSet]:
+    """With up to so many nodes, small ones first."""
+    ascending = sorted(nodes)
+    return (CpuSet(each) for size in range(1, most + 1) for each in combinations(ascending, size))
+
+
+def drained(free: ByNode, nodes: Iterable[int], amount: int) -> ByNode:
+    """Node by node: the next is used when the one before has nothing left."""
+    given = {}
+    for node in nodes:
+        part = min(amount, max(0, free.get(node, 0)))
+        if part:
+            given[node] = part
+        amount -= part
+    return given
+
+
+def written(amount: int) -> str:
+    return quantity.format(Fraction(amount), binary=True)
 
 
 def allocatable(machine: Machine, book: Book) -> dict[str, dict[int, int]]:
@@ -201,8 +232,7 @@ def allocatable(machine: Machine, book: Book) -> dict[str, dict[int, int]]:
     found: dict[str, dict[int, int]] = {MEMORY: {}}
     for node in machine.nodes:
         huge = {
-            f"hugepages-{shown_bytes(size)}": size * each.total
-            for size, each in node.hugepages.items()
+            f"{PAGES}{written(size)}": size * each.total for size, each in node.hugepages.items()
         }
         for name, amount in sorted(huge.items()):
             found.setdefault(name, {})[node.id] = amount
@@ -212,11 +242,11 @@ def allocatable(machine: Machine, book: Book) -> dict[str, dict[int, int]]:
     return found
 
 
-def _used(holdings: Iterable[MemoryHolding], pod: str, resource: str, node: int) -> tuple[int, int]:
-    """By the pod's init containers, of which one runs at a time, and by the others together."""
+def _used(holdings: Iterable[MemoryHolding], resource: str, node: int) -> tuple[int, int]:
+    """By a pod's init containers, of which one runs at a time, and by its others together."""
     init, rest = 0, 0
     for each in holdings:
-        amount = each.given.get(resource, {}).get(node, 0) if each.pod == pod else 0
+        amount = each.given.get(resource, {}).get(node, 0)
         if each.init:
             init = max(init, amount)
         else:

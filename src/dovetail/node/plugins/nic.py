@@ -47,11 +47,11 @@ class NicPlugin(RolePlugin[NicHolding]):
             resource_hints=listed(self.nics.hints_of(holding)),
         )
 
-    def by_node(self, holding: NicHolding) -> Mapping[int, float]:
+    def by_node(self, holding: NicHolding) -> Mapping[str, Mapping[int, float]]:
         nic = self.nics.interfaces.get(holding.nic)
         if nic is None or nic.numa is None or not holding.bandwidth:
-            return {}
-        return {nic.numa: float(holding.bandwidth)}
+            return {self.resource: {}}
+        return {self.resource: {nic.numa: float(holding.bandwidth)}}
 
     def allocatable(self) -> Mapping[str, AllocatableTopologyAwareResource]:
         """Mb/s, which go into the node's status only if roles ask for bandwidth."""

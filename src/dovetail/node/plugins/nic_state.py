@@ -79,7 +79,9 @@ class Nics:
         """With the container's holding in it; raises Impossible."""
         before = state.of(ask.pod, ask.container)
         bandwidth = self.bandwidth(ask)
-        if before and (before.role, before.bandwidth) == (ask.role.name, bandwidth):
+        same = before and (before.role, before.bandwidth) == (ask.role.name, bandwidth)
+        # Its NIC may be gone since.
+        if before and same and (not before.nic or before.nic in self.interfaces):
             return state
         holding = NicHolding(
             pod=ask.pod,
@@ -94,15 +96,17 @@ class Nics:
         return state.with_holding(holding)
 
     def chosen(self, state: NicState, ask: Ask) -> Interface:
-        """The least used of those that are near."""
+        """The least used of those that are near; of all, if near is not that important."""
+        able = [*self.able(state, ask)]
         near = [
             each
-            for each in self.able(state, ask)
+            for each in able
             if ask.nodes is None or each.numa is None or each.numa in ask.nodes
         ]
-        if not near:
+        chosen = near if near or ask.preferred else able
+        if not chosen:
             raise Impossible(self.shortage(state, ask))
-        return min(near, key=lambda each: (*self.use(state, ask, each), each.name))
+        return min(chosen, key=lambda each: (*self.use(state, ask, each), each.name))
 
     def able(self, state: NicState, ask: Ask) -> Iterator[Interface]:
         """Those with enough bandwidth left, if that counts."""
@@ -161,21 +165,25 @@ def interfaces(machine: Machine, book: Book) -> dict[str, Interface]:
     found = {nic.name: nic for nic in machine.nics}
     names = sorted({*found, *book.nics})
     return {
-        name: _interface(found.get(name, Nic(name=name)), book.nics.get(name, NicFacts()))
+        name: _interface(
+            found.get(name, Nic(name=name)), book.nics.get(name, NicFacts()), machine.node_ids
+        )
         for name in names
         if not book.nics.get(name, NicFacts()).ignore
     }
 
 
-def _interface(nic: Nic, facts: NicFacts) -> Interface:
+def _interface(nic: Nic, facts: NicFacts, nodes: CpuSet) -> Interface:
     """The first address of each kind that others can reach."""
+    numa = nic.numa if facts.numa is None else facts.numa
     addresses = [ip_address(each) for each in nic.addresses]
     reachable = [each for each in addresses if not each.is_link_local and not each.is_loopback]
     ipv6 = next((str(each) for each in reachable if isinstance(each, IPv6Address)), "")
     ipv4 = next((str(each) for each in reachable if not isinstance(each, IPv6Address)), "")
     return Interface(
         name=nic.name,
-        numa=nic.numa if facts.numa is None else facts.numa,
+        # One on a node that is not online is near to nothing that we know.
+        numa=numa if numa in nodes else None,
         speed=nic.speed if facts.speed is None else facts.speed,
         netns=nic.netns if facts.netns is None else facts.netns,
         ipv6=ipv6 if facts.ipv6 is None else facts.ipv6,

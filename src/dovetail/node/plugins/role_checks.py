@@ -132,7 +132,7 @@ def _divided(book: Book, machine: Machine) -> Iterator[Fault]:
             yield Fault(where, f"CPUs {listed & taken} are reserved or in another pool already")
         taken |= listed
     sized = sum(pool.size or 0 for pool in book.pools.values())
-    left = len(machine.online - taken)
+    left = len(machine.online - machine.isolated - taken)
     if sized > left:
         yield Fault(("pools",), f"their sizes add up to {sized} CPUs; {left} are left for them")
 

@@ -11,9 +11,9 @@ from typing import Any, TypeVar, get_args, get_type_hints
 
 import msgspec
 
+from dovetail.core import quantity
 from dovetail.core.errors import DovetailError
 from dovetail.node.cpus import BadCpuList, CpuSet
-from dovetail.node.plugins.quantity import BadQuantity, parse_bytes
 from dovetail.node.plugins.role_checks import Fault, faults, misfits
 from dovetail.node.plugins.roles import Adjuster, Book, NicFacts, Pool, Reserved, Role, Table
 from dovetail.node.topology import Machine
@@ -38,7 +38,7 @@ def parse(text: str, machine: Machine, name: str = "roles") -> Book:
         book = _book(tomllib.loads(text))
         for fault in (*faults(book), *misfits(book, machine)):
             raise fault
-    except tomllib.TOMLDecodeError as error:
+    except (tomllib.TOMLDecodeError, RecursionError) as error:
         raise BadRoles(f"{name}: {error}") from None
     except Fault as fault:
         at = line_of(text, fault.where)
@@ -136,10 +136,19 @@ def _amounts(value: Any) -> Any:
     found = {}
     for node, amount in value.items():
         try:
-            found[node] = parse_bytes(amount)
-        except BadQuantity as error:
+            found[node] = _bytes(amount)
+        except quantity.BadQuantity as error:
             raise Fault(("reserved", "memory", node), str(error)) from None
     return found
+
+
+def _bytes(value: Any) -> int:
+    if not isinstance(value, str | int) or isinstance(value, bool):
+        raise quantity.BadQuantity(f"{value!r} is no amount of bytes such as 500Mi or 2G")
+    amount = quantity.parse(str(value))
+    if amount < 0 or amount.denominator != 1:
+        raise quantity.BadQuantity(f"{value!r} is no whole number of bytes")
+    return int(amount)
 
 
 def line_of(text: str, where: tuple[str, ...]) -> int | None:

@@ -86,6 +86,8 @@ async def run(setup: Setup, plugin: RolePlugin[Any]) -> None:
         loop.add_signal_handler(each, stop.set)
     loop.add_signal_handler(signal.SIGHUP, roles.asked.set)
     looking = asyncio.create_task(keep_looking(watches, setup.period))
+    # It never ends but by a fault: better a restart than a plugin that has stopped to look.
+    looking.add_done_callback(lambda _: stop.set())
     LOG.info("serving", resource=plugin.resource, socket=str(setup.socket))
     try:
         await serve(plugin, setup.socket, stop)

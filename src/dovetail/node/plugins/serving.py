@@ -72,8 +72,8 @@ class RolePlugin(ResourcePlugin, ABC, Generic[H]):
         """What a container has now."""
 
     @abstractmethod
-    def by_node(self, holding: H) -> Mapping[int, float]:
-        """What a container has now, by NUMA node."""
+    def by_node(self, holding: H) -> Mapping[str, Mapping[int, float]]:
+        """What a container has now, by resource and NUMA node."""
 
     @abstractmethod
     def allocatable(self) -> Mapping[str, AllocatableTopologyAwareResource]:
@@ -135,21 +135,16 @@ class RolePlugin(ResourcePlugin, ABC, Generic[H]):
         holding = self.state.of(request.pod_uid, request.container_name)
         if holding is None:
             return await super().get_topology_aware_resources(request)
-        quantities = by_node(self.by_node(holding))
-        total = sum(each.resource_value for each in quantities)
-        aware = TopologyAwareResource(
-            is_scalar_resource=True,
-            aggregated_quantity=total,
-            original_aggregated_quantity=total,
-            topology_aware_quantity_list=quantities,
-            original_topology_aware_quantity_list=quantities,
-        )
         return GetTopologyAwareResourcesResponse(
             pod_uid=holding.pod,
             pod_name=holding.name,
             pod_namespace=holding.namespace,
             container_topology_aware_resources=ContainerTopologyAwareResources(
-                container_name=holding.container, allocated_resources={self.resource: aware}
+                container_name=holding.container,
+                allocated_resources={
+                    name: allocated_resource(amounts)
+                    for name, amounts in self.by_node(holding).items()
+                },
             ),
         )
 
@@ -165,6 +160,17 @@ def by_node(amounts: Mapping[int, float]) -> tuple[TopologyAwareQuantity, ...]:
     return tuple(
         TopologyAwareQuantity(resource_value=float(amounts[node]), node=node)
         for node in sorted(amounts)
+    )
+
+
+def allocated_resource(amounts: Mapping[int, float]) -> TopologyAwareResource:
+    total, quantities = float(sum(amounts.values())), by_node(amounts)
+    return TopologyAwareResource(
+        is_scalar_resource=True,
+        aggregated_quantity=total,
+        original_aggregated_quantity=total,
+        topology_aware_quantity_list=quantities,
+        original_topology_aware_quantity_list=quantities,
     )
 
 

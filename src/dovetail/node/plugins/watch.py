@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -73,27 +72,31 @@ class PoolWatch:
         self.plugin, self.wishes, self.proc = plugin, wishes, proc
         self.before: dict[int, Ticks] = {}
         self.quiet = 0
+        self.told = ""
+        """Why the load was not known at the last look."""
 
     def look(self) -> None:
         try:
-            self.wish()
-            if self.plugin.book.adjuster:
-                self.adjust()
-            self.plugin.step()
+            # One step of a ramp at each look, whoever asked for it.
+            if not (self.wish() or self.adjust()):
+                self.plugin.step()
         except NotKept as error:
             LOG.error("pools stay as they are", error=str(error))
 
-    def wish(self) -> None:
-        """A wish is taken from the directory, so it counts once, even if it came while we slept."""
+    def wish(self) -> bool:
+        """Whether there was one that counts.
+
+        It is taken from the directory, so it counts once, even if it came while we slept.
+        """
         taken = self.wishes.with_name(f".{self.wishes.name}.taken")
-        with suppress(FileNotFoundError):
+        if self.wishes.is_file():
             self.wishes.replace(taken)
         if not taken.exists():
-            return
+            return False
         try:
             wanted = read_wishes(taken)
             wrong = sizes.faults(self.plugin.cpus, {**self.plugin.state.wanted, **wanted})
-        except (OSError, ValueError) as error:
+        except (OSError, ValueError, RecursionError) as error:
             wanted, wrong = {}, [str(error)]
         if wrong:
             LOG.error("sizes of pools refused", error="; ".join(wrong))
@@ -101,24 +104,35 @@ class PoolWatch:
             LOG.info("sizes of pools wished", sizes=wanted)
             self.plugin.want(wanted)
         taken.unlink()
+        return not wrong
 
-    def adjust(self) -> None:
+    def adjust(self) -> bool:
+        """Whether the load had the pools resized."""
         rule, state = self.plugin.book.adjuster, self.plugin.state
-        assert rule
+        if rule is None:
+            return False
         try:
             now, waiting = ticks(self.proc), pressure(self.proc)
         except NoLoad as error:
-            LOG.warning("load not known", error=str(error))
-            return
+            if str(error) != self.told:
+                LOG.warning("load not known", error=str(error))
+            self.told = str(error)
+            return False
+        self.told = ""
         before, self.before = self.before, now
         if not before:
-            return
-        load = Load(use(before, now, state.pools[rule.pool]), waiting)
-        decision = adjust(rule, self.plugin.book.pools, state.wanted, load, self.quiet)
+            return False
+        # What is somebody's own says nothing about those who share.
+        shared = state.pools[rule.pool] - state.held
+        load = Load(use(before, now, shared), len(shared), waiting)
+        # As they are: who follows a ramp must not ask for more because it is on the way.
+        have = {name: len(cpus) for name, cpus in state.pools.items()}
+        decision = adjust(rule, self.plugin.book.pools, have, load, self.quiet)
         self.quiet = decision.quiet
         if decision.sizes:
             LOG.info("adjusted", sizes=dict(decision.sizes), use=load.use, pressure=load.pressure)
             self.plugin.want(decision.sizes)
+        return bool(decision.sizes)
 
 
 def read_wishes(path: Path) -> dict[str, int]:

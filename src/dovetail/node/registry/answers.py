@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from math import isfinite
 
 from dovetail.node.wire.codec import Message
 from dovetail.node.wire.resource_plugin import (
     AssociatedDeviceRequest,
     GetTopologyAwareResourcesResponse,
+    ResourceAllocationInfo,
+    TopologyAwareQuantity,
     TopologyHint,
 )
 
 LARGEST_NODE = 1023
 """The kernel numbers no NUMA node higher. What is above would fill the memory as a bit mask."""
+
+LARGEST = 2.0**63
+"""Amounts are handed on as integers of 64 bits."""
 
 
 def fault(question: Message, answer: Message) -> str | None:
@@ -42,8 +47,11 @@ def named(answer: Message, name: str) -> str:
 
 def faults_inside(value: object, where: str = "") -> Iterator[str]:
     if isinstance(value, Message):
-        if isinstance(value, TopologyHint):
-            yield from _bad_nodes(value, where)
+        for node in _nodes(value):
+            if not 0 <= node <= LARGEST_NODE:
+                yield f"{where} names the NUMA node {node}; there are none above {LARGEST_NODE}"
+        if isinstance(value, TopologyAwareQuantity) and not 0 <= value.resource_value < LARGEST:
+            yield f"{where} is {value.resource_value}, which nobody can have of anything"
         for name in value.__struct_fields__:
             yield from faults_inside(getattr(value, name), f"{where}.{name}" if where else name)
     elif isinstance(value, dict):
@@ -56,7 +64,9 @@ def faults_inside(value: object, where: str = "") -> Iterator[str]:
         yield f"{where} is {value}, which is no quantity"
 
 
-def _bad_nodes(hint: TopologyHint, where: str) -> Iterator[str]:
-    for node in hint.nodes:
-        if not 0 <= node <= LARGEST_NODE:
-            yield f"{where} names the NUMA node {node}; there are none above {LARGEST_NODE}"
+def _nodes(value: Message) -> Iterable[int]:
+    if isinstance(value, TopologyHint):
+        return value.nodes
+    if isinstance(value, ResourceAllocationInfo):
+        return value.topology_assignments
+    return (value.node,) if isinstance(value, TopologyAwareQuantity) else ()

@@ -70,6 +70,10 @@ class Desk(Protocol):
         """Once the calls in it must have ended."""
         ...
 
+    def clock(self) -> float:
+        """Seconds that no one sets."""
+        ...
+
     def wall(self) -> float: ...
 
 
@@ -91,6 +95,8 @@ class Attendant:
         self.called: grpc.aio.Channel | None = None
         self.state, self.since, self.error = State.REGISTERING, desk.wall(), ""
         self.retry = Retry()
+        self.up_since = 0.0
+        """On the clock that no one sets."""
         self.wake = asyncio.Event()
         self.task = asyncio.create_task(self.run())
 
@@ -148,6 +154,7 @@ class Attendant:
         endpoint = self.desk.remember(self.resource, options)
         endpoint.attach(self, channel, options)
         self._turn(State.UP)
+        self.up_since = self.desk.clock()
         try:
             await self._over(channel, endpoint)
         finally:
@@ -169,7 +176,7 @@ class Attendant:
         try:
             asked = await options_of(channel, self.resource, self.desk.deadlines)
         except PluginError as error:
-            if told is None or error.failure is not Failure.REFUSED:
+            if told is None or error.failure not in (Failure.REFUSED, Failure.UNIMPLEMENTED):
                 raise
             return told
         return told or asked
@@ -212,7 +219,7 @@ class Attendant:
         raise self._newer() or PluginError(self.resource, Failure.DOWN, "the connection was lost")
 
     async def _fail(self, why: str) -> None:
-        steady = self.state is State.UP and self.desk.wall() - self.since >= STEADY
+        steady = self.state is State.UP and self.desk.clock() - self.up_since >= STEADY
         failures = 0 if steady else self.retry.failures + 1
         self._turn(State.FAILED, why)
         wait = pause(failures)

@@ -126,6 +126,8 @@ def failure_of(error: grpc.aio.AioRpcError) -> Failure:
         return Failure.TIMEOUT
     if code in (grpc.StatusCode.UNAVAILABLE, grpc.StatusCode.CANCELLED):
         return Failure.DOWN
+    if code is grpc.StatusCode.UNIMPLEMENTED:
+        return Failure.UNIMPLEMENTED
     # The same code is for a plugin to say that nothing is left: only the words tell the two apart.
     if code is grpc.StatusCode.RESOURCE_EXHAUSTED and "larger than max" in (error.details() or ""):
         return Failure.GARBAGE

@@ -32,6 +32,13 @@ class LegacyDoor:
             raise DovetailError(f"cannot serve at {self.directory / NAME}: {error}") from None
         await self.server.start()
 
+    async def keep(self) -> None:
+        """Serve anew if somebody removed the socket, or the whole directory."""
+        if not (self.directory / NAME).is_socket():
+            await self.stop()
+            self.directory.mkdir(mode=0o755, parents=True, exist_ok=True)
+            await self.start()
+
     async def stop(self) -> None:
         if self.server:
             await self.server.stop(None)

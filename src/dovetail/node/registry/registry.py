@@ -8,13 +8,16 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 
 import grpc.aio
+import structlog
 
 from dovetail.core.errors import DovetailError
-from dovetail.node.registry.attendant import Attendant
+from dovetail.node.metrics import PLUGINS_UP
+from dovetail.node.registry.attendant import Attendant, State
 from dovetail.node.registry.deadlines import Deadlines
 from dovetail.node.registry.endpoint import Endpoint
 from dovetail.node.registry.introduction import Unfit
@@ -22,6 +25,8 @@ from dovetail.node.registry.legacy import LegacyDoor
 from dovetail.node.registry.sockets import Identity, remove_sockets, socket_at, sockets
 from dovetail.node.registry.status import Status, status_of, status_without_socket
 from dovetail.node.wire.resource_plugin import RegisterRequest, ResourcePluginOptions
+
+LOG = structlog.get_logger("dovetail.node.registry")
 
 
 class Registry:
@@ -48,13 +53,14 @@ class Registry:
         self.attendants: dict[str, Attendant] = {}
         self.closing: dict[asyncio.Task[None], grpc.aio.Channel] = {}
         self.looking: asyncio.Task[None] | None = None
+        self.troubles: dict[str, str] = {}
 
     async def start(self) -> None:
         """Directories that are missing are made. Plugins register from now on."""
         for each in self.directories:
-            each.mkdir(mode=0o755, parents=True, exist_ok=True)
+            _make(each)
         if self.door:
-            self.door.directory.mkdir(mode=0o755, parents=True, exist_ok=True)
+            _make(self.door.directory)
             remove_sockets(self.door.directory)
             await self.door.start()
         self.looking = asyncio.create_task(self._look_regularly())
@@ -83,6 +89,15 @@ class Registry:
             self.endpoints[resource] = Endpoint(resource, options, self.deadlines, self.clock)
         return self.endpoints[resource]
 
+    def forget(self, resource: str) -> bool:
+        """Of a plugin that was uninstalled. Not while one is there that may be it."""
+        endpoint = self.endpoints.get(resource)
+        if endpoint is None or endpoint.up or self._expected(resource):
+            return False
+        del self.endpoints[resource]
+        PLUGINS_UP.remove(resource)
+        return True
+
     def statuses(self) -> Sequence[Status]:
         """Of each socket, and of each resource whose plugin has none at the moment."""
         told = [status_of(each) for each in self.attendants.values()]
@@ -93,6 +108,13 @@ class Registry:
             if each.resource not in waiting
         ]
         return sorted(told, key=lambda each: (each.resource, each.socket))
+
+    def _expected(self, resource: str) -> bool:
+        """Whether it has a socket, or somebody at a socket did not say yet who they are."""
+        return any(
+            each.resource in (resource, "") and each.state is not State.IGNORED
+            for each in self.attendants.values()
+        )
 
     # What the attendants ask.
 
@@ -114,8 +136,28 @@ class Registry:
 
     async def _look_regularly(self) -> None:
         while True:
-            await self._look()
+            for each in self.directories:
+                # Plugins wait for it if it is gone: they do not make it.
+                with self._going_on(f"directory {each}"):
+                    _make(each)
+            if self.door:
+                with self._going_on(f"directory {self.door.directory}"):
+                    await self.door.keep()
+            with self._going_on("look"):
+                await self._look()
             await asyncio.sleep(self.period)
+
+    @contextmanager
+    def _going_on(self, name: str) -> Iterator[None]:
+        """Nothing may end the looks. What fails in the same way again is not told again."""
+        try:
+            yield
+        except Exception as error:
+            if self.troubles.get(name) != repr(error):
+                LOG.exception("failed", step=name)
+            self.troubles[name] = repr(error)
+        else:
+            self.troubles.pop(name, None)
 
     async def _look(self) -> None:
         wanted = {**sockets(self.directories), **self._registered_by_themselves()}
@@ -147,6 +189,10 @@ class Registry:
         for each in ending:
             each.cancel()
         await asyncio.gather(*ending, return_exceptions=True)
+
+
+def _make(directory: Path) -> None:
+    directory.mkdir(mode=0o755, parents=True, exist_ok=True)
 
 
 def _overlap(one: Path, other: Path) -> bool:

@@ -49,21 +49,32 @@ def socket_at(path: str) -> Identity | None:
 
 
 def _below(directory: str) -> Iterable[tuple[str, Identity]]:
+    waiting = [directory]
+    while waiting:
+        for path, is_directory in _entries(waiting.pop()):
+            if is_directory:
+                waiting.append(path)
+            elif identity := socket_at(path):
+                yield path, identity
+
+
+def _entries(directory: str) -> Iterable[tuple[str, bool]]:
+    """Paths, and whether they are directories."""
     try:
         with os.scandir(directory) as entries:
-            seen = [
+            return [
                 (entry.path, entry.is_dir(follow_symlinks=False))
                 for entry in entries
-                if not entry.name.startswith(".")
+                if not entry.name.startswith(".") and _is_text(entry.name)
             ]
     except OSError:
         # Gone, or not there yet; it is looked for again.
-        return
-    for path, is_directory in seen:
-        if is_directory:
-            yield from _below(path)
-        elif identity := socket_at(path):
-            yield path, identity
+        return ()
+
+
+def _is_text(name: str) -> bool:
+    """Nothing can be connected by another name, nor told about it."""
+    return not any("\ud800" <= each <= "\udfff" for each in name)
 
 
 def remove_sockets(directory: Path) -> None:

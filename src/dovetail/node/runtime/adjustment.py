@@ -92,7 +92,7 @@ def resources(settings: Settings) -> nri.LinuxResources | None:
 
 
 def read_back(container: nri.Container) -> Settings:
-    """What the runtime says is in force."""
+    """What the runtime was told to give it."""
     found = container.linux.resources or nri.LinuxResources()
     cpu, memory = found.cpu or nri.LinuxCPU(), found.memory or nri.LinuxMemory()
     said = {
@@ -109,17 +109,6 @@ def read_back(container: nri.Container) -> Settings:
         mems=normal(cpu.mems),
         hugepages={each.page_size: each.limit for each in found.hugepage_limits},
         unified=found.unified,
-    )
-
-
-def overlaid(below: Settings, above: Settings) -> Settings:
-    """The resources in force after an update."""
-    return Settings(
-        numbers={**below.numbers, **above.numbers},
-        cpus=normal(above.cpus) or below.cpus,
-        mems=normal(above.mems) or below.mems,
-        hugepages={**below.hugepages, **above.hugepages},
-        unified={**below.unified, **above.unified},
     )
 
 

@@ -16,6 +16,7 @@ from pathlib import Path
 import grpc
 import grpc.aio
 import msgspec
+import structlog
 
 from dovetail.node.pods import Sandbox
 from dovetail.node.ports import Observed, RuntimeRefused, State
@@ -24,6 +25,8 @@ from dovetail.node.settings import Settings
 from dovetail.node.wire import cri
 from dovetail.node.wire.codec import BadMessage, cooked, raw_class
 from dovetail.node.wire.rpc import A, Method, Q, call
+
+LOG = structlog.get_logger("dovetail.node.runtime")
 
 DEADLINE = 10.0
 """Seconds for a call. An update takes some 20 ms, on a busy machine a few seconds."""
@@ -78,6 +81,7 @@ class CriRuntime:
         return [sandbox_of(each) for each in listed if each.state is cri.SandboxState.READY]
 
     async def containers(self) -> Sequence[Observed]:
+        """Without those that the runtime lists and can't tell more about."""
         sandboxes = {each.id: each.metadata.uid for each in await self._listed_sandboxes()}
         listed = await self._ask(cri.LIST_CONTAINERS, cri.ListContainersRequest())
         here = sorted(listed.containers, key=lambda each: each.id)
@@ -88,7 +92,6 @@ class CriRuntime:
             async with turn:
                 return await self._observed(each, sandboxes.get(each.pod_sandbox_id, ""))
 
-        # One that went between list and look is none.
         return [each for each in await asyncio.gather(*map(look, here)) if each is not None]
 
     async def update(self, id_: str, change: Settings) -> None:
@@ -112,6 +115,10 @@ class CriRuntime:
             try:
                 answer = await self._ask(cri.CONTAINER_STATUS, question)
             except NotFound:
+                # It went between list and look.
+                return None
+            except RuntimeRefused as error:
+                LOG.warning("container not seen", container=each.id, why=str(error))
                 return None
             applied = self._applied(each.id, answer)
         return Observed(

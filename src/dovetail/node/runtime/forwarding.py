@@ -2,7 +2,9 @@
 
 Metadata, deadline and cancellation go one way; messages, metadata, status code, its words and
 details go the other. Methods known to have one question and one answer take the short way. All
-others are passed as streams in both directions: on the wire any kind of call is one of those.
+others are passed as one question with any number of answers: CRI has no other kinds. Questions in
+a stream would not do for both. gRPC writes them one by one, and if the runtime refuses a call while
+one is being written, its status gets lost and the call fails with an internal error.
 """
 
 from __future__ import annotations
@@ -51,21 +53,21 @@ class Forward:
         return grpc.unary_unary_rpc_method_handler(handle)
 
     def stream_handler(self, path: str) -> grpc.RpcMethodHandler[bytes, bytes]:
-        calling: Any = self._channel.stream_stream(path)
+        calling: Any = self._channel.unary_stream(path)
 
-        async def handle(bodies: AsyncIterator[bytes], context: Context) -> AsyncIterator[bytes]:
-            call: Any = calling(bodies, metadata=_passed(context), timeout=context.time_remaining())
+        async def handle(body: bytes, context: Context) -> AsyncIterator[bytes]:
+            call: Any = calling(body, metadata=_passed(context), timeout=context.time_remaining())
             try:
                 await context.send_initial_metadata(await call.initial_metadata())
-                async for body in call:
-                    yield body
+                async for answer in call:
+                    yield answer
                 context.set_trailing_metadata(await call.trailing_metadata())
             except grpc.aio.AioRpcError as error:
                 await fail(context, error)
             finally:
                 call.cancel()
 
-        return grpc.stream_stream_rpc_method_handler(handle)
+        return grpc.unary_stream_rpc_method_handler(handle)
 
 
 async def fail(context: Context, error: grpc.aio.AioRpcError) -> NoReturn:

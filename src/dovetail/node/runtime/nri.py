@@ -1,4 +1,9 @@
-"""The NRI plugin: containerd itself asks us before it starts something. No proxy is needed."""
+"""The NRI plugin: containerd itself asks us before it starts something. No proxy is needed.
+
+What runs is seen through CRI. NRI's events do not tell it: after a restart containerd says nothing
+of the end of pods from before. Of numbers, as shares of CPUs, containerd shows by CRI what the
+kubelet asked for, until a first update; so a container whose plugins give it numbers gets one.
+"""
 
 from __future__ import annotations
 
@@ -8,13 +13,12 @@ from contextlib import suppress
 from pathlib import Path
 
 import structlog
-from msgspec.structs import replace
 
 from dovetail.node.pods import Sandbox
-from dovetail.node.ports import Gate, Observed, RuntimeRefused, State
-from dovetail.node.runtime import adjustment, cgroups
+from dovetail.node.ports import Gate, Observed, Runtime, RuntimeRefused
+from dovetail.node.runtime import adjustment
 from dovetail.node.runtime.injection import has_resources
-from dovetail.node.runtime.nri_events import Events, Tracked, sandbox_of
+from dovetail.node.runtime.nri_events import Events
 from dovetail.node.settings import Settings
 from dovetail.node.wire import nri
 from dovetail.node.wire.ttrpc import CallFailed, Closed, Link
@@ -32,20 +36,14 @@ class NriRuntime:
     """A `Runtime`, and what asks the gate, over containerd's NRI socket."""
 
     def __init__(
-        self,
-        socket: Path,
-        gate: Gate,
-        *,
-        name: str = "dovetail",
-        index: int = 50,
-        proc: Path = cgroups.PROC,
+        self, socket: Path, seen: Runtime, gate: Gate, *, name: str = "dovetail", index: int = 50
     ) -> None:
-        """`index`: plugins are asked in the order of these numbers, 0 to 99."""
-        self._socket, self._gate, self._proc = socket, gate, proc
+        """`seen`: shows what runs; `index`: plugins are asked in the order of these numbers, 0 to
+        99."""
+        self._socket, self._seen, self._gate = socket, seen, gate
         self._me = nri.RegisterPluginRequest(plugin_name=name, plugin_idx=f"{index:02}")
         self._link: Link | None = None
         self._synchronized = asyncio.Event()
-        self._events = Events(gate, self._synchronized)
 
     async def start(self) -> None:
         """Connect, now or as soon as the runtime is there."""
@@ -57,22 +55,20 @@ class NriRuntime:
             await self._running
 
     async def ready(self) -> None:
-        """Wait until the runtime told what there is."""
+        """Wait until the runtime asks us."""
         await self._synchronized.wait()
 
     async def sandboxes(self) -> Sequence[Sandbox]:
-        events = self._connected()
-        return [sandbox_of(events.pods[id_]) for id_ in sorted(events.pods)]
+        return await self._seen.sandboxes()
 
     async def containers(self) -> Sequence[Observed]:
-        events = self._connected()
-        return [self._observed(id_, events.containers[id_]) for id_ in sorted(events.containers)]
+        return await self._seen.containers()
 
     async def update(self, id_: str, change: Settings) -> None:
-        events = self._connected()
         if not has_resources(change):
             return
-        assert self._link
+        if self._link is None or not self._synchronized.is_set():
+            raise RuntimeRefused(f"NRI at {self._socket}: not connected")
         question = nri.UpdateContainersRequest(update=(adjustment.update(id_, change),))
         try:
             answer = await self._link.call(nri.UPDATE_CONTAINERS, question, DEADLINE)
@@ -82,27 +78,6 @@ class NriRuntime:
             raise RuntimeRefused(
                 f"NRI at {self._socket}: container {id_} was not updated; containerd's log says why"
             )
-        if id_ in events.containers:
-            tracked = events.containers[id_]
-            tracked.applied = adjustment.overlaid(tracked.applied, change)
-
-    def _connected(self) -> Events:
-        """Without a connection nothing is known, which is not the same as that nothing is there."""
-        if self._link is None or not self._synchronized.is_set():
-            raise RuntimeRefused(f"NRI at {self._socket}: not connected")
-        return self._events
-
-    def _observed(self, id_: str, tracked: Tracked) -> Observed:
-        running = tracked.state is State.RUNNING and tracked.pid
-        done = cgroups.pinning(tracked.pid, self._proc) if running else Settings()
-        said = tracked.applied
-        return Observed(
-            id=id_,
-            pod_uid=tracked.pod.uid,
-            container=tracked.name,
-            state=tracked.state,
-            applied=replace(said, cpus=done.cpus or said.cpus, mems=done.mems or said.mems),
-        )
 
     async def _stay_connected(self) -> None:
         pause = FIRST_PAUSE
@@ -115,14 +90,15 @@ class NriRuntime:
                 LOG.warning("nri not connected", socket=str(self._socket), why=str(error))
             finally:
                 self._synchronized.clear()
-                self._link, self._events = None, Events(self._gate, self._synchronized)
+                self._link = None
             await asyncio.sleep(pause)
             pause = min(2 * pause, LONGEST_PAUSE)
 
     async def _session(self) -> None:
         """From connecting to the end of the connection."""
         reader, writer = await asyncio.open_unix_connection(str(self._socket))
-        link = Link(reader, writer, nri.RUNTIME_CONNECTION, self._events.serve)
+        events = Events(self._gate, self._synchronized)
+        link = Link(reader, writer, nri.RUNTIME_CONNECTION, events.serve)
         running = asyncio.create_task(link.run())
         try:
             self._link = link

@@ -15,14 +15,12 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import grpc
-import msgspec
 import structlog
 
 from dovetail.node.pods import Sandbox
-from dovetail.node.ports import Gate, Rejected, State
+from dovetail.node.ports import Gate, Rejected
 from dovetail.node.runtime import adjustment
 from dovetail.node.runtime.injection import has_resources
-from dovetail.node.settings import Settings
 from dovetail.node.wire import nri
 from dovetail.node.wire.codec import Message, decode, encode
 from dovetail.node.wire.resource_plugin import DeviceSpec
@@ -36,49 +34,25 @@ PATIENCE = 2.0
 IN_GOOD_TIME = 0.75
 """The part of the runtime's patience that we use."""
 
-STATES = {
-    nri.ContainerState.CREATED: State.CREATED,
-    nri.ContainerState.PAUSED: State.RUNNING,
-    nri.ContainerState.RUNNING: State.RUNNING,
-    nri.ContainerState.STOPPED: State.EXITED,
-    nri.ContainerState.UNKNOWN: State.UNKNOWN,
-}
-
 T = TypeVar("T")
 Handler = Callable[[nri.PodEvent], Awaitable[Message]]
 
 
-class Tracked(msgspec.Struct):
-    """A container that the runtime told of."""
-
-    pod: nri.PodSandbox
-    name: str
-    state: State
-    pid: int
-    applied: Settings
-    given: Settings = Settings()
-
-
 class Events:
-    """Of one connection: which pods and containers there are, by what the runtime told."""
+    """Of one connection. What there is is not followed: a runtime that was restarted is silent
+    about the end of pods from before."""
 
     def __init__(self, gate: Gate, synchronized: asyncio.Event) -> None:
-        """`synchronized` is set as soon as all is known."""
+        """`synchronized` is set as soon as the runtime takes calls of ours."""
         self._gate, self._synchronized = gate, synchronized
-        self.pods: dict[str, nri.PodSandbox] = {}
-        self.containers: dict[str, Tracked] = {}
         self._patience = PATIENCE
         self._going_on: set[asyncio.Task[Any]] = set()
         self._handlers: dict[nri.Event, Handler] = {
             nri.Event.RUN_POD_SANDBOX: self._run_pod_sandbox,
-            nri.Event.STOP_POD_SANDBOX: self._remove_pod_sandbox,
-            nri.Event.REMOVE_POD_SANDBOX: self._remove_pod_sandbox,
+            nri.Event.STOP_POD_SANDBOX: self._sandbox_went,
+            nri.Event.REMOVE_POD_SANDBOX: self._sandbox_went,
             nri.Event.CREATE_CONTAINER: self._create_container,
-            nri.Event.POST_CREATE_CONTAINER: self._post_create_container,
-            nri.Event.POST_START_CONTAINER: self._post_start_container,
             nri.Event.UPDATE_CONTAINER: self._update_container,
-            nri.Event.STOP_CONTAINER: self._stop_container,
-            nri.Event.REMOVE_CONTAINER: self._remove_container,
         }
         self._methods = {_method(event): handler for event, handler in self._handlers.items()}
 
@@ -107,12 +81,8 @@ class Events:
         return nri.ConfigureResponse(events=sum(1 << (event - 1) for event in self._handlers))
 
     def _synchronize(self, request: nri.SynchronizeRequest) -> nri.SynchronizeResponse:
-        """Takes what there is. The reconcile loop brings it into line, as it does at any time: it
-        alone knows what was refused before and when to try again."""
-        self.pods.update((each.id, each) for each in request.pods)
-        for each in request.containers:
-            if each.pod_sandbox_id in self.pods:
-                self._track(self.pods[each.pod_sandbox_id], each)
+        """Changes nothing of what runs. The reconcile loop brings it into line, as it does at any
+        time: it alone knows what was refused before and when to try again."""
         if not request.more:
             self._synchronized.set()
         return nri.SynchronizeResponse(more=request.more)
@@ -120,39 +90,22 @@ class Events:
     async def _run_pod_sandbox(self, event: nri.PodEvent) -> Message:
         sandbox = sandbox_of(event.pod)
         await self._in_time(self._gate.admit(sandbox), lambda: self._gate.gone(sandbox))
-        self.pods[event.pod.id] = event.pod
         return nri.Empty()
 
-    async def _remove_pod_sandbox(self, event: nri.PodEvent) -> Message:
-        """A sandbox that was stopped never runs again, even if it is kept for a while."""
-        if self.pods.pop(event.pod.id, None):
-            await self._quietly(self._gate.gone(sandbox_of(event.pod)))
+    async def _sandbox_went(self, event: nri.PodEvent) -> Message:
+        """One that was stopped never runs again, even if it is kept for a while."""
+        await self._quietly(self._gate.gone(sandbox_of(event.pod)))
         return nri.Empty()
 
     async def _create_container(self, event: nri.PodEvent) -> Message:
-        pod, container = event.pod, event.container
+        sandbox, container = sandbox_of(event.pod), event.container
         asked = adjustment.read_back(container)
-        giving = self._gate.settings(sandbox_of(pod), container.name, asked)
-        settings = await self._in_time(giving)
+        settings = await self._in_time(self._gate.settings(sandbox, container.name, asked))
         adjusted = adjustment.adjustment(container, settings, _devices(settings.devices))
-        tracked = self._track(pod, container)
-        tracked.given = settings
-        tracked.applied = adjustment.overlaid(tracked.applied, settings)
+        # It has its id already. Should it not come to be, nothing will be seen under that id.
+        created = self._gate.created(sandbox, container.name, container.id, settings)
+        await self._quietly(created)
         return nri.CreateContainerResponse(adjust=adjusted)
-
-    async def _post_create_container(self, event: nri.PodEvent) -> Message:
-        tracked = self.containers.get(event.container.id)
-        if tracked:
-            tracked.state = State.CREATED
-            sandbox, id_ = sandbox_of(event.pod), event.container.id
-            await self._quietly(self._gate.created(sandbox, tracked.name, id_, tracked.given))
-        return nri.Empty()
-
-    async def _post_start_container(self, event: nri.PodEvent) -> Message:
-        tracked = self.containers.get(event.container.id)
-        if tracked:
-            tracked.state, tracked.pid = State.RUNNING, event.container.pid
-        return nri.Empty()
 
     async def _update_container(self, event: nri.PodEvent) -> Message:
         """The kubelet changes something that runs: it may, but not what is ours."""
@@ -165,26 +118,6 @@ class Events:
         if not has_resources(settings):
             return nri.UpdateContainerResponse()
         return nri.UpdateContainerResponse(update=(adjustment.update(container.id, settings),))
-
-    async def _stop_container(self, event: nri.PodEvent) -> Message:
-        tracked = self.containers.get(event.container.id)
-        if tracked:
-            tracked.state, tracked.pid = State.EXITED, 0
-        return nri.Empty()
-
-    async def _remove_container(self, event: nri.PodEvent) -> Message:
-        self.containers.pop(event.container.id, None)
-        return nri.Empty()
-
-    def _track(self, pod: nri.PodSandbox, container: nri.Container) -> Tracked:
-        tracked = self.containers[container.id] = Tracked(
-            pod=pod,
-            name=container.name,
-            state=STATES[container.state],
-            pid=container.pid,
-            applied=adjustment.read_back(container),
-        )
-        return tracked
 
     async def _in_time(
         self,

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import asyncio
 import os
+import secrets
 import signal
 from contextlib import suppress
-from itertools import count
 from pathlib import Path
 
 import grpc.aio
@@ -24,8 +24,6 @@ LOG = structlog.get_logger("dovetail.node.sdk")
 
 LONGEST = 107
 """Bytes of the path of a unix socket."""
-
-NUMBERS = count(1)
 
 
 class BadSocket(DovetailError):
@@ -82,7 +80,8 @@ class PluginServer:
 
     async def _publish(self) -> None:
         """A new server, and the socket by its name; then the old server may end."""
-        draft = self.socket.with_name(f".{os.getpid()}-{next(NUMBERS)}")
+        # By chance: plugins in containers share the directory, and often the number of a process.
+        draft = self.socket.with_name(f".{secrets.token_hex(4)}")
         longest = max(len(os.fsencode(each)) for each in (draft, self.socket))
         if longest > LONGEST:
             raise BadSocket(f"{self.socket}: the path may have {LONGEST} bytes, not {longest}")

@@ -30,14 +30,6 @@ class Event(IntEnum):
     REMOVE_CONTAINER = 11
 
 
-class ContainerState(IntEnum):
-    UNKNOWN = 0
-    CREATED = 1
-    PAUSED = 2
-    RUNNING = 3
-    STOPPED = 4
-
-
 class Empty(Message):
     pass
 
@@ -62,10 +54,6 @@ class ConfigureResponse(Message):
 
 
 class OptionalInt(Message):
-    value: Annotated[int, 1] = 0
-
-
-class OptionalFileMode(Message):
     value: Annotated[int, 1] = 0
 
 
@@ -126,20 +114,15 @@ class LinuxContainer(Message):
 
 class Container(Message):
     id: Annotated[str, 1] = ""
-    pod_sandbox_id: Annotated[str, 2] = ""
     name: Annotated[str, 3] = ""
-    state: Annotated[ContainerState, 4] = ContainerState.UNKNOWN
     annotations: Annotated[dict[str, str], 6] = {}
     env: Annotated[tuple[str, ...], 8] = ()
     """Each "NAME=value"."""
     mounts: Annotated[tuple[Mount, ...], 9] = ()
     linux: Annotated[LinuxContainer, 11] = field(default_factory=LinuxContainer)
-    pid: Annotated[int, 12] = 0
 
 
 class SynchronizeRequest(Message):
-    pods: Annotated[tuple[PodSandbox, ...], 1] = ()
-    containers: Annotated[tuple[Container, ...], 2] = ()
     more: Annotated[bool, 3] = False
 
 

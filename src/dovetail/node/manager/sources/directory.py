@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import structlog
 import yaml
 
+from dovetail.node.manager.rounds import Rounds
 from dovetail.node.manager.sources.known import Known
 from dovetail.node.pods import Pod, Sandbox
 
@@ -34,19 +36,20 @@ class Directory:
     def __init__(self, path: Path) -> None:
         self._path = path
         self._files: dict[Path, Read] = {}
+        self._looking = Rounds(partial(asyncio.to_thread, self._look))
 
     async def pod(self, sandbox: Sandbox) -> Pod | None:
         for attempt in range(TRIES):
             if attempt:
                 await asyncio.sleep(BETWEEN)
-            known, _ = await asyncio.to_thread(self._look)
+            known, _ = await self._looking.join()
             if pod := known.pod(sandbox):
                 return pod
         return None
 
     async def active(self) -> Sequence[Pod] | None:
         """Not known if any file cannot be read: nobody can tell which pods are in it."""
-        known, complete = await asyncio.to_thread(self._look)
+        known, complete = await self._looking.join()
         return known.active() if complete else None
 
     def _look(self) -> tuple[Known, bool]:

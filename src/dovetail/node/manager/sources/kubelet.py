@@ -27,7 +27,7 @@ TRIES, BETWEEN = 3, 0.2
 
 
 class BadSource(DovetailError):
-    """An address that must not be asked."""
+    """An address that must not be asked, or nobody to trust there."""
 
 
 class Unanswered(DovetailError):
@@ -49,7 +49,7 @@ class Kubelet:
         self._url = checked(url)
         self._token_file, self._timeout = token_file, timeout
         self._http = httpx2.AsyncClient(
-            verify=ssl.create_default_context(cafile=str(ca_file) if ca_file else None),
+            verify=trusting(ca_file),
             timeout=timeout,
             follow_redirects=False,
             # A proxy of the environment has no business between a node and itself.
@@ -99,7 +99,11 @@ class Kubelet:
         """The token is read each time: it is replaced before it runs out."""
         if self._token_file is None:
             return {}
-        return {"Authorization": f"Bearer {self._token_file.read_text(encoding='ascii').strip()}"}
+        try:
+            token = self._token_file.read_text(encoding="ascii").strip()
+        except (OSError, UnicodeError) as error:
+            raise Unanswered(f"the kubelet's token {self._token_file}: {error}") from error
+        return {"Authorization": f"Bearer {token}"}
 
 
 async def _content(response: httpx2.Response) -> bytes:
@@ -123,6 +127,14 @@ def _items(url: str, content: bytes) -> list[object]:
     if not isinstance(items, list):
         raise Unanswered(f"{url} is no list of pods")
     return items
+
+
+def trusting(ca_file: Path | None) -> ssl.SSLContext:
+    """That authority, or those of the machine; raises BadSource."""
+    try:
+        return ssl.create_default_context(cafile=str(ca_file) if ca_file else None)
+    except OSError as error:
+        raise BadSource(f"{ca_file}: no certificate of an authority: {error.strerror}") from error
 
 
 def checked(url: str) -> str:

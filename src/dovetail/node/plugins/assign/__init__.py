@@ -15,7 +15,14 @@ __all__ = ["NotEnough", "Option", "aligned", "choose", "usable"]
 
 def usable(machine: Machine, free: CpuSet, options: Collection[Option]) -> CpuSet:
     """Those of the free CPUs that may be given. Other roles may have left halves of cores."""
-    return machine.whole_cores(free) if Option.FULL_PCPUS_ONLY in options else free
+    if Option.FULL_PCPUS_ONLY not in options:
+        return free
+    # One with a thread that is offline would have another core split to make up for it.
+    return CpuSet(
+        each
+        for each in machine.whole_cores(free)
+        if len(machine.by_core[machine.cpu(each).core]) == machine.threads_per_core
+    )
 
 
 def aligned(machine: Machine, nodes: Iterable[int], options: Collection[Option]) -> CpuSet:
