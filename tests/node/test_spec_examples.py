@@ -123,6 +123,20 @@ async def test_example_2_numa_affinity_with_extended_policy() -> None:
             assert cpu["resource_hints"]["hints"] == memory["resource_hints"]["hints"] == hints
 
 
+@story
+async def test_who_asks_for_no_cpus_is_kept_off_those_of_others() -> None:
+    async with a_node(spec_machine()) as rig:
+        await start(rig, EXAMPLE_2, "cpu", "memory", flags=(SINGLE,))
+        await admit(rig, "pod1-uid", "pod1", {"cpu": 20, "memory": "40G"}, "storage-service")
+        for name, wanted, role in (
+            ("idle", {}, ""),
+            ("modest", {"cpu": "100m"}, ""),
+            ("odd", {"cpu": "1500m"}, ""),
+        ):
+            await admit(rig, f"{name}-uid", name, wanted, role)
+            assert rig.runtime.made(name).pinned[0] == "0-1,22-79"
+
+
 def two_nics() -> Machine:
     return spec_machine(
         (Nic(name="eth0", numa=0, speed=25_000), Nic(name="eth1", numa=1, speed=25_000))

@@ -13,8 +13,8 @@ from tests.node.manager.fakes import FakeSource, container, pod, sandbox
 ROLE = {"kubernetes.io/pod-role": "web"}
 
 
-def asked(source: FakeSource, uid: str = "a") -> dict[str, dict[str, Fraction]]:
-    found = asyncio.run(Needing(source, {"web": ("NIC",)}).pod(sandbox(uid)))
+def asked(source: FakeSource, *always: str) -> dict[str, dict[str, Fraction]]:
+    found = asyncio.run(Needing(source, {"web": ("NIC",)}, always).pod(sandbox("a")))
     assert isinstance(found, Pod)
     return {each.name: dict(each.requests) for each in found.containers}
 
@@ -43,9 +43,18 @@ def test_other_roles_need_nothing() -> None:
     assert asked(FakeSource(pod("a", container("main", cpu=1)))) == {"main": {"cpu": 1}}
 
 
+def test_container_that_asks_for_no_cpus_asks_for_the_least() -> None:
+    own = pod("a", container("main", cpu=2), container("aide", cpu=0), container("idle"))
+    assert asked(FakeSource(own), "cpu") == {
+        "main": {"cpu": 2},
+        "aide": {"cpu": Fraction(1, 1000)},
+        "idle": {"cpu": Fraction(1, 1000)},
+    }
+
+
 def test_what_the_source_does_not_know_stays_unknown() -> None:
     source = FakeSource()
-    needing = Needing(source, {"web": ("NIC",)})
+    needing = Needing(source, {"web": ("NIC",)}, ())
     assert asyncio.run(needing.pod(sandbox("a"))) is None
     assert asyncio.run(needing.active()) == []
     source.known = False

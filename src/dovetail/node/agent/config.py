@@ -107,6 +107,13 @@ class PodSettings(Struct, frozen=True):
         tuple[str, ...],
         Meta(description="Kinds of owners whose pods start without plugins, as DaemonSet."),
     ] = ()
+    always: Annotated[
+        tuple[str, ...],
+        Meta(
+            description="Resources that plugins are asked about for containers that ask for none, "
+            "too: those must not run on CPUs that others have to themselves."
+        ),
+    ] = ("cpu",)
 
 
 class OutageSettings(Struct, frozen=True):

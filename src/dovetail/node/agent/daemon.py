@@ -112,8 +112,8 @@ def opened_source(config: Config, stack: AsyncExitStack) -> PodSource | None:
     source = source_of(config.pods)
     if isinstance(source, Kubelet):
         stack.push_async_callback(source.close)
-    needs = {name: role.needs for name, role in config.roles.items() if role.needs}
-    return Needing(source, needs) if source and needs else source
+    needs = {name: role.needs for name, role in config.roles.items()}
+    return Needing(source, needs, config.pods.always) if source else None
 
 
 async def opened(part: Backend | Listening | Registry, stack: AsyncExitStack) -> None:

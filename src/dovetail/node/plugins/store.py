@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import json
 from collections.abc import Mapping
 from fractions import Fraction
 from itertools import count
@@ -65,25 +64,32 @@ def encoded(state: msgspec.Struct) -> bytes:
     """Deterministic, and readable for people."""
     data = plain(state)
     document = {"version": VERSION, "checksum": checksum(data), "data": data}
-    return json.dumps(document, indent=1, sort_keys=True).encode() + b"\n"
+    return msgspec.json.format(msgspec.json.encode(document, order="sorted"), indent=1) + b"\n"
 
 
 def decoded(data: bytes, kind: type[S]) -> S:
     try:
-        document = json.loads(data)
+        document = msgspec.json.decode(data)
         version, found = document["version"], document["data"]
         if version != VERSION:
             raise Corrupt(f"it has version {version}; this is for version {VERSION}")
         if document["checksum"] != checksum(found):
             raise Corrupt("its checksum does not match")
         return msgspec.convert(found, kind, dec_hook=_read, str_keys=True)
-    except (ValueError, KeyError, TypeError, BadCpuList) as error:
+    except (
+        msgspec.MsgspecError,
+        ValueError,
+        KeyError,
+        TypeError,
+        RecursionError,
+        BadCpuList,
+    ) as error:
         raise Corrupt(f"it is no state: {error!r}") from None
 
 
 def checksum(data: Any) -> str:
-    text = json.dumps(data, sort_keys=True, separators=(",", ":"))
-    return f"sha256:{hashlib.sha256(text.encode()).hexdigest()}"
+    text = msgspec.json.encode(data, order="sorted")
+    return f"sha256:{hashlib.sha256(text).hexdigest()}"
 
 
 def plain(value: Any) -> Any:
