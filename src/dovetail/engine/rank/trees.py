@@ -7,8 +7,9 @@ from typing import TypeVar
 
 import numpy as np
 
-from dovetail.engine.columns import Mask, Rows
+from dovetail.engine.columns import Column, Mask, Rows, Stock
 from dovetail.engine.feasible import Slot
+from dovetail.engine.rank.notes import kept
 from dovetail.engine.rank.policy import Numbers
 from dovetail.engine.snapshot import Snapshot
 from dovetail.engine.turns import Block
@@ -74,14 +75,15 @@ class Trees:
             if left.free.keys().isdisjoint(slot.resources):
                 continue
             places = lines[:, at] - starts
-            inside = (places >= 0) & (places < len(left.present))
-            mine = inside.nonzero()[0]
-            mine = mine[left.present[places[mine], mine]]
+            mine = np.arange(len(lines))
+            if len(slot.shared_row):
+                # What another tree gives leaves this one as it is.
+                mine = ((places >= 0) & (places < len(left.present))).nonzero()[0]
+                mine = mine[left.present[places[mine], mine]]
+                places = places[mine]
             for name, amount in slot.resources.items():
                 if name in left.free:
-                    left.free[name][places[mine], mine] -= amount
-        for amounts in left.free.values():
-            np.maximum(amounts, 0, out=amounts)
+                    left.free[name][places, mine] -= amount
         return left
 
 
@@ -108,7 +110,23 @@ def free_of(snapshot: Snapshot, name: str, rows: Rows, present: Mask) -> Numbers
     stock = snapshot.stock(name)
     if stock is None or not stock.rows.size:
         return np.zeros(rows.shape, np.int64)
-    at = np.minimum(stock.rows.values.searchsorted(rows), stock.rows.size - 1)
-    held = (stock.rows.values[at] == rows) & present
-    found: Numbers = np.where(held, np.maximum(stock.free.values[at], 0), 0)
-    return found
+    entries = kept(snapshot, ("entries", snapshot.class_ids[name]), Entries)
+    at = entries.of(snapshot, stock).take(rows)
+    found: Numbers = stock.free.values.take(at) * (present & (at >= 0))
+    return np.maximum(found, 0, out=found)
+
+
+class Entries:
+    """By row, where its stock of a class stands; -1 if it has none. Rows come, none move."""
+
+    def __init__(self) -> None:
+        self._places = Column(np.int32)
+        self._known = 0
+
+    def of(self, snapshot: Snapshot, stock: Stock) -> Rows:
+        if self._known < stock.rows.size or self._places.size < snapshot.parent.size:
+            fresh = stock.rows.values[self._known :]
+            self._places.extend(np.full(snapshot.parent.size - self._places.size, -1, np.int32))
+            self._places.values[fresh] = np.arange(self._known, stock.rows.size, dtype=np.int32)
+            self._known = stock.rows.size
+        return self._places.values
