@@ -15,8 +15,9 @@ import pytest
 
 from dovetail.node.ports import Rejected, RuntimeRefused
 from dovetail.node.runtime.cri import CriRuntime
-from dovetail.node.runtime.proxy import CannotListen, Proxy
+from dovetail.node.runtime.proxy import Proxy
 from dovetail.node.settings import Settings
+from dovetail.node.wire.listening import CannotServe
 from dovetail.node.wire.resource_plugin import DeviceSpec, Mount
 from tests.node import pods_on
 from tests.node.containerd import Containerd
@@ -256,7 +257,7 @@ def test_socket_is_its_owners_only_and_taken_once(server: Containerd) -> None:
     async def test(client: Client) -> None:
         listen = server.directory / "p.sock"
         assert stat.S_IMODE(listen.stat().st_mode) == 0o600
-        with pytest.raises(CannotListen, match="another process"):
+        with pytest.raises(CannotServe, match="another process"):
             await Proxy(listen, server.socket, Scripted()).start()
         assert (await client("Version")).runtime_name == "containerd"
 
@@ -273,9 +274,11 @@ def test_socket_of_one_that_died_is_replaced(server: Containerd) -> None:
     through_proxy(server, Scripted(), test)
 
 
-def test_folder_that_is_not_there_is_told(tmp_path: Path) -> None:
+def test_folder_that_is_none_is_told(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+
     async def go() -> None:
-        with pytest.raises(CannotListen, match="no socket can be made"):
-            await Proxy(tmp_path / "none/p.sock", tmp_path / "c.sock", Scripted()).start()
+        with pytest.raises(CannotServe, match="no socket can be made"):
+            await Proxy(tmp_path / "file/p.sock", tmp_path / "c.sock", Scripted()).start()
 
     asyncio.run(go())

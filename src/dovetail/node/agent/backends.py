@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Protocol
 
 from dovetail.node.agent.config import RuntimeSettings
-from dovetail.node.agent.sockets import CannotServe
 from dovetail.node.ports import Gate, Runtime
 from dovetail.node.runtime.cri import CriRuntime
 from dovetail.node.runtime.nri import NriRuntime
@@ -43,15 +42,9 @@ class Between:
 
     def __init__(self, settings: RuntimeSettings, gate: Gate) -> None:
         self.runtime = CriRuntime(Path(settings.socket))
-        self._listen = Path(settings.listen)
-        self._proxy = Proxy(self._listen, Path(settings.socket), gate)
+        self._proxy = Proxy(Path(settings.listen), Path(settings.socket), gate)
 
     async def start(self) -> None:
-        try:
-            self._listen.parent.mkdir(mode=0o755, parents=True, exist_ok=True)
-        except OSError as error:
-            words = f"runtime.listen {self._listen}: no socket can be made there: {error.strerror}"
-            raise CannotServe(words) from error
         await self._proxy.start()
 
     async def stop(self) -> None:

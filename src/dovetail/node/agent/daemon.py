@@ -23,7 +23,6 @@ from dovetail.node.agent.config import Config, seconds
 from dovetail.node.agent.control import Control
 from dovetail.node.agent.needs import Needing
 from dovetail.node.agent.parts import configuration_of, source_of
-from dovetail.node.agent.sockets import CannotServe, Listening
 from dovetail.node.manager.capacity import PERIOD, Capacity
 from dovetail.node.manager.manager import Manager
 from dovetail.node.manager.pod_resources import PodResources
@@ -35,6 +34,7 @@ from dovetail.node.metrics import REGISTRY
 from dovetail.node.ports import PodSource
 from dovetail.node.registry.registry import Registry
 from dovetail.node.topology.reader import read
+from dovetail.node.wire.listening import CannotServe, Listening
 
 LOG = structlog.get_logger("dovetail.node.agent")
 

@@ -8,7 +8,6 @@ may be gone. Everything else is passed on unseen, and works whatever state the a
 from __future__ import annotations
 
 import asyncio
-import socket as sockets
 import time
 from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from pathlib import Path
@@ -18,7 +17,6 @@ import grpc
 import grpc.aio
 import structlog
 
-from dovetail.core.errors import DovetailError
 from dovetail.node import metrics
 from dovetail.node.pods import Sandbox
 from dovetail.node.ports import Gate, Rejected
@@ -28,16 +26,13 @@ from dovetail.node.runtime.forwarding import Context, Forward, fail
 from dovetail.node.settings import Settings
 from dovetail.node.wire import cri
 from dovetail.node.wire.codec import BadMessage, M, cooked, decode, raw_class
+from dovetail.node.wire.listening import CannotServe, Listening
 from dovetail.node.wire.rpc import call
 
 LOG = structlog.get_logger("dovetail.node.runtime")
 
 LOOK = 5.0
 """Seconds for a question of our own to the runtime."""
-
-
-class CannotListen(DovetailError):
-    """The proxy's socket can't be made."""
 
 
 class Proxy:
@@ -48,29 +43,21 @@ class Proxy:
         self._later: set[asyncio.Task[None]] = set()
 
     async def start(self) -> None:
-        """Raises CannotListen."""
-        if await asyncio.to_thread(_answers, self._listen):
-            raise CannotListen(f"{self._listen}: another process serves there; stop it first")
+        """Raises CannotServe."""
         self._channel = connect(self._runtime)
         self._forward = Forward(self._channel)
-        self._server = grpc.aio.server(options=OPTIONS)
-        self._server.add_generic_rpc_handlers([_Methods(self._forward, self._seen())])
+        handlers = [_Methods(self._forward, self._seen())]
+        self._listening = Listening(self._listen, handlers=handlers, options=OPTIONS)
         try:
-            _bind(self._server, self._listen)
-        except CannotListen:
-            await self._server.stop(0)
+            await self._listening.start()
+        except CannotServe:
             await self._channel.close()
             raise
-        self._inode = self._listen.stat().st_ino
-        await self._server.start()
         LOG.info("proxy listens", socket=str(self._listen), runtime=str(self._runtime))
 
     async def stop(self, grace: float = 5.0) -> None:
         """Let calls under way end within `grace` seconds."""
-        # First the name, so that nobody comes who would be turned away; unless it is another's.
-        if self._listen.exists() and self._listen.stat().st_ino == self._inode:
-            self._listen.unlink()
-        await self._server.stop(grace)
+        await self._listening.stop(grace)
         await asyncio.gather(*self._later)
         await self._channel.close()
 
@@ -232,25 +219,3 @@ def _sandbox(config: cri.PodSandboxConfig, *, id_: str = "", runtime_class: str 
         annotations=config.annotations,
         runtime_class=runtime_class,
     )
-
-
-def _answers(path: Path) -> bool:
-    """Whether somebody serves there: a socket of one that died is only a name."""
-    with sockets.socket(sockets.AF_UNIX) as probe:
-        try:
-            probe.connect(str(path))
-        except OSError:
-            return False
-    return True
-
-
-def _bind(server: grpc.aio.Server, listen: Path) -> None:
-    """Under another name first: nobody gets in before the socket is closed to others."""
-    fresh = listen.with_name(f"{listen.name}.new")
-    fresh.unlink(missing_ok=True)
-    try:
-        server.add_insecure_port(f"unix:{fresh}")
-        fresh.chmod(0o600)
-        fresh.rename(listen)
-    except (OSError, RuntimeError) as error:
-        raise CannotListen(f"{listen}: no socket can be made there: {error}") from None

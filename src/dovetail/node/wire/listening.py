@@ -6,6 +6,7 @@ import asyncio
 import socket
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import grpc
 import grpc.aio
@@ -30,9 +31,10 @@ class Listening:
         *,
         served: Sequence[Served] = (),
         handlers: Sequence[grpc.GenericRpcHandler] = (),
+        options: Sequence[tuple[str, Any]] = OPTIONS,
     ) -> None:
         self._path = path
-        self._server = grpc.aio.server(options=OPTIONS)
+        self._server = grpc.aio.server(options=options)
         offer(self._server, served)
         self._server.add_generic_rpc_handlers(handlers)
 
@@ -49,15 +51,16 @@ class Listening:
             draft.chmod(0o600)
             draft.rename(self._path)
         except (OSError, RuntimeError) as error:
+            await self._server.stop(0)
             raise CannotServe(f"{self._path}: no socket can be made there: {error}") from None
         self._inode = self._path.stat().st_ino
         await self._server.start()
 
-    async def stop(self) -> None:
+    async def stop(self, grace: float = GRACE) -> None:
         # First the name, so that nobody comes who would be turned away; unless it is another's.
         if self._path.exists() and self._path.stat().st_ino == self._inode:
             self._path.unlink()
-        await self._server.stop(GRACE)
+        await self._server.stop(grace)
 
 
 def answers(path: Path) -> bool:
