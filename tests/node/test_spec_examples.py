@@ -9,7 +9,9 @@ import asyncio
 from collections.abc import Mapping
 from typing import Any
 
-from dovetail.node.topology import Machine, Nic
+import msgspec
+
+from dovetail.node.topology import Hugepages, Machine, Nic
 from tests.node.agent.rig import Process, Rig, a_kubelet, a_node
 from tests.node.plugins.rig import spec_machine
 from tests.node.plugins.test_spec_examples import EXAMPLE_1, EXAMPLE_2, EXAMPLE_3
@@ -135,6 +137,22 @@ async def test_who_asks_for_no_cpus_is_kept_off_those_of_others() -> None:
         ):
             await admit(rig, f"{name}-uid", name, wanted, role)
             assert rig.runtime.made(name).pinned[0] == "0-1,22-79"
+
+
+@story
+async def test_huge_pages_are_on_the_nodes_of_the_memory() -> None:
+    machine = spec_machine()
+    first, second = machine.nodes
+    pages = {2 * 2**20: Hugepages(total=100, free=100)}
+    nodes = (first, msgspec.structs.replace(second, hugepages=pages))
+    async with a_node(msgspec.structs.replace(machine, nodes=nodes)) as rig:
+        await start(rig, EXAMPLE_2, "cpu", "memory", flags=(SINGLE,))
+        wanted = {"cpu": 4, "memory": "1G", "hugepages-2Mi": "150Mi"}
+        await admit(rig, "uid1", "pod1", wanted, "storage-service")
+        assert rig.runtime.made("pod1").pinned == ("42-45", "1")
+        code, said = await refused(rig, wanted, "storage-service")
+        assert code == 0
+        assert "hugepages-2Mi" in said
 
 
 def two_nics() -> Machine:
