@@ -94,7 +94,7 @@ def running(
     command: Sequence[str], log: Path, environment: Mapping[str, str] | None = None
 ) -> Iterator[Server]:
     """The server of a command that takes --port; however the block ends, none is left behind."""
-    with _reserved_port() as port:
+    with reserved_port() as port:
         server = Server(command, port, log, environment or {})
         try:
             server.start()
@@ -111,7 +111,7 @@ def dovetail(database: str, log: Path) -> AbstractContextManager[Server]:
 
 
 @contextmanager
-def _reserved_port() -> Iterator[int]:
+def reserved_port() -> Iterator[int]:
     """A port for servers of this block only, even while none of them is there.
 
     Without that another test's server, or the near end of a client's connection, could take it.

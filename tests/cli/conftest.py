@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import os
 import signal
-import socket
 import subprocess
 import sys
 import threading
@@ -22,6 +21,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from dovetail.cli.main import main
+from tests.server import reserved_port
 
 Run = Callable[..., Result]
 DOVETAIL = str(Path(sys.executable).parent / "dovetail")
@@ -36,29 +36,27 @@ def demo(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 
 @contextmanager
 def demo_server(folder: Path) -> Iterator[str]:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
-    options = ["--demo", "--auth", "noauth2", "--policy", "open", "--port", str(port)]
-    with (folder / "log").open("wb") as log:
-        process = subprocess.Popen(
-            [DOVETAIL, "serve", *options],
-            cwd=folder,
-            stdout=log,
-            stderr=log,
-            start_new_session=True,
-        )
-    url = f"http://127.0.0.1:{port}"
-    for _ in range(600):
-        with suppress(httpx2.TransportError):
-            if httpx2.get(f"{url}/livez").status_code == 200:
-                break
-        time.sleep(0.1)
-    try:
-        yield url
-    finally:
-        os.killpg(process.pid, signal.SIGKILL)
-        process.wait()
+    with reserved_port() as port:
+        options = ["--demo", "--auth", "noauth2", "--policy", "open", "--port", str(port)]
+        with (folder / "log").open("wb") as log:
+            process = subprocess.Popen(
+                [DOVETAIL, "serve", *options],
+                cwd=folder,
+                stdout=log,
+                stderr=log,
+                start_new_session=True,
+            )
+        url = f"http://127.0.0.1:{port}"
+        for _ in range(600):
+            with suppress(httpx2.TransportError):
+                if httpx2.get(f"{url}/livez").status_code == 200:
+                    break
+            time.sleep(0.1)
+        try:
+            yield url
+        finally:
+            os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
 
 
 @pytest.fixture

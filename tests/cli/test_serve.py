@@ -18,40 +18,35 @@ import pytest
 from click.testing import CliRunner
 
 from dovetail.cli.main import main
+from tests.server import reserved_port
 
 DOVETAIL = str(Path(sys.executable).parent / "dovetail")
 
 
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
-
-
 @contextmanager
 def running(*options: str, cwd: Path) -> Iterator[tuple[subprocess.Popen[str], str]]:
-    port = free_port()
-    process = subprocess.Popen(
-        [DOVETAIL, "serve", "--port", str(port), *options],
-        cwd=cwd,
-        text=True,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        start_new_session=True,
-    )
-    url = f"http://127.0.0.1:{port}"
-    try:
-        for _ in range(600):
-            try:
-                if httpx2.get(f"{url}/livez").status_code == 200:
-                    break
-            except httpx2.TransportError:
-                time.sleep(0.1)
-        yield process, url
-    finally:
-        with suppress(ProcessLookupError):
-            os.killpg(process.pid, signal.SIGKILL)
-        process.communicate()
+    with reserved_port() as port:
+        process = subprocess.Popen(
+            [DOVETAIL, "serve", "--port", str(port), *options],
+            cwd=cwd,
+            text=True,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            start_new_session=True,
+        )
+        url = f"http://127.0.0.1:{port}"
+        try:
+            for _ in range(600):
+                try:
+                    if httpx2.get(f"{url}/livez").status_code == 200:
+                        break
+                except httpx2.TransportError:
+                    time.sleep(0.1)
+            yield process, url
+        finally:
+            with suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
+            process.communicate()
 
 
 def test_tokens_made_by_the_command_open_the_door(tmp_path: Path) -> None:

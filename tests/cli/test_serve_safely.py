@@ -18,8 +18,9 @@ from click.testing import CliRunner
 
 from dovetail.cli.main import main
 from dovetail.rest.auth.tokens import fingerprint
-from tests.cli.test_serve import DOVETAIL, free_port
+from tests.cli.test_serve import DOVETAIL
 from tests.rest.certificates import Authority
+from tests.server import reserved_port
 
 ADMIN = {"x-auth-token": "secret"}
 
@@ -37,25 +38,27 @@ def server(
     (tmp_path / "tokens.toml").write_text(
         f"[[tokens]]\nuser = 'ops'\nroles = ['admin']\nsha256 = '{fingerprint('secret')}'"
     )
-    port = free_port()
     options = (
         "--tls-cert server.crt --tls-key server.key --tokens tokens.toml --audit-log audit.jsonl "
         "--rate-limit 1000/s"
     )
-    process = subprocess.Popen(
-        [DOVETAIL, "serve", "--port", str(port), *options.split()],
-        cwd=tmp_path,
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-        start_new_session=True,
-    )
     trust = ssl.create_default_context(cafile=str(authority.file))
-    with httpx2.Client(base_url=f"https://127.0.0.1:{port}", verify=trust) as client:
-        until(lambda: client.get("/livez").status_code == 200)
-        yield process, client
-    with suppress(ProcessLookupError):
-        os.killpg(process.pid, signal.SIGKILL)
-    process.communicate()
+    with reserved_port() as port:
+        process = subprocess.Popen(
+            [DOVETAIL, "serve", "--port", str(port), *options.split()],
+            cwd=tmp_path,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            start_new_session=True,
+        )
+        try:
+            with httpx2.Client(base_url=f"https://127.0.0.1:{port}", verify=trust) as client:
+                until(lambda: client.get("/livez").status_code == 200)
+                yield process, client
+        finally:
+            with suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
+            process.communicate()
 
 
 def until(condition: Callable[[], bool]) -> None:
