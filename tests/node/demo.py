@@ -15,7 +15,7 @@ from contextlib import asynccontextmanager, suppress
 import grpc.aio
 
 from dovetail.node.topology import Nic
-from tests.node.agent.rig import Rig, a_kubelet, a_node
+from tests.node.agent.rig import DOVETAIL, Rig, a_kubelet, a_node
 from tests.node.plugins.rig import spec_machine
 
 ROLES = """\
@@ -90,6 +90,7 @@ async def main() -> None:
     async with a_demo_node() as rig:
         print(f"A node with {len(PODS)} pods is in {rig.directory}. In another terminal:")
         print(f"  cd {rig.directory}")
+        print(f"  export PATH={DOVETAIL.parent}:$PATH")
         print(f"  export DOVETAIL_AGENT_CONTROL_SOCKET={rig.control}")
         print("and then the commands of docs/node-agent.md. Ctrl-C ends it.", flush=True)
         ended = asyncio.Event()

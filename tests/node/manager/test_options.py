@@ -125,6 +125,7 @@ def test_an_unknown_property_is_named_and_the_known_ones_are_told() -> None:
         *(("CpuShares", each) for each in ("x", "1.5", "1e3", "1_000", "9" * 19, "9" * 30)),
         *(("CpusetCpus", each) for each in ("x", "3-1", "1-", "0-99999999")),
         *(("Unified", each) for each in ("x", "[]", '{"a": 1}', "[" * 10**5)),
+        *(("Unified", f'{{"{each}": "1"}}') for each in ("../cgroup.procs", "a/b", "", ".")),
         *(("HugepageLimits", each) for each in ('{"2MB": "1"}', '{"2MB": true}', '{"2MB": -1}')),
     ],
 )

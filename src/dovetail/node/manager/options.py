@@ -123,7 +123,12 @@ def _cpus(text: str) -> str:
 
 
 def _texts(text: str) -> Mapping[str, str]:
-    return _object(text, str, "of texts by cgroup file")
+    found = _object(text, str, "of texts by cgroup file")
+    for name in found:
+        # A path would lead out of the container's own cgroup.
+        if not name or "/" in name or "\0" in name or name.startswith("."):
+            raise ValueError(f"{name!r} is no cgroup file such as io.weight")
+    return found
 
 
 def _sizes(text: str) -> Mapping[str, int]:
