@@ -1,0 +1,1 @@
+"""Resource classes: devices chosen by their properties, and counted. Pure: no I/O, no clock."""
