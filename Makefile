@@ -9,7 +9,7 @@ export UV_PYTHON_DOWNLOADS = never
 export PYTHONDONTWRITEBYTECODE =
 
 .DEFAULT_GOAL := help
-.PHONY: help setup reference run run-agent test check format conformance client differential stress bench bench-agent test-numa man lock clean
+.PHONY: help setup reference run run-agent test check format conformance client differential stress bench bench-agent bench-classes soak-kube kube test-numa man lock clean
 
 help: ## Show this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):[^#]*## (.*)/  make \1\t\2/' | expand -t 22
@@ -36,6 +36,9 @@ run: setup ## Serve a demo fleet on loopback and print commands to try
 
 run-agent: setup ## Start a demo node to try the node agent on, without root
 	@$(BIN)/python -m tests.node.demo
+
+kube: setup ## Build Kubernetes, etcd and kwok for the tests, once, into a cache outside the tree
+	@$(BIN)/python -m tests.kube.assets
 
 test: setup reference ## Run all tests, PostgreSQL and the conformance suites included
 	$(BIN)/pytest -n 2 --dist loadfile
@@ -67,6 +70,12 @@ bench: setup reference ## Time Dovetail and the real Placement side by side
 
 bench-agent: setup ## Time the node agent: pods let in, hints merged, calls passed on to a private containerd
 	$(BIN)/python -m bench.agent
+
+bench-classes: setup kube ## Time resource classes: accounting, and pods bound per second beside kube-scheduler
+	$(BIN)/python -m bench.classes
+
+soak-kube: setup kube ## 1,000 nodes and 20,000 pods while watches, API server, etcd and leaders are cut off (MINUTES=3)
+	$(BIN)/python -m tests.kube.soak --nodes 1000 --pods 20000 --minutes $(or $(MINUTES),3)
 
 test-numa: setup ## Pin a container in a QEMU guest with two NUMA nodes, and look where its pages are
 	$(BIN)/python -m tests.node.numa_guest
