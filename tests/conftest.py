@@ -12,10 +12,15 @@ import pytest
 
 from dovetail.ledger import Ledger, open_ledger
 from tests import databases, openb_data
+from tests.kube import assets
 
 
 def pytest_report_header() -> list[str]:
-    return [] if openb_data.THERE else [f"left out: {openb_data.LEFT_OUT}"]
+    """What will not run here, and why: CI looks for these lines."""
+    lacking = assets.missing()
+    kube = f"tests on Kubernetes ({', '.join(lacking)} missing; `make kube` builds them)"
+    left_out = [] if openb_data.THERE else [openb_data.LEFT_OUT]
+    return [f"left out: {each}" for each in [*left_out, *([kube] if lacking else [])]]
 
 
 @pytest.fixture(scope="session")

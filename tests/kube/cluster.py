@@ -143,7 +143,9 @@ class Cluster:
     def start_kwok(self) -> None:
         """Nodes are ready and their pods run, as if there were kubelets."""
         if "kwok" not in self._others:
-            self._start("kwok", "--kubeconfig", self.kubeconfig, "--manage-all-nodes=true")
+            stages = Path(__file__).with_name("kwok_stages.yaml")
+            options = ("--config", stages, "--manage-all-nodes=true")
+            self._start("kwok", "--kubeconfig", self.kubeconfig, *options)
 
     def stop_other(self, name: str) -> None:
         self._others.pop(name).kill()
