@@ -1,0 +1,18 @@
+"""What is installed in a cluster: definitions, rights and policies, as Kubernetes reads them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from importlib import resources
+
+PARTS = {
+    "crds": "ResourceClass, the kind itself",
+    "scheduler": "the scheduler's account and rights, and two replicas of it",
+    "use": "who may ask for a class: the verb `use`, checked when a pod is created",
+}
+"""Name of the file, and what is in it."""
+
+
+def text(parts: Sequence[str] = tuple(PARTS)) -> str:
+    files = (resources.files(__package__).joinpath(f"{part}.yaml") for part in parts)
+    return "---\n".join(file.read_text() for file in files)
