@@ -83,12 +83,13 @@ def test_a_class_may_be_asked_for_by_who_may_use_it(
     policy: Cluster, namespace: str, alice: Path
 ) -> None:
     said = await_refusal(policy, alice, namespace, "fast.nic")
-    assert "neither alice nor the service account default may use fast.nic" in said
+    assert "asks for fast.nic, and neither alice nor the service account default may use" in said
     allow(policy, namespace, "fast.nic", "--user=alice")
     policy.await_that(
         lambda: "created" in created(policy, alice, namespace, pod("fast.nic")), "pod"
     )
-    assert "may use other.nic" in created(policy, alice, namespace, pod("fast.nic", "other.nic"))
+    both = created(policy, alice, namespace, pod("fast.nic", "other.nic"))
+    assert "asks for fast.nic, other.nic, and neither" in both
 
 
 def test_the_account_of_the_pod_is_as_good_as_its_creator(
