@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 import signal
 from collections.abc import Mapping
+from contextlib import AsyncExitStack
+from functools import partial
 from typing import Any
 
 import click
@@ -15,8 +17,9 @@ from dovetail.cli.agent.settings import load
 from dovetail.cli.exits import Failed
 from dovetail.core.errors import DovetailError
 from dovetail.node.agent import checks
-from dovetail.node.agent.config import Config
+from dovetail.node.agent.config import Config, DeviceSettings
 from dovetail.node.agent.daemon import run as run_agent
+from dovetail.node.agent.devices import Publish
 
 
 def run(flags: Mapping[str, Any]) -> None:
@@ -38,4 +41,16 @@ async def _run(config: Config) -> None:
     stop = asyncio.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         asyncio.get_running_loop().add_signal_handler(number, stop.set)
-    await run_agent(config, stop, lambda: readiness.notify("READY=1"))
+    async with AsyncExitStack() as stack:
+        publish = await publisher(config.devices, stack) if config.devices.publish else None
+        await run_agent(config, stop, lambda: readiness.notify("READY=1"), publish)
+
+
+async def publisher(settings: DeviceSettings, stack: AsyncExitStack) -> Publish:
+    """Here, since the agent itself knows no Kubernetes client."""
+    # Most agents publish nothing, and need not wait for what it takes.
+    from dovetail.kube.client import connect
+    from dovetail.kube.devices.annotation import publish
+
+    api = await stack.enter_async_context(connect(settings.kubeconfig, agent="dovetail-agent"))
+    return partial(publish, api)

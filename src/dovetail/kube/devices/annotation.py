@@ -9,6 +9,8 @@ import msgspec
 
 from dovetail.core.device import RESERVED, Device
 from dovetail.core.errors import Malformed
+from dovetail.kube.objects import Node
+from dovetail.kube.port import KubeApi
 
 DEVICES = "dovetail.dev/devices"
 
@@ -58,6 +60,12 @@ def text_of(devices: Sequence[Device]) -> str:
         Written(**{key: value for key, value in each.items() if key != "node"}) for each in told
     ]
     return msgspec.json.encode(written).decode()
+
+
+async def publish(api: KubeApi, node: str, devices: Sequence[Device]) -> None:
+    """Raises NotFound if there is no such node: only a kubelet makes one."""
+    annotations = {DEVICES: text_of(devices)}
+    await api.merge(Node, node, {"metadata": {"annotations": annotations}})
 
 
 def _problem(device: Written, names: Set[str]) -> str:

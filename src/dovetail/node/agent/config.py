@@ -116,6 +116,24 @@ class PodSettings(Struct, frozen=True):
     ] = ("cpu",)
 
 
+class DeviceSettings(Struct, frozen=True):
+    publish: Annotated[
+        bool,
+        Meta(
+            description="Write NICs and hugepages of this machine to an annotation of its node in "
+            "Kubernetes, for resource classes."
+        ),
+    ] = False
+    node: Annotated[str, Meta(description="Name of the node; empty for the host's.")] = ""
+    kubeconfig: Annotated[
+        str | None,
+        Meta(description="How to reach the API server; from the environment if not given."),
+    ] = None
+    period: Annotated[
+        Duration, Meta(description="Time between two looks at the machine for devices.")
+    ] = "1m"
+
+
 class OutageSettings(Struct, frozen=True):
     outage: Annotated[
         Outage,
@@ -177,6 +195,9 @@ class Config(Struct, frozen=True):
         TopologySettings()
     )
     pods: Annotated[PodSettings, Meta(description="Where pods are known.")] = PodSettings()
+    devices: Annotated[DeviceSettings, Meta(description="Devices of the machine.")] = (
+        DeviceSettings()
+    )
     outages: Annotated[OutageSettings, Meta(description="Plugins that are down.")] = (
         OutageSettings()
     )

@@ -21,6 +21,7 @@ from dovetail.node.agent import checks
 from dovetail.node.agent.backends import Backend, backend_of
 from dovetail.node.agent.config import Config, seconds
 from dovetail.node.agent.control import Control
+from dovetail.node.agent.devices import Devices, Publish
 from dovetail.node.agent.needs import Needing
 from dovetail.node.agent.parts import configuration_of, source_of
 from dovetail.node.manager.capacity import PERIOD, Capacity
@@ -42,11 +43,16 @@ REMOVALS_PERIOD = 1.0
 """Seconds between looks whether plugins that missed the end of a pod are back."""
 
 
-async def run(config: Config, stop: asyncio.Event, ready: Callable[[], None]) -> None:
+async def run(
+    config: Config, stop: asyncio.Event, ready: Callable[[], None], publish: Publish | None = None
+) -> None:
     """Until told to stop. Raises DovetailError if it cannot start."""
     with checks.alone(Path(config.state_dir)):
         async with AsyncExitStack() as stack:
             await start(config, stack)
+            if publish is not None:
+                look = Devices(config, publish).look
+                background(regularly(look, seconds(config.devices.period)), stack)
             LOG.info("agent started", version=__version__, backend=config.runtime.backend)
             ready()
             await stop.wait()
