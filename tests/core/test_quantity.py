@@ -5,11 +5,13 @@ from __future__ import annotations
 from fractions import Fraction
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dovetail.core import quantity
-from dovetail.core.quantity import LARGEST, SMALLEST, BadQuantity, parse
+from dovetail.core.quantity import LARGEST, ONE, BadQuantity, nanos, parse
+
+SMALLEST = Fraction(1, ONE)
 
 MEANINGS = {
     "0": Fraction(0),
@@ -63,15 +65,33 @@ def test_anything_else_is_refused_and_said(text: str) -> None:
 def test_what_is_finer_than_a_billionth_is_rounded_away_from_zero() -> None:
     assert parse("0.1n") == SMALLEST
     assert parse("-0.1n") == -SMALLEST
+    assert parse(".0000000001Ki") == Fraction(103, ONE)
     assert parse("1.0000000001") == 1 + SMALLEST
     assert parse("1e-999999999") == SMALLEST
 
 
-def test_what_is_too_large_is_capped_at_once() -> None:
-    assert parse("10E") == LARGEST
-    assert parse("-10E") == -LARGEST
-    assert parse("9e999999999") == LARGEST
+def test_binary_forms_are_capped_where_kubernetes_caps_them() -> None:
+    assert parse("8Ei") == parse("999999Ei") == LARGEST
+    assert parse("-8Ei") == -LARGEST
+    assert parse("7.9Ei") < LARGEST
+
+
+def test_decimal_forms_are_not_capped() -> None:
+    assert parse("10E") == 10**19 > LARGEST
+    assert parse("99999999999999999999") == 99999999999999999999
+    assert parse("1e30") == 10**30
+
+
+def test_exponents_without_end_are_read_at_once() -> None:
+    assert parse("9e999999999") > parse("1e100")
+    assert parse("-9e999999999") < parse("-1e100")
     assert parse("0e999999999") == 0
+
+
+def test_billionths_are_whole_numbers() -> None:
+    assert nanos("1.5") == 15 * 10**8
+    assert nanos("1n") == 1
+    assert nanos("1.0001Ki") == 1024102400000
 
 
 def test_written_with_the_largest_suffix_that_leaves_a_whole_number() -> None:
@@ -84,12 +104,14 @@ def test_written_with_the_largest_suffix_that_leaves_a_whole_number() -> None:
     assert quantity.format(Fraction(0)) == quantity.format(Fraction(0), binary=True) == "0"
 
 
+@settings(deadline=None)
 @given(st.integers(-(10**18), 10**18), st.sampled_from([1, 10**3, 10**6, 10**9]), st.booleans())
 def test_what_is_written_is_read_as_the_same(number: int, part: int, binary: bool) -> None:
     value = Fraction(number, part)
     assert parse(quantity.format(value, binary=binary)) == value
 
 
+@settings(deadline=None)
 @given(st.decimals(allow_nan=False, allow_infinity=False, places=3, min_value=0, max_value=10**9))
 def test_thousandths_survive_exactly(value: object) -> None:
     assert parse(str(value)) == Fraction(str(value))

@@ -11,16 +11,25 @@ from dovetail.core.errors import Malformed
 DECIMAL = {"n": -9, "u": -6, "m": -3, "": 0, "k": 3, "M": 6, "G": 9, "T": 12, "P": 15, "E": 18}
 BINARY = {"Ki": 10, "Mi": 20, "Gi": 30, "Ti": 40, "Pi": 50, "Ei": 60}
 
-SMALLEST = Fraction(1, 10**9)
-LARGEST = Fraction(2**63 - 1)
-"""Kubernetes rounds away from zero to the smallest, and caps at the largest."""
+ONE = 10**9
+"""One, in billionths: nothing finer is kept, and what is finer is rounded away from zero."""
+
+SCALES: dict[str, int] = {suffix: 10 ** (9 + power) for suffix, power in DECIMAL.items()} | {
+    suffix: ONE << power for suffix, power in BINARY.items()
+}
+"""What each suffix stands for, in billionths."""
+
+LARGEST = 2**63 - 1
+"""Kubernetes caps quantities with a binary suffix here; the others may be larger."""
 
 LONGEST = 100
 """Characters. Nobody needs more, and a number of a million digits takes long to read."""
 
+FARTHEST = 2 * LONGEST
+"""Exponents beyond are taken as this: larger, or finer, than anything that is ever compared."""
+
 FORM = re.compile(
-    r"(?P<sign>[+-]?)(?P<whole>\d*)(?P<point>\.?)(?P<part>\d*)"
-    r"(?:(?P<suffix>[KMGTPE]i|[numkMGTPE]?)|[eE](?P<exponent>[+-]?\d+))",
+    r"([+-]?)(\d*)(?:\.(\d*))?(?:([KMGTPE]i|[numkMGTPE]?)|[eE]([+-]?\d+))",
     re.ASCII,
 )
 
@@ -30,30 +39,45 @@ class BadQuantity(Malformed):
 
 
 def parse(text: str) -> Fraction:
+    return Fraction(nanos(text), ONE)
+
+
+def nanos(text: str) -> int:
+    """The quantity in billionths."""
     found = FORM.fullmatch(text) if len(text) <= LONGEST else None
-    if not found or not (found["whole"] or found["part"]):
-        shown = text if len(text) <= LONGEST else f"{text[:LONGEST]}..."
-        raise BadQuantity(
-            f"{shown!r} is no quantity: a number is expected, with one of"
-            f" {' '.join(filter(None, DECIMAL))} {' '.join(BINARY)} or an exponent after it"
-        )
-    digits = int(found["whole"] + found["part"] or "0")
-    size = _scaled(digits, -len(found["part"]), found["suffix"], found["exponent"])
-    size = min(LARGEST, ceil(size / SMALLEST) * SMALLEST)
-    return -size if found["sign"] == "-" else size
+    if found is None:
+        raise BadQuantity(_refusal(text))
+    sign, whole, part, suffix, exponent = found.groups()
+    if not whole and not part:
+        raise BadQuantity(_refusal(text))
+    size = _exponential(whole, part or "", exponent) if exponent else scaled(whole, part, suffix)
+    return -size if sign == "-" else size
 
 
-def _scaled(digits: int, places: int, suffix: str | None, exponent: str | None) -> Fraction:
-    if suffix in BINARY:
-        return digits * ten_to(places) * (1 << BINARY[suffix])
-    power = int(exponent) if exponent else DECIMAL[suffix or ""]
-    # What is beyond the bounds in any case need not be worked out.
-    power = max(-2 * LONGEST, min(2 * LONGEST, power))
-    return digits * ten_to(places + power)
+def scaled(whole: str, part: str | None, suffix: str) -> int:
+    """The digits before and after the point, times what the suffix stands for."""
+    size: int = int(whole + (part or "")) * SCALES[suffix]
+    if part:
+        size = -(-size // ten_to(len(part)))
+    return min(size, LARGEST * ONE) if suffix in BINARY else size
 
 
-def ten_to(power: int) -> Fraction:
-    return Fraction(10**power) if power >= 0 else Fraction(1, 10**-power)
+def _exponential(whole: str, part: str, exponent: str) -> int:
+    power = max(-FARTHEST, min(FARTHEST, int(exponent))) + 9 - len(part)
+    digits = int(whole + part)
+    return digits * ten_to(power) if power >= 0 else -(-digits // ten_to(-power))
+
+
+def ten_to(power: int) -> int:
+    return int(10**power)
+
+
+def _refusal(text: str) -> str:
+    shown = text if len(text) <= LONGEST else f"{text[:LONGEST]}..."
+    return (
+        f"{shown!r} is no quantity: a number is expected, with one of"
+        f" {' '.join(filter(None, DECIMAL))} {' '.join(BINARY)} or an exponent after it"
+    )
 
 
 def format(value: Fraction, *, binary: bool = False) -> str:  # noqa: A001
@@ -64,8 +88,8 @@ def format(value: Fraction, *, binary: bool = False) -> str:  # noqa: A001
                 return f"{value.numerator >> power}{suffix}"
     if not value:
         return "0"
-    for suffix, power in reversed(DECIMAL.items()):
-        scaled = value / ten_to(power)
-        if scaled.denominator == 1:
-            return f"{scaled.numerator}{suffix}"
-    return format(Fraction(ceil(value / SMALLEST)) * SMALLEST)
+    for suffix in reversed(DECIMAL):
+        scale = value * ONE / SCALES[suffix]
+        if scale.denominator == 1:
+            return f"{scale.numerator}{suffix}"
+    return format(Fraction(ceil(value * ONE), ONE))

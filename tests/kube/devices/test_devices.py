@@ -10,7 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from dovetail.classes.dra import from_device_class
 from dovetail.core.device import Device
+from dovetail.core.selector import compiled
 from dovetail.kube.devices import devices_of
 from dovetail.kube.devices.annotation import DEVICES, BadDevices, annotated, text_of
 from dovetail.kube.objects import Node, ResourceSlice
@@ -112,15 +114,37 @@ def test_a_slice_has_attributes_and_capacities_as_properties() -> None:
     (found,) = devices_of(node(), [slice_of(device)])
     assert found.name == "gpu.example.com.n1.gpu-0"
     assert found.kind == "gpu"
-    assert found.properties == {
+    own = {
         "type": "gpu",
         "index": "3",
         "ecc": "true",
         "driverVersion": "535.104.5",
         "model": "LATEST",
-        "resource.kubernetes.io/pcieRoot": "pci0000:00",
         "memory": "80Gi",
     }
+    assert found.properties == {
+        **own,
+        **{f"{DRIVER}/{key}": text for key, text in own.items()},
+        "resource.kubernetes.io/pcieRoot": "pci0000:00",
+        "Driver": DRIVER,
+    }
+
+
+def test_a_class_that_was_a_device_class_selects_what_it_did() -> None:
+    said = f'device.driver == "{DRIVER}" && device.attributes["{DRIVER}"].model == "LATEST"'
+    device_class = {
+        "apiVersion": "resource.k8s.io/v1",
+        "kind": "DeviceClass",
+        "metadata": {"name": "gpu"},
+        "spec": {"selectors": [{"cel": {"expression": said}}]},
+    }
+    meets = compiled(from_device_class(device_class).selector)
+    latest, other = (
+        {"name": name, "attributes": {"model": {"string": model}}}
+        for name, model in (("a", "LATEST"), ("b", "OLD"))
+    )
+    found = devices_of(node(), [slice_of(latest, other)])
+    assert [meets(device.attributes) for device in found] == [True, False]
 
 
 def test_without_a_type_the_driver_is_the_kind() -> None:

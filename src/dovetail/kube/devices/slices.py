@@ -1,8 +1,9 @@
 """Devices that DRA drivers publish in ResourceSlices.
 
 Of a pool only the newest generation counts, and only if all its slices are there. A device's kind
-is its attribute `kind` or `type`, or else the driver's name. Its other attributes and capacities
-are its properties: by their plain name if they are the driver's own, with their domain otherwise.
+is its attribute `kind` or `type`, or else the driver's name. Its attributes and capacities are its
+properties, with their domain; by their plain name, too, if they are the driver's own; `Driver` is
+the driver's name. So classes read well, and those that were DeviceClasses find what they look for.
 Devices that share counters are parts of one another; handed out by themselves they would be handed
 out twice, so they are left to DRA.
 """
@@ -13,6 +14,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
+from dovetail.classes.dra.convention import DRIVER
 from dovetail.core.device import RESERVED, Device
 from dovetail.kube.objects import ResourceSlice
 
@@ -48,10 +50,11 @@ def _devices(slices: Sequence[ResourceSlice]) -> Iterator[Mapping[str, Any]]:
 
 def _device(node: str, driver: str, pool: str, written: Mapping[str, Any]) -> Device:
     told = {
-        _plain(name, driver): text
+        key: text
         for part in ("attributes", "capacity")
         for name, value in (written.get(part) or {}).items()
         if (text := _text(value)) is not None
+        for key in _keys(name, driver)
     }
     return Device(
         node=node,
@@ -59,13 +62,16 @@ def _device(node: str, driver: str, pool: str, written: Mapping[str, Any]) -> De
         kind=next((told[key] for key in KINDS if key in told), driver),
         vendor=told.get(VENDOR, ""),
         healthy=not any(each.get("effect") in REPELLING for each in written.get("taints") or ()),
-        properties={key: text for key, text in told.items() if key and key not in RESERVED},
+        properties={
+            **{key: text for key, text in told.items() if key not in RESERVED},
+            DRIVER: driver,
+        },
     )
 
 
-def _plain(name: str, driver: str) -> str:
+def _keys(name: str, driver: str) -> tuple[str, ...]:
     domain, _, own = name.rpartition("/")
-    return own if domain in ("", driver) else name
+    return (own, f"{driver}/{own}") if domain in ("", driver) else (name,)
 
 
 def _text(value: Mapping[str, Any]) -> str | None:
