@@ -8,8 +8,8 @@ may be gone. Everything else is passed on unseen, and works whatever state the a
 from __future__ import annotations
 
 import asyncio
-import time
-from collections.abc import Awaitable, Callable, Coroutine, Sequence
+from collections.abc import Awaitable, Coroutine, Iterable, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -17,22 +17,24 @@ import grpc
 import grpc.aio
 import structlog
 
-from dovetail.node import metrics
 from dovetail.node.pods import Sandbox
 from dovetail.node.ports import Gate, Rejected
 from dovetail.node.runtime import injection
-from dovetail.node.runtime.cri import OPTIONS, connect, sandbox_of
-from dovetail.node.runtime.forwarding import Context, Forward, fail
+from dovetail.node.runtime.connection import Connection, Handler, Send
+from dovetail.node.runtime.cri import connect, sandbox_of
+from dovetail.node.runtime.listener import Listener
 from dovetail.node.settings import Settings
 from dovetail.node.wire import cri
 from dovetail.node.wire.codec import BadMessage, M, cooked, decode, raw_class
-from dovetail.node.wire.listening import CannotServe, Listening
-from dovetail.node.wire.rpc import call
+from dovetail.node.wire.rpc import Refused, call
 
 LOG = structlog.get_logger("dovetail.node.runtime")
 
 LOOK = 5.0
 """Seconds for a question of our own to the runtime."""
+
+FAREWELL = 1.0
+"""Seconds for clients to take what was written to them."""
 
 
 class Proxy:
@@ -40,26 +42,39 @@ class Proxy:
 
     def __init__(self, listen: Path, runtime: Path, gate: Gate) -> None:
         self._listen, self._runtime, self._gate = listen, runtime, gate
+        self._listener = Listener(listen, self._accept)
+        self._handlers = {path: _guarded(path, each) for path, each in self._seen().items()}
+        self._connections: list[Connection] = []
         self._later: set[asyncio.Task[None]] = set()
 
     async def start(self) -> None:
         """Raises CannotServe."""
+        await self._listener.start()
         self._channel = connect(self._runtime)
-        self._forward = Forward(self._channel)
-        handlers = [_Methods(self._forward, self._seen())]
-        self._listening = Listening(self._listen, handlers=handlers, options=OPTIONS)
-        try:
-            await self._listening.start()
-        except CannotServe:
-            await self._channel.close()
-            raise
         LOG.info("proxy listens", socket=str(self._listen), runtime=str(self._runtime))
 
     async def stop(self, grace: float = 5.0) -> None:
         """Let calls under way end within `grace` seconds."""
-        await self._listening.stop(grace)
+        self._listener.stop()
+        here = self._connections
+        for each in here:
+            each.leave()
+        await _all((each.idle for each in here), grace)
+        for each in here:
+            each.close()
+        await _all((each.over for each in here), FAREWELL)
+        for each in here:
+            each.abort()
+        await _all((each.over for each in here), None)
         await asyncio.gather(*self._later)
         await self._channel.close()
+
+    def _accept(self) -> asyncio.Protocol:
+        connection = Connection(self._runtime, self._handlers)
+        # Those that are over need to be forgotten only when there would be more and more.
+        self._connections = [each for each in self._connections if not each.over.is_set()]
+        self._connections.append(connection)
+        return connection.open()
 
     def _seen(self) -> dict[str, Handler]:
         return {
@@ -69,18 +84,18 @@ class Proxy:
             f"/{cri.SERVICE}/RemovePodSandbox": self._remove_pod_sandbox,
         }
 
-    async def _run_pod_sandbox(self, path: str, body: bytes, context: Context) -> bytes:
+    async def _run_pod_sandbox(self, body: bytes, send: Send) -> None:
         request = decode(cri.RunPodSandboxRequest, body)
         sandbox = _sandbox(request.config, runtime_class=request.runtime_handler)
         await self._gate.admit(sandbox)
         try:
-            return await self._forward.unary(path, body, context)
+            await send(body)
         except BaseException:
             # The kubelet will try again, or not: the gate is to look which.
             self._soon(self._gate.gone(sandbox))
             raise
 
-    async def _create_container(self, path: str, body: bytes, context: Context) -> bytes:
+    async def _create_container(self, body: bytes, send: Send) -> None:
         request = _parsed(cri.CreateContainerRequest, body)
         config = cooked(cri.PodSandboxConfig, request.sandbox_config)
         sandbox, name = _sandbox(config, id_=request.pod_sandbox_id), request.config.metadata.name
@@ -89,27 +104,25 @@ class Proxy:
         )
         settings = await self._gate.settings(sandbox, name, asked)
         injection.inject(request, settings)
-        answer = await self._forward.unary(path, request.SerializeToString(), context)
+        answer = await send(request.SerializeToString())
         id_ = decode(cri.CreateContainerResponse, answer).container_id
         await self._quietly(self._gate.created(sandbox, name, id_, settings))
-        return answer
 
-    async def _update_container_resources(self, path: str, body: bytes, context: Context) -> bytes:
+    async def _update_container_resources(self, body: bytes, send: Send) -> None:
         request = _parsed(cri.UpdateContainerResourcesRequest, body)
         settings = await self._held(request.container_id)
         if injection.has_resources(settings):
             injection.put_resources(request.linux, settings)
             body = request.SerializeToString()
-        return await self._forward.unary(path, body, context)
+        await send(body)
 
-    async def _remove_pod_sandbox(self, path: str, body: bytes, context: Context) -> bytes:
+    async def _remove_pod_sandbox(self, body: bytes, send: Send) -> None:
         sandbox = await self._sandbox_by_id(
             decode(cri.RemovePodSandboxRequest, body).pod_sandbox_id
         )
-        answer = await self._forward.unary(path, body, context)
+        await send(body)
         if sandbox:
             self._soon(self._gate.gone(sandbox))
-        return answer
 
     async def _held(self, id_: str) -> Settings:
         """By a container that is there. It must not fail: the kubelet may change what runs."""
@@ -149,47 +162,32 @@ class Proxy:
 
 
 L = TypeVar("L")
-Handler = Callable[[str, bytes, Context], Awaitable[bytes]]
 
 
-class _Methods(grpc.GenericRpcHandler):
-    """Who handles a call: one of ours, or the one that passes it on."""
-
-    def __init__(self, forward: Forward, seen: dict[str, Handler]) -> None:
-        self._forward = forward
-        self._known = {path: _seen_handler(path, handler) for path, handler in seen.items()}
-
-    def service(
-        self, handler_call_details: grpc.HandlerCallDetails
-    ) -> grpc.RpcMethodHandler[bytes, bytes]:
-        path = handler_call_details.method
-        if path in cri.UNARY and path not in self._known:
-            self._known[path] = self._forward.unary_handler(path)
-        return self._known.get(path) or self._forward.stream_handler(path)
+async def _all(events: Iterable[asyncio.Event], seconds: float | None) -> None:
+    with suppress(TimeoutError):
+        async with asyncio.timeout(seconds):
+            await asyncio.gather(*(each.wait() for each in events))
 
 
-def _seen_handler(path: str, handler: Handler) -> grpc.RpcMethodHandler[bytes, bytes]:
-    injected, refused = metrics.PROXIED.labels("injected"), metrics.PROXIED.labels("refused")
+def _guarded(path: str, handler: Handler) -> Handler:
+    """Whatever it raises, in the words of gRPC."""
 
-    async def handle(body: bytes, context: Context) -> bytes:
-        began = time.perf_counter()
+    async def handle(body: bytes, send: Send) -> None:
         try:
-            answer = await handler(path, body, context)
-        except grpc.aio.AioRpcError as error:
-            await fail(context, error)
+            await handler(body, send)
+        except Refused:
+            raise
         except BadMessage as error:
-            await context.abort(grpc.StatusCode.INVALID_ARGUMENT, str(error))
+            raise Refused(grpc.StatusCode.INVALID_ARGUMENT, str(error)) from None
         except Rejected as error:
             LOG.info("refused", call=path, reason=error.reason, why=str(error))
-            refused.observe(time.perf_counter() - began)
-            await context.abort(_code(error), f"dovetail: {error.reason}: {error}")
+            raise Refused(_code(error), f"dovetail: {error.reason}: {error}") from None
         except Exception as error:
             LOG.exception("failed", call=path)
-            await context.abort(grpc.StatusCode.INTERNAL, f"dovetail failed: {error!r}")
-        injected.observe(time.perf_counter() - began)
-        return answer
+            raise Refused(grpc.StatusCode.INTERNAL, f"dovetail failed: {error!r}") from None
 
-    return grpc.unary_unary_rpc_method_handler(handle)
+    return handle
 
 
 def _code(error: Rejected) -> grpc.StatusCode:
