@@ -9,7 +9,7 @@ export UV_PYTHON_DOWNLOADS = never
 export PYTHONDONTWRITEBYTECODE =
 
 .DEFAULT_GOAL := help
-.PHONY: help setup reference run run-agent test check format conformance client differential stress bench bench-agent bench-classes soak-kube kube test-numa man lock clean
+.PHONY: help setup reference run run-agent test check format conformance client differential stress bench bench-agent bench-classes soak-kube kube kube-demo test-numa man lock clean
 
 help: ## Show this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):[^#]*## (.*)/  make \1\t\2/' | expand -t 22
@@ -39,6 +39,9 @@ run-agent: setup ## Start a demo node to try the node agent on, without root
 
 kube: setup ## Build Kubernetes, etcd and kwok for the tests, once, into a cache outside the tree
 	@$(BIN)/python -m tests.kube.assets
+
+kube-demo: setup kube ## Start a cluster to try resource classes on
+	@$(BIN)/python -m tests.kube.demo
 
 test: setup reference ## Run all tests, PostgreSQL and the conformance suites included
 	$(BIN)/pytest -n 2 --dist loadfile

@@ -54,6 +54,11 @@ class Cluster:
             cluster.start()
             yield cluster
 
+    @property
+    def programs(self) -> Path:
+        """The directory of kubectl and the others."""
+        return _program("kubectl").parent
+
     def start(self) -> None:
         self.etcd.start()
         self.apiserver.start()

@@ -1,0 +1,59 @@
+"""The tour of docs/resource-classes.md, played on the demo cluster.
+
+`python -m tests.kube.tour` writes what the commands print now into the page.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import tempfile
+from pathlib import Path
+
+from tests.cli.page import BLOCK, indented
+from tests.kube.demo import DOVETAIL, Demo, a_demo_cluster
+
+PAGE = Path(__file__).parents[2] / "docs/resource-classes.md"
+TOUR = re.compile(r"(?<=<!-- tour: begin -->\n).*(?=<!-- tour: end -->)", re.DOTALL)
+
+
+def played() -> str:
+    """The page with what the commands of the tour print now."""
+    page = PAGE.read_text(encoding="utf-8")
+    found = TOUR.search(page)
+    assert found, "the page has a tour"
+    with tempfile.TemporaryDirectory() as directory, a_demo_cluster(Path(directory)) as demo:
+        parts, at = [], 0
+        for block in BLOCK.finditer(found[0]):
+            parts += [found[0][at : block.start()], f"    $ {block[1]}\n"]
+            parts += [indented(run(demo, block[1]))]
+            at = block.end()
+    return page[: found.start()] + "".join(parts) + found[0][at:] + page[found.end() :]
+
+
+def run(demo: Demo, line: str) -> str:
+    path = f"{DOVETAIL.parent}:{demo.cluster.programs}:{os.environ['PATH']}"
+    found = {
+        **os.environ,
+        "PATH": path,
+        "KUBECONFIG": str(demo.cluster.kubeconfig),
+        "DOVETAIL_SERVER": demo.server.url,
+        "KUBECACHEDIR": str(demo.directory / "kubectl"),
+    }
+    done = subprocess.run(
+        line,
+        shell=True,
+        cwd=demo.directory,
+        env=found,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        check=False,
+        timeout=90,
+    )
+    return done.stdout
+
+
+if __name__ == "__main__":
+    PAGE.write_text(played(), encoding="utf-8")
