@@ -297,3 +297,20 @@ class ResourceSlice(Object, frozen=True, kw_only=True):
     API = Api("resource.k8s.io", "v1", "resourceslices", "ResourceSlice", namespaced=False)
 
     spec: ResourceSliceSpec
+
+
+class ResourceClassStatus(Read, frozen=True, kw_only=True):
+    allocatable: int = 0
+    requested: int = 0
+    available: int = 0
+    observed_generation: int = 0
+    conditions: tuple[Condition, ...] = ()
+
+
+class ResourceClass(Object, frozen=True, kw_only=True):
+    """As it is written; `classes.resource_class.read` makes the class that it means."""
+
+    API = Api("dovetail.dev", "v1alpha1", "resourceclasses", "ResourceClass", namespaced=False)
+
+    spec: dict[str, Any] = {}
+    status: ResourceClassStatus = ResourceClassStatus()

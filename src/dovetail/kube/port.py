@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncGenerator, Mapping
 from typing import Any, Generic, Protocol, TypeVar
 
 import msgspec
@@ -49,10 +49,11 @@ class Listing(msgspec.Struct, Generic[T]):
 
 
 class Seen(msgspec.Struct, Generic[T]):
-    """A watch event. `BOOKMARK` only brings a newer version to watch from."""
+    """A watch event. A `BOOKMARK` has no object: it only brings a newer version to watch from."""
 
     type: str
-    object: T
+    version: str
+    object: T | None = None
 
 
 class KubeApi(Protocol):
@@ -70,7 +71,7 @@ class KubeApi(Protocol):
         namespace: str = "",
         labels: str = "",
         fields: str = "",
-    ) -> AsyncIterator[Seen[T]]:
+    ) -> AsyncGenerator[Seen[T], None]:
         """Changes after `version`, until the server closes the watch. Raises Gone, Unreachable."""
         ...
 
@@ -107,5 +108,5 @@ class KubeApi(Protocol):
         uid: str = "",
         grace: int | None = None,
     ) -> None:
-        """Gone already is as good."""
+        """Gone already is as good; Conflict if it is there with another `uid`."""
         ...
