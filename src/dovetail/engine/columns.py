@@ -50,7 +50,16 @@ class Column:
 class Stock:
     """Who has how much of one resource class: an entry per inventory, ascending by row."""
 
-    __slots__ = ("capacity", "free", "max_unit", "min_unit", "plain", "rows", "step_size")
+    __slots__ = (
+        "always_allowed",
+        "capacity",
+        "free",
+        "max_unit",
+        "min_unit",
+        "plain",
+        "rows",
+        "step_size",
+    )
 
     def __init__(self) -> None:
         self.rows = Column(np.int32)
@@ -61,6 +70,8 @@ class Stock:
         self.step_size = Column(np.int32)
         self.plain = True
         """No entry has a minimum or a step other than 1."""
+        self.always_allowed = LARGEST_UNIT
+        """Up to so much is within the maximum of every entry."""
 
     def columns(self) -> tuple[Column, ...]:
         return (
@@ -76,7 +87,7 @@ class Stock:
         twin = Stock()
         for mine, theirs in zip(self.columns(), twin.columns(), strict=True):
             theirs.extend(mine.values)
-        twin.plain = self.plain
+        twin.plain, twin.always_allowed = self.plain, self.always_allowed
         return twin
 
     def emptied(self) -> Stock:
@@ -104,13 +115,15 @@ class Stock:
         ):
             column.extend(values)
         self.plain = self.plain and bool((units[0] <= 1).all() and (units[2] == 1).all())
+        self.always_allowed = int(units[1].min(initial=self.always_allowed))
 
     def fitting(self, amount: int) -> Rows:
         """Rows of which `amount` can be had at once, ascending."""
         if amount > LARGEST_UNIT:
             return np.empty(0, np.int32)
         fits: Mask = self.free.values >= amount
-        fits &= self.max_unit.values >= amount
+        if amount > self.always_allowed:
+            fits &= self.max_unit.values >= amount
         if not self.plain:
             fits &= self.min_unit.values <= amount
             fits &= amount % self.step_size.values == 0

@@ -74,7 +74,7 @@ class Combiner:
             or self._one_per_tree
         )
         """Whether slots have anything to do with each other."""
-        self._remembered = self._patterns_kept()
+        self._remembered = self._patterns_kept() if self.needed else {}
         self._patterns: list[Pattern] = []
         self._numbers: dict[Key, int] = {}
 

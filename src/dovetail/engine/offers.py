@@ -9,6 +9,7 @@ is shared from elsewhere is the complement (~) of its number in the snapshot.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import NamedTuple
 
 import msgspec
 import numpy as np
@@ -44,23 +45,40 @@ class Questions(msgspec.Struct, frozen=True):
 def extents(snapshot: Snapshot, trees: Rows) -> NDArray[np.int32]:
     """Where the rows of each tree begin, and where they end."""
     starts = snapshot.tree_start.values.take(trees)
-    found: NDArray[np.int32] = np.stack((starts, starts + snapshot.tree_size.values.take(trees)))
-    return found
+    return np.array((starts, starts + snapshot.tree_size.values.take(trees)))
 
 
-def options(slot: Slot, trees: Rows, extents: NDArray[np.int32]) -> tuple[Rows, NDArray[np.intp]]:
-    """The rows that may fill the slot, tree by tree, and how many each tree has."""
+class Options(NamedTuple):
+    """The rows that may fill a slot in some trees."""
+
+    rows: Rows
+    firsts: NDArray[np.intp]
+    counts: NDArray[np.intp]
+    """For each tree where in `rows` its options begin, and how many they are."""
+
+    def of(self, which: Mask) -> Options:
+        """Those of some of the trees."""
+        return Options(self.rows, self.firsts[which], self.counts[which])
+
+    def in_turn(self) -> Rows:
+        """The rows of these trees alone, tree by tree."""
+        return self.rows.take(spans(self.firsts, self.firsts + self.counts))
+
+
+def options(slot: Slot, trees: Rows, extents: NDArray[np.int32]) -> Options:
     lows, highs = slot.own.searchsorted(extents)
-    rows, counts = slot.own.take(spans(lows, highs)), highs - lows
+    own = Options(slot.own, lows, highs - lows)
     if not len(slot.shared_tree):
-        return rows, counts
+        return own
     lows, highs = np.searchsorted(slot.shared_tree, (trees, trees + 1))
     shared = slot.shared_row[spans(lows, highs)]
     places = np.arange(len(trees))
     order = np.argsort(
-        np.concatenate((np.repeat(places, counts), np.repeat(places, highs - lows))), kind="stable"
+        np.concatenate((np.repeat(places, own.counts), np.repeat(places, highs - lows))),
+        kind="stable",
     )
-    return np.concatenate((rows, shared))[order], counts + highs - lows
+    counts = own.counts + highs - lows
+    return Options(np.concatenate((own.in_turn(), shared))[order], counts.cumsum() - counts, counts)
 
 
 def offers(
@@ -69,12 +87,13 @@ def offers(
     """The offers of all trees below each other, and where each of them ends."""
     edges = extents(snapshot, trees)
     found = [options(slot, trees, edges) for slot in slots]
-    totals = np.sum([counts for _, counts in found], axis=0)
+    totals = np.sum([each.counts for each in found], axis=0)
     ends = np.cumsum(totals)
     width = ANSWERS + questions.words + len(questions.contended)
     lines: Table = np.zeros((ends[-1], width), np.int64)
     places = ends - totals
-    for at, (slot, (rows, counts)) in enumerate(zip(slots, found, strict=True)):
+    for at, (slot, each) in enumerate(zip(slots, found, strict=True)):
+        rows, counts = each.in_turn(), each.counts
         mine = spans(places, places + counts)
         own = snapshot.tree.values.take(rows) == trees.repeat(counts)
         starts = edges[0].repeat(counts)

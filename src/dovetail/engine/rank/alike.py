@@ -13,9 +13,6 @@ Places = NDArray[np.intp]
 
 MOST = 2**62
 
-FEW = 64
-"""So many are looked at faster than compared."""
-
 
 def distinct(case: Case, lines: Block, home: Rows) -> tuple[Places, Places]:
     """One line of each kind, and for each line which kind it is; `home` is the tree of each.
@@ -23,9 +20,6 @@ def distinct(case: Case, lines: Block, home: Rows) -> tuple[Places, Places]:
     Lines are alike if they are of one tree and the rows they take have the same traits and the
     same amounts free of what is taken.
     """
-    if len(lines) <= FEW:
-        each = np.arange(len(lines))
-        return each, each
     roots = case.snapshot.tree_start.values[home]
     codes, bound = home.astype(np.int64), case.snapshot.tree_size.size
     for at, slot in enumerate(case.slots):
@@ -44,17 +38,3 @@ def distinct(case: Case, lines: Block, home: Rows) -> tuple[Places, Places]:
             bound *= size
     _, samples, which = np.unique(codes, return_index=True, return_inverse=True)
     return samples, which
-
-
-def counted(numbers: Rows) -> tuple[Rows, Places]:
-    """What numbers there are, ascending, and for each place which of them is there.
-
-    As `np.unique` tells, which takes several times as long for a few.
-    """
-    order = numbers.argsort(kind="stable")
-    ordered = numbers[order]
-    fresh = np.ones(len(numbers), np.bool_)
-    np.not_equal(ordered[1:], ordered[:-1], out=fresh[1:])
-    which = np.empty(len(numbers), np.intp)
-    which[order] = fresh.cumsum() - 1
-    return ordered[fresh], which

@@ -8,6 +8,7 @@ conditions on roots and aggregates, are not looked at: this is a measure, not a 
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterable
 from functools import reduce
 from itertools import groupby
 
@@ -26,6 +27,8 @@ from dovetail.engine.snapshot import Snapshot
 
 Grid = NDArray[np.int64]
 Cube = NDArray[np.bool_]
+Union = tuple[int, ...]
+"""Numbers of kinds, of which a row has to serve one."""
 
 ORDINARY = frozenset({"VCPU", "PCPU", "MEMORY_MB", "DISK_GB"})
 """What nearly every request takes: no devices, even if a group of their own asks for them."""
@@ -79,23 +82,46 @@ class Demand:
     def __init__(self, snapshot: Snapshot, typical: Typical, whole: dict[str, int]) -> None:
         """`whole`: how many units of a measured class make up its largest device."""
         wanted = [needs(request) for request, _ in typical.requests]
-        self._kinds = sorted(dict.fromkeys(kind for each in wanted for kind in each), key=classes)
-        self._number = {kind: at for at, kind in enumerate(self._kinds)}
-        self._weights = np.array([count for _, count in typical.requests], np.int64)
-        self.weight = int(self._weights.sum())
+        counts = [count for _, count in typical.requests]
+        self._weights = np.array(counts, np.int64)
+        self.weight = sum(counts)
         self.measured = list(whole)
         self.whole = whole
-        self._wanted = [
-            (each, count) for each, (_, count) in zip(wanted, typical.requests, strict=True)
-        ]
+        self._wanted = list(zip(wanted, counts, strict=True))
+        asked = [name for each in wanted for kind in each for name in classes(kind)]
+        self.classes = sorted({*asked, *self.measured})
+        self._least = self._least_table(wanted)
+        self._kinds = self._counted(wanted)
+        self._number = {kind: at for at, kind in enumerate(self._kinds)}
         self._amounts = self._amounts_table()
-        asked = [name for _, amounts in self._amounts for name in amounts]
-        self.classes = list(dict.fromkeys([*asked, *self.measured]))
         self._traits = self._trait_table(snapshot)
         self._needed, self._times = self._needs_table(wanted)
         self._in_pieces = self._repeated(wanted)
-        self._unions: list[list[int]] = []
-        self._uses = [self._use_table(name, wanted) for name in self.measured]
+        taking = [[self._taking(name, each) for each in wanted] for name in self.measured]
+        self._unions = sorted({union for each in taking for union in each if union})
+        self._each_kind = self._unions == [(at,) for at in range(len(self._kinds))]
+        self._uses = [self._use_table(unions) for unions in taking]
+
+    def _least_table(self, wanted: list[Counter[Kind]]) -> dict[str, Grid]:
+        """By class: what some row has to have free for each request, as far as that tells."""
+        found: dict[str, Grid] = {}
+        for line, each in enumerate(wanted):
+            for kind, times in each.items():
+                if plain(kind, times):
+                    ((name, amount),) = kind.resources
+                    least = found.setdefault(name, np.zeros((len(wanted), 1), np.int64))
+                    least[line] = max(least[line, 0], amount)
+        return found
+
+    def _counted(self, wanted: list[Counter[Kind]]) -> list[Kind]:
+        """The kinds for which rows are looked at one by one; those of the same classes together."""
+        found = {
+            kind: None
+            for each in wanted
+            for kind, times in each.items()
+            if not plain(kind, times) or not self.whole.keys().isdisjoint(classes(kind))
+        }
+        return sorted(found, key=classes)
 
     def _amounts_table(self) -> list[tuple[slice, dict[str, Grid]]]:
         """Kinds that ask for the same classes, which are neighbours, and how much they ask for."""
@@ -112,18 +138,21 @@ class Demand:
         """By kind and trait set, whether it is as wanted; nothing if no kind cares."""
         if not any(kind.required or kind.forbidden for kind in self._kinds):
             return None
-        return np.stack(
-            [trait_mask(snapshot, kind.required, kind.forbidden) for kind in self._kinds]
-        )
+        masks = [trait_mask(snapshot, kind.required, kind.forbidden) for kind in self._kinds]
+        return np.stack(masks)
 
     def _needs_table(self, wanted: list[Counter[Kind]]) -> tuple[Grid, Grid]:
         """By place and request: a kind and how many of it, filled up with none of the first."""
-        width = max(map(len, wanted), default=0)
+        counted = [
+            [(self._number[kind], times) for kind, times in each.items() if not plain(kind, times)]
+            for each in wanted
+        ]
+        width = max(map(len, counted), default=0)
         numbers = np.zeros((width, len(wanted)), np.int64)
         times = np.zeros((width, len(wanted), 1), np.int64)
-        for line, each in enumerate(wanted):
-            for at, (kind, count) in enumerate(each.items()):
-                numbers[at, line], times[at, line] = self._number[kind], count
+        for line, pairs in enumerate(counted):
+            for at, (number, count) in enumerate(pairs):
+                numbers[at, line], times[at, line] = number, count
         return numbers, times
 
     def _repeated(self, wanted: list[Counter[Kind]]) -> list[int]:
@@ -134,15 +163,14 @@ class Demand:
             if kind.resources and not kind.alone and any(each[kind] > 1 for each in wanted)
         ]
 
-    def _use_table(self, name: str, wanted: list[Counter[Kind]]) -> Numbers:
-        """By request: the union of kinds that take from the class, as a number; -1 if none do."""
-        found = []
-        for each in wanted:
-            taking = sorted(self._number[kind] for kind in each if name in dict(kind.resources))
-            if taking and taking not in self._unions:
-                self._unions.append(taking)
-            found.append(self._unions.index(taking) if taking else -1)
-        return np.array(found, np.int64)
+    def _taking(self, name: str, wanted: Iterable[Kind]) -> Union:
+        return tuple(sorted(self._number[kind] for kind in wanted if name in classes(kind)))
+
+    def _use_table(self, unions: list[Union]) -> tuple[Numbers, Numbers]:
+        """By request: which union takes from a class, and the request's weight; 0 if none does."""
+        taking = np.array([bool(union) for union in unions])
+        uses = [self._unions.index(union) if union else 0 for union in unions]
+        return np.array(uses), self._weights * taking
 
     def asking(self, name: str) -> list[tuple[Kind, int]]:
         """For each request the kinds that take some of a measured class; how much, weighed."""
@@ -177,57 +205,63 @@ class Demand:
         found: Numbers = np.zeros(len(trees), np.int64)
         if not self.measured:
             return found
-        fits, room = self._fits(trees)
-        weights = self._runs(trees, fits, room) * self._weights[:, None]
+        fits = self._fits(trees)
+        runs = self._runs(trees, fits)
         joined = self._joined(fits)
-        nothing = np.zeros((1, len(trees)), np.int64)
-        for name, uses in zip(self.measured, self._uses, strict=True):
+        for name, (uses, weights) in zip(self.measured, self._uses, strict=True):
             units = trees.units(name)
-            usable = np.concatenate(((joined * units).sum(axis=1), nothing))
-            found += units.sum(axis=0) * self.weight - (usable[uses] * weights).sum(axis=0)
+            usable = np.add.reduce(joined * units[:, None])
+            used = weights @ (usable.take(uses, axis=0) * runs)
+            found += np.add.reduce(units) * self.weight - used
         return found
 
     def _joined(self, fits: Cube) -> Cube:
-        """By union, row and tree: whether the row gives what one of the kinds asks for."""
-        joined = fits.swapaxes(0, 1)[[union[0] for union in self._unions]]
+        """By row, union and tree: whether the row gives what one of the kinds asks for."""
+        if self._each_kind:
+            return fits
+        joined = fits[:, [union[0] for union in self._unions]]
         for at, union in enumerate(self._unions):
             if len(union) > 1:
-                joined[at] = fits[:, union].any(axis=1)
+                joined[:, at] = fits[:, union].any(axis=1)
         return joined
 
-    def _fits(self, trees: Trees) -> tuple[Cube, Numbers]:
-        """By row, kind and tree, whether the row gives what the kind asks for; how many rows do."""
+    def _fits(self, trees: Trees) -> Cube:
+        """By row, kind and tree, whether the row gives what the kind asks for."""
         rows, count = trees.present.shape
-        fits: Cube = np.zeros((rows, len(self._kinds), count), np.bool_)
+        fits: Cube = np.empty((rows, len(self._kinds), count), np.bool_)
         for kinds, amounts in self._amounts:
+            mine = fits[:, kinds]
             if not amounts:
-                fits[:, kinds] = trees.present[:, None]
-                continue
-            # Most rows have nothing of most classes: a processor is no place for a card.
-            having = rows_with(trees, next(iter(amounts)))
-            given = [trees.free[name][having][:, None] >= least for name, least in amounts.items()]
-            fits[having, kinds] = reduce(np.logical_and, given)
+                mine[:] = trees.present[:, None]
+            for at, (name, least) in enumerate(amounts.items()):
+                given = trees.free[name][:, None]
+                if at == 0:
+                    np.greater_equal(given, least, out=mine)
+                else:
+                    mine &= given >= least
         if self._traits is not None:
             fits &= self._traits.take(trees.traits, axis=1).swapaxes(0, 1)
-        return fits, fits.sum(axis=0, dtype=np.int64)
+        return fits
 
-    def _runs(self, trees: Trees, fits: Cube, room: Numbers) -> Mask:
+    def _runs(self, trees: Trees, fits: Cube) -> Mask:
         """By request and tree: whether each need is met."""
-        for at in self._in_pieces:
-            pieces = [trees.free[name] // amount for name, amount in self._kinds[at].resources]
-            room[at] = (np.minimum.reduce(pieces) * fits[:, at]).sum(axis=0)
-        found: Mask = np.all(room[self._needed] >= self._times, axis=0)
-        return found
+        met = [np.maximum.reduce(trees.free[name]) >= least for name, least in self._least.items()]
+        if len(self._needed):
+            room = np.add.reduce(fits, dtype=np.int64)
+            for at in self._in_pieces:
+                pieces = [trees.free[name] // amount for name, amount in self._kinds[at].resources]
+                room[at] = (np.minimum.reduce(pieces) * fits[:, at]).sum(axis=0)
+            met += list(room[self._needed] >= self._times)
+        return reduce(np.logical_and, met)
+
+
+def plain(kind: Kind, times: int) -> bool:
+    """Whether the most that a row has free tells if the need is met."""
+    return times == 1 and len(kind.resources) == 1 and not kind.required and not kind.forbidden
 
 
 def classes(kind: Kind) -> tuple[str, ...]:
     return tuple(name for name, _ in kind.resources)
-
-
-def rows_with(trees: Trees, name: str) -> Numbers:
-    """The rows that have something free of the class, in some tree."""
-    found: Numbers = np.any(trees.free[name], axis=1).nonzero()[0]
-    return found
 
 
 def largest(snapshot: Snapshot, name: str) -> int:

@@ -11,10 +11,10 @@ from dovetail.engine.turns import Block
 
 def homes(snapshot: Snapshot, lines: Block) -> Rows:
     """For each candidate the tree of the first of its rows that does not serve other trees."""
-    trees = snapshot.tree.values[lines]
     if not len(snapshot.sharing.rows):
-        first: Rows = trees[:, 0]
+        first: Rows = snapshot.tree.values.take(lines[:, 0])
         return first
+    trees = snapshot.tree.values[lines]
     shares = np.zeros(snapshot.tree.size, np.bool_)
     shares[snapshot.sharing.rows] = True
     found: Rows = trees[np.arange(len(lines)), (~shares[lines]).argmax(axis=1)]

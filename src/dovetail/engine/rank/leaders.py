@@ -40,7 +40,8 @@ class Leaders:
         self._versions: Numbers = np.zeros(0, np.int64)
         self.totals: Numbers = np.zeros(0, np.int64)
         self.lines: Block = np.zeros((0, slots), np.int32)
-        self.parts: Numbers = np.zeros((0, policies), np.int64)
+        self.parts: list[Numbers] = [np.zeros(0, np.int64) for _ in range(policies)]
+        """The points of each policy."""
 
     def stale(self, snapshot: Snapshot, trees: Rows) -> Rows:
         """Those of the trees that changed; what is known of them is forgotten."""
@@ -50,7 +51,7 @@ class Leaders:
             self._versions = longer(self._versions, missing)
             self.totals = longer(self.totals, missing)
             self.lines = longer(self.lines, missing)
-            self.parts = longer(self.parts, missing)
+            self.parts = [longer(points, missing) for points in self.parts]
         found: Rows = trees.compress(self._versions.take(trees) != versions.take(trees))
         return found
 
@@ -59,25 +60,29 @@ class Leaders:
         self._versions[trees] = snapshot.tree_version.values[trees]
         self.totals[trees] = NONE_THERE
         if len(lines):
-            verdict = scores.judge(lines)
             # Written last is what stays: of each tree the best, the first of equals.
-            order = len(lines) - 1 - np.lexsort((verdict.nuances[::-1], verdict.totals[::-1]))
-            home = homes(snapshot, lines)[order]
-            self.totals[home] = verdict.totals[order]
-            self.lines[home] = lines[order]
-            self.parts[home] = np.stack(list(verdict.parts.values()), axis=1)[order]
+            lines = lines[::-1]
+            verdict = scores.judge(lines)
+            order = np.lexsort((verdict.nuances, verdict.totals))
+            lines = lines.take(order, axis=0)
+            home = homes(snapshot, lines)
+            self.totals[home] = verdict.totals.take(order)
+            self.lines[home] = lines
+            for known, points in zip(self.parts, verdict.parts.values(), strict=True):
+                known[home] = points.take(order)
 
     def parts_of(self, trees: Rows, ranking: Ranking) -> dict[str, Numbers]:
-        return {name: self.parts[trees, at] for at, (name, _) in enumerate(ranking.terms)}
+        return {name: self.parts[at][trees] for at, (name, _) in enumerate(ranking.terms)}
 
     def best(self, trees: Rows, limit: int) -> Rows:
-        """The trees, which are in their fixed order, that lead the answer; best first."""
+        """Those of some trees, in their fixed order, that lead the answer; best first."""
         totals = self.totals.take(trees)
+        if limit == 1:
+            at = int(totals.argmax())
+            return trees[at : at + 1] if totals[at] > NONE_THERE else trees[:0]
         there = totals > NONE_THERE
         if not there.all():
             trees, totals = trees.compress(there), totals.compress(there)
-        if limit == 1:
-            return trees[[totals.argmax()]] if len(trees) else trees
         if limit < len(trees):
             least = np.partition(totals, len(totals) - limit)[len(totals) - limit]
             above = totals >= least
@@ -100,7 +105,12 @@ def leaders(searching: Search, ranking: Ranking, scores: Scores) -> Generator[No
                 yield
             elif len(block):
                 lines.append(block)
-        empty = np.empty((0, slots), np.int32)
-        found.learn(snapshot, some, scores, np.concatenate(lines) if lines else empty)
+        found.learn(snapshot, some, scores, joined(lines, slots))
         yield
     return found
+
+
+def joined(blocks: list[Block], slots: int) -> Block:
+    if len(blocks) == 1:
+        return blocks[0]
+    return np.concatenate(blocks) if blocks else np.empty((0, slots), np.int32)

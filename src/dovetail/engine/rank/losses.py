@@ -12,7 +12,7 @@ from math import log
 import numpy as np
 
 from dovetail.engine.columns import Rows
-from dovetail.engine.rank.alike import counted, distinct
+from dovetail.engine.rank.alike import distinct
 from dovetail.engine.rank.homes import homes
 from dovetail.engine.rank.notes import longer
 from dovetail.engine.rank.policy import Case, Numbers
@@ -49,18 +49,19 @@ class Losses:
     def drops(self, case: Case, classes: list[str], lines: Block) -> Numbers:
         """By how much each candidate lowers the loss of its tree."""
         snapshot = case.snapshot
-        home = homes(snapshot, lines)
-        samples, alike = distinct(case, lines, home)
-        trees, which = counted(home[samples])
-        stale = self._stale(snapshot, trees)
-        now = lay_out(snapshot, trees, classes, self._whole)
-        # Trees as they are and as they would be are measured in one go: a measure has many steps.
-        states = now.after(np.concatenate((which, stale)), lines[samples], case.slots)
-        after, fresh = np.split(self._measured(states), [len(which)])
-        self._lost[trees[stale]] = fresh
-        self._versions[trees[stale]] = snapshot.tree_version.values[trees[stale]]
-        found: Numbers = (self._lost[trees[which]] - after)[alike]
-        return found
+        home, alike = homes(snapshot, lines), None
+        if len(lines) > FEW:
+            samples, alike = distinct(case, lines, home)
+            lines, home = lines[samples], home[samples]
+        stale = self._stale(snapshot, home)
+        # Trees as they would be and as they are are measured in one go: a measure has many steps.
+        states = lay_out(snapshot, np.concatenate((home, stale)), classes, self._whole)
+        states.take(lines, case.slots)
+        lost = self._measured(states)
+        self._lost[stale] = lost[len(home) :]
+        self._versions[stale] = snapshot.tree_version.values[stale]
+        found: Numbers = self._lost.take(home) - lost[: len(home)]
+        return found if alike is None else found[alike]
 
     def _measured(self, states: Trees) -> Numbers:
         if len(states) <= FEW:
@@ -69,12 +70,12 @@ class Losses:
         found: Numbers = self._measure(kinds)[which]
         return found
 
-    def _stale(self, snapshot: Snapshot, trees: Rows) -> Numbers:
-        """Where in `trees` those are that changed."""
+    def _stale(self, snapshot: Snapshot, home: Rows) -> Rows:
+        """Those of the trees that changed, each once."""
         missing = snapshot.tree_version.size - len(self._versions)
         if missing:
             self._versions = longer(self._versions, missing)
             self._lost = longer(self._lost, missing)
-        changed = self._versions[trees] != snapshot.tree_version.values[trees]
-        found: Numbers = changed.nonzero()[0]
-        return found
+        changed = self._versions.take(home) != snapshot.tree_version.values.take(home)
+        # Told apart as numbers of Python: `np.unique` takes several times as long for a few.
+        return np.array(sorted({*home.compress(changed).tolist()}), np.int32)

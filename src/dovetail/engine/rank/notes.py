@@ -22,11 +22,14 @@ def kept(snapshot: Snapshot, key: Hashable, make: Callable[[], T]) -> T:
     """The note under that key, made if it is missing; those not asked for longest are dropped."""
     notes: dict[Any, Any] = snapshot.notes.setdefault(RANKING, {})
     snapshot.notes.move_to_end(RANKING)
-    found: T = notes.pop(key) if key in notes else make()
-    notes[key] = found
-    most = max(KEPT_NUMBERS // max(snapshot.tree_size.size, 1), FEWEST_KEPT)
-    while len(notes) > most:
-        del notes[next(iter(notes))]
+    found: T | None = notes.pop(key, None)
+    if found is not None:
+        notes[key] = found
+    else:
+        found = notes[key] = make()
+        most = max(KEPT_NUMBERS // max(snapshot.tree_size.size, 1), FEWEST_KEPT)
+        while len(notes) > most:
+            del notes[next(iter(notes))]
     return found
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable
+from functools import reduce
 from typing import NamedTuple
 
 import numpy as np
@@ -40,13 +41,11 @@ class Scores:
         return tuple(policy.basis for policy in self._policies.values())
 
     def judge(self, lines: Block) -> Verdict:
-        nothing = np.zeros(len(lines), np.int64)
         if not len(lines):
+            nothing = np.zeros(0, np.int64)
             return Verdict(nothing, nothing, dict.fromkeys(self._weights, nothing))
-        totals, nuances, parts = nothing, nothing, {}
-        for name, policy in self._policies.items():
-            points, nuance = policy.judge(lines)
-            totals = totals + points * self._weights[name]
-            nuances = nuances + nuance * self._weights[name]
-            parts[name] = points
-        return Verdict(totals, nuances, parts)
+        judged = {name: policy.judge(lines) for name, policy in self._policies.items()}
+        points = [each.points * self._weights[name] for name, each in judged.items()]
+        nuances = [each.nuance * self._weights[name] for name, each in judged.items()]
+        parts = {name: each.points for name, each in judged.items()}
+        return Verdict(reduce(np.add, points), reduce(np.add, nuances), parts)

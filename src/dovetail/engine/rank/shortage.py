@@ -7,6 +7,8 @@ it is looked at half, once, one and a half times and twice as hungry, and the me
 
 from __future__ import annotations
 
+from functools import reduce
+
 import numpy as np
 
 from dovetail.engine.rank.demand import Demand
@@ -20,14 +22,16 @@ FINE = 20
 """Bits behind the point of how much one unit of a companion feeds."""
 
 
+Rates = tuple[Numbers, Numbers]
+"""What a unit feeds, by how hungry, and the most that is looked at."""
+
+
 class Shortage:
     def __init__(self, demand: Demand) -> None:
         self._weight = demand.weight
         self._rates = {
             name: {
-                companion: np.array(
-                    [[(demand.asked(name) << FINE + 1) // (amount * halves)] for halves in HALVES]
-                )
+                companion: rates(demand.asked(name), amount)
                 for companion, amount in demand.companions(name).items()
             }
             for name in demand.measured
@@ -38,16 +42,23 @@ class Shortage:
         found = np.zeros(len(trees), np.int64)
         for name, rates in self._rates.items():
             if rates:
-                devices = trees.units(name).sum(axis=0)
+                devices = np.add.reduce(trees.units(name))
                 found += self._weight * self._short(trees, devices, rates) // len(HALVES)
         return found
 
-    def _short(self, trees: Trees, devices: Numbers, rates: dict[str, Numbers]) -> Numbers:
+    def _short(self, trees: Trees, devices: Numbers, rates: dict[str, Rates]) -> Numbers:
         """Summed over the mixes."""
-        fed = []
-        for companion, rate in rates.items():
-            free = trees.free[companion].sum(axis=0)
-            # More than feeds any tree makes no difference, and the product has to fit 64 bits.
-            fed.append(np.minimum(free, 2**62 // np.maximum(rate, 1)) * rate >> FINE)
-        found: Numbers = np.maximum(devices - np.minimum.reduce(fed), 0).sum(axis=0)
+        fed = [
+            np.minimum(np.add.reduce(trees.free[companion]), most) * rate >> FINE
+            for companion, (rate, most) in rates.items()
+        ]
+        short = np.maximum(devices - reduce(np.minimum, fed), 0)
+        found: Numbers = np.add.reduce(short)
         return found
+
+
+def rates(asked: int, amount: int) -> Rates:
+    """Of a companion of which so much goes with the devices asked for."""
+    rate = np.array([[(asked << FINE + 1) // (amount * halves)] for halves in HALVES])
+    # More than feeds any tree makes no difference, and the product has to fit 64 bits.
+    return rate, 2**62 // np.maximum(rate, 1)

@@ -16,6 +16,12 @@ from dovetail.engine.turns import Block
 
 N = TypeVar("N", int, Numbers)
 
+NO_ROW = -1
+"""Stands where a tree has fewer rows than others."""
+
+AFTER_NO_ROW = 1
+"""What turns rows into places behind that of no row."""
+
 DEVICE = 1000
 """What a whole device counts, whatever the unit of its class."""
 
@@ -64,31 +70,30 @@ class Trees:
         _, samples, which = np.unique(kinds, return_index=True, return_inverse=True)
         return self.some(samples), which
 
-    def after(self, which: Numbers, lines: Block, slots: Sequence[Slot]) -> Trees:
-        """A tree for each candidate, as it would leave the tree `which` that it is in.
+    def take(self, lines: Block, slots: Sequence[Slot]) -> None:
+        """Take away what each candidate takes, from the tree at its place.
 
         Trees beyond the candidates stay as they are.
         """
-        left = self.some(which)
-        starts = left._starts[: len(lines)]
+        starts, all_lines = self._starts[: len(lines)], np.arange(len(lines))
         for at, slot in enumerate(slots):
-            if left.free.keys().isdisjoint(slot.resources):
+            taken = [pair for pair in slot.resources.items() if pair[0] in self.free]
+            if not taken:
                 continue
-            places = lines[:, at] - starts
-            mine = np.arange(len(lines))
+            places, mine = lines[:, at] - starts, all_lines
             if len(slot.shared_row):
                 # What another tree gives leaves this one as it is.
-                mine = ((places >= 0) & (places < len(left.present))).nonzero()[0]
-                mine = mine[left.present[places[mine], mine]]
+                mine = ((places >= 0) & (places < len(self.present))).nonzero()[0]
+                mine = mine[self.present[places[mine], mine]]
                 places = places[mine]
-            for name, amount in slot.resources.items():
-                if name in left.free:
-                    left.free[name][places, mine] -= amount
-        return left
+            for name, amount in taken:
+                self.free[name][places, mine] -= amount
 
 
 def units(amount: N, whole: int) -> N:
     """An amount in thousandths of a device, which is so much."""
+    if whole == DEVICE:
+        return amount
     # Very large numbers lose their last digits, so that the product fits 64 bits.
     shift = max(whole.bit_length() - 52, 0)
     return (amount >> shift) * DEVICE // (whole >> shift)
@@ -97,36 +102,44 @@ def units(amount: N, whole: int) -> N:
 def lay_out(
     snapshot: Snapshot, trees: Rows, classes: Sequence[str], whole: Mapping[str, int]
 ) -> Trees:
-    starts, sizes = snapshot.tree_start.values[trees], snapshot.tree_size.values[trees]
+    starts, sizes = snapshot.tree_start.values.take(trees), snapshot.tree_size.values.take(trees)
     places = np.arange(sizes.max(initial=1), dtype=np.int32)[:, None]
     present: Mask = places < sizes
-    rows = np.where(present, starts + places, starts)
-    free = {name: free_of(snapshot, name, rows, present) for name in classes}
-    return Trees(free, snapshot.traits.values[rows], present, starts, whole)
+    rows = np.where(present, starts + places, NO_ROW)
+    after = rows + AFTER_NO_ROW
+    free = {name: free_of(snapshot, name, after) for name in classes}
+    return Trees(free, snapshot.traits.values.take(rows), present, starts, whole)
 
 
-def free_of(snapshot: Snapshot, name: str, rows: Rows, present: Mask) -> Numbers:
+def free_of(snapshot: Snapshot, name: str, after: Rows) -> Numbers:
     """What each row has free of the class: nothing if it has none or more than all is in use."""
     stock = snapshot.stock(name)
     if stock is None or not stock.rows.size:
-        return np.zeros(rows.shape, np.int64)
+        return np.zeros(after.shape, np.int64)
     entries = kept(snapshot, ("entries", snapshot.class_ids[name]), Entries)
-    at = entries.of(snapshot, stock).take(rows)
-    found: Numbers = stock.free.values.take(at) * (present & (at >= 0))
+    at = entries.of(snapshot, stock).take(after)
+    found: Numbers = stock.free.values.take(at)
+    np.multiply(found, at >= 0, out=found)
     return np.maximum(found, 0, out=found)
 
 
 class Entries:
-    """By row, where its stock of a class stands; -1 if it has none. Rows come, none move."""
+    """By row, where its stock of a class stands; -1 if it has none. Rows come, none move.
+
+    What stands for no row comes first, so that it is looked up as the others are.
+    """
 
     def __init__(self) -> None:
         self._places = Column(np.int32)
+        self._places.extend(np.array([-1], np.int32))
         self._known = 0
 
     def of(self, snapshot: Snapshot, stock: Stock) -> Rows:
-        if self._known < stock.rows.size or self._places.size < snapshot.parent.size:
+        missing = snapshot.parent.size + AFTER_NO_ROW - self._places.size
+        if missing or self._known < stock.rows.size:
             fresh = stock.rows.values[self._known :]
-            self._places.extend(np.full(snapshot.parent.size - self._places.size, -1, np.int32))
-            self._places.values[fresh] = np.arange(self._known, stock.rows.size, dtype=np.int32)
+            self._places.extend(np.full(missing, -1, np.int32))
+            places = np.arange(self._known, stock.rows.size, dtype=np.int32)
+            self._places.values[fresh + AFTER_NO_ROW] = places
             self._known = stock.rows.size
         return self._places.values
