@@ -38,7 +38,8 @@ class Player:
         line, printed = found.groups()
         verb, *arguments = shlex.split(line, comments=True)
         if verb == "cat":
-            Path(arguments[0]).write_text(printed.replace("    ", "", 1), encoding="utf-8")
+            text = re.sub("^    ", "", printed, flags=re.MULTILINE)
+            Path(arguments[0]).write_text(text, encoding="utf-8")
         elif verb == "echo":
             printed = indented(f"{self._code}\n")
         elif verb == "dovetail" and arguments[0] not in NOT_PLAYED:

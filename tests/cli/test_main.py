@@ -27,7 +27,7 @@ HEAVY = {
     "structlog",
     "uvicorn",
 }
-CLIENTS = sorted(VERBS.keys() - {"serve", "db", "config", "token", "simulate"})
+CLIENTS = sorted(VERBS.keys() - {"serve", "scheduler", "db", "config", "token", "simulate"})
 
 
 def imported_by(*arguments: str) -> set[str]:

@@ -75,4 +75,4 @@ def unused(forest: Forest) -> object:
     """All rows of the forest, usages left out."""
     tables, _ = rows(forest, forest.roots())
     free = [row[:-1] for row in tables.inventories]
-    return tables.providers, free, tables.traits, tables.aggregates
+    return tables.providers, free, tables.traits, tables.aggregates, tables.attributes

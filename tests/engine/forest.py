@@ -45,6 +45,7 @@ class Provider:
     inventories: Mapping[str, Inventory] = field(default_factory=dict)
     traits: frozenset[str] = frozenset()
     aggregates: frozenset[str] = frozenset()
+    attributes: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +57,7 @@ class Node:
     traits: frozenset[str]
     aggregates: frozenset[str]
     inventories: Mapping[str, Inventory]
+    attributes: Mapping[str, str]
 
 
 def node(
@@ -63,6 +65,7 @@ def node(
     *children: Node,
     traits: Iterable[str] = (),
     aggregates: Iterable[str] = (),
+    attributes: Mapping[str, str] | None = None,
     **inventories: Inventory | int,
 ) -> Node:
     """A bare number is the total of an inventory that is free and unlimited otherwise."""
@@ -70,7 +73,7 @@ def node(
         name: Inventory(value) if isinstance(value, int) else value
         for name, value in inventories.items()
     }
-    return Node(name, children, frozenset(traits), frozenset(aggregates), full)
+    return Node(name, children, frozenset(traits), frozenset(aggregates), full, attributes or {})
 
 
 class Forest:
@@ -113,7 +116,8 @@ def grow(*trees: Node) -> Forest:
 
     def planted(tree: Node, parent: int | None) -> Iterator[Provider]:
         own = next(ids)
-        yield Provider(own, tree.name, parent, tree.inventories, tree.traits, tree.aggregates)
+        held = (tree.inventories, tree.traits, tree.aggregates, tree.attributes)
+        yield Provider(own, tree.name, parent, *held)
         for child in tree.children:
             yield from planted(child, own)
 
@@ -140,6 +144,7 @@ def rows(forest: Forest, roots: Iterable[Provider]) -> tuple[Tables, Names]:
         inventories=[row for p in chosen for row in _inventory_rows(p)],
         traits=[(p.id, TRAITS.index(trait)) for p in chosen for trait in sorted(p.traits)],
         aggregates=[(p.id, aggregate) for p in chosen for aggregate in sorted(p.aggregates)],
+        attributes=[(p.id, *each) for p in chosen for each in sorted(p.attributes.items())],
     )
     names = Names(classes=dict(enumerate(CLASSES)), traits=dict(enumerate(TRAITS)))
     return tables, names

@@ -8,10 +8,12 @@ engine.
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Mapping
 from itertools import product
 from typing import NamedTuple
 
 from dovetail.core.request import Affinity, Group, Request
+from dovetail.core.selector import Expression, Operator
 
 from .forest import SHARING, Forest, Provider
 
@@ -111,6 +113,7 @@ def ways_by_one(forest: Forest, anchor: Provider, group: Group) -> list[Serving]
         and not provider.traits & group.forbidden
         and meets(provider.aggregates, group.member_of)
         and not provider.aggregates & group.not_member_of
+        and is_selected(provider, group)
         and (group.in_tree is None or in_tree_of(forest, provider, group.in_tree))
     ]
 
@@ -147,11 +150,44 @@ def may_give(forest: Forest, anchor: Provider, provider: Provider, group: Group)
     return (
         reaches(forest, anchor, provider)
         and not provider.traits & group.forbidden
+        and is_selected(provider, group)
         and member
         and not provider.aggregates & group.not_member_of
         and not anchor.aggregates & group.not_member_of
         and (group.in_tree is None or (own and in_tree_of(forest, provider, group.in_tree)))
     )
+
+
+def is_selected(provider: Provider, group: Group) -> bool:
+    """Does it meet every condition on attributes, and is it of every class?"""
+    selectors = [*group.selectors, *(named.selector for named in group.classes)]
+    return all(
+        any(
+            bool(branch) and all(is_met(provider.attributes, each) for each in branch)
+            for branch in selector
+        )
+        for selector in selectors
+    )
+
+
+def is_met(attributes: Mapping[str, str], expression: Expression) -> bool:
+    """Only what the strategies ask for: bare whole numbers are all that is compared."""
+    value, wanted = attributes.get(expression.key), expression.values
+    match expression.operator:
+        case Operator.EXISTS:
+            return value is not None
+        case Operator.DOES_NOT_EXIST:
+            return value is None
+        case Operator.IN:
+            return value in wanted
+        case Operator.NOT_IN:
+            return value not in wanted
+        case Operator.EQ:
+            return value == wanted[0]
+        case Operator.GT_EQ:
+            return value is not None and value.isdigit() and int(value) >= int(wanted[0])
+        case other:
+            raise ValueError(f"the oracle knows no {other}")
 
 
 def in_tree_of(forest: Forest, provider: Provider, name: str) -> bool:

@@ -17,7 +17,8 @@ from typing import Any, TypeVar
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 
-from dovetail.core.request import Affinity, Group, Request
+from dovetail.core.request import Affinity, Group, NamedSelector, Request
+from dovetail.core.selector import Expression, Operator, Selector
 
 from .forest import CLASSES, SHARING, TRAITS, Forest, Inventory, Provider
 
@@ -69,12 +70,16 @@ inventories = one_of(
 )
 traits = one_of(*[frozenset(FEW_TRAITS)] * 3, *subsets(FEW_TRAITS))
 aggregates = one_of(*[frozenset(AGGREGATES[:2])] * 4, *subsets(AGGREGATES))
+SMALL_GPU = (("Kind", "gpu"), ("memory", "8"))
+LARGE_GPU = (("Kind", "gpu"), ("memory", "32"), ("ecc", "yes"))
+attributes = one_of(*(SMALL_GPU, LARGE_GPU) * 2, (), (("Kind", "nic"),), (("memory", "plenty"),))
 sharing = one_of(*[frozenset[str]()] * 2, frozenset([SHARING]))
 
 
 def provider(draw: st.DrawFn, own: int, parent: int | None) -> Provider:
     held = {name: inventory for name in FEW_CLASSES if (inventory := draw(inventories))}
-    return Provider(own, f"p{own}", parent, held, draw(traits) | draw(sharing), draw(aggregates))
+    marks = (draw(traits) | draw(sharing), draw(aggregates), dict(draw(attributes)))
+    return Provider(own, f"p{own}", parent, held, *marks)
 
 
 def shuffled_ids(draw: st.DrawFn) -> list[int]:
@@ -126,6 +131,22 @@ def none_ofs(*names: str) -> st.SearchStrategy[frozenset[str]]:
     return one_of(*subsets(names, least=1), frozenset([NOWHERE]))
 
 
+def condition(key: str, operator: Operator, *values: str) -> Selector:
+    return ((Expression(key, operator, values),),)
+
+
+GPU = condition("Kind", Operator.IN, "gpu")
+LARGE = condition("memory", Operator.GT_EQ, "16")
+SELECTORS = (
+    *(GPU, LARGE, condition("memory", Operator.GT_EQ, "8"), condition("Kind", Operator.EQ, "gpu")),
+    *(condition("ecc", Operator.DOES_NOT_EXIST), condition("memory", Operator.EXISTS)),
+    *(condition("Kind", Operator.NOT_IN, "nic"), condition("ecc", Operator.EXISTS)),
+)
+NAMED = (
+    *(NamedSelector("any", (*GPU, *condition("Kind", Operator.IN, "nic"))),),
+    *(NamedSelector("large", ((*GPU[0], *LARGE[0]),)), NamedSelector("none", ())),
+)
+
 Conditions = dict[str, st.SearchStrategy[Any]]
 ON_ROOTS: Conditions = {
     "root_required": any_ofs(*FEW_TRAITS),
@@ -138,6 +159,8 @@ ON_GROUPS: Conditions = {
     "forbidden": none_ofs(*FEW_TRAITS, SHARING),
     "member_of": any_ofs(*AGGREGATES),
     "not_member_of": none_ofs(*AGGREGATES),
+    "selectors": one_of(*((one,) for one in SELECTORS), (GPU, LARGE)),
+    "classes": one_of(*((one,) for one in NAMED)),
     "in_tree": one_of(*(f"p{own}" for own in range(1, MOST_PROVIDERS + 1)), NOWHERE),
 }
 amounts = one_of(1, 1, 1, 2, 2, 3, 4)

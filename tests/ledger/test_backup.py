@@ -16,9 +16,11 @@ from dovetail.core.errors import DovetailError, Refused
 from dovetail.core.provider import Provider
 from dovetail.ledger import (
     Ledger,
+    attributes,
     audit,
     claims,
     decisions,
+    device_classes,
     open_ledger,
     opening,
     providers,
@@ -54,6 +56,8 @@ def small_world(ledger: Ledger) -> Provider:
     ledger.write(lambda tx: traits.ensure(tx, "CUSTOM_FAST")).result()
     consumer = claim(ledger, (node, {"VCPU": 3}), (host, {"DISK_GB": 10}))
     ledger.write(lambda tx: decisions.record(tx, consumer, "{}")).result()
+    ledger.write(lambda tx: attributes.assign(tx, host, {"memory": "30G"})).result()
+    ledger.write(lambda tx: device_classes.define(tx, "large", "{}")).result()
     return node
 
 

@@ -25,6 +25,7 @@ CONTENTS = (
     "inventories",
     "provider_traits",
     "provider_aggregates",
+    "provider_attributes",
     "providers",
 )
 
@@ -96,6 +97,9 @@ def fleets(draw: st.DrawFn) -> bytes:
                 st.lists(st.sampled_from(["HW_NUMA_ROOT", "CUSTOM_A", "CUSTOM_B"]), max_size=3)
             ),
             "aggregates": draw(st.lists(st.uuids().map(str), max_size=2)),
+            "attributes": draw(
+                st.dictionaries(st.text(min_size=1, max_size=5), st.text(max_size=5), max_size=2)
+            ),
             "inventories": draw(
                 st.dictionaries(
                     st.sampled_from(["VCPU", "MEMORY_MB", "CUSTOM_X"]), INVENTORY, max_size=3

@@ -31,7 +31,8 @@ def hosts(client: Client) -> Client:
 
 def test_they_are_listed_in_the_versions_document(client: Client) -> None:
     document = client.get("/").json()["versions"][0]
-    expected = ["root_member_of", "isolate", "rank", "scores", "same_subtree=!"]
+    own = ["root_member_of", "isolate", "rank", "scores", "attributes", "class"]
+    expected = [*own, "same_subtree=!"]
     assert document["extensions"] == expected
 
 

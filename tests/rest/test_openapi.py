@@ -110,6 +110,7 @@ def known(live: str) -> dict[str, str]:
         "uuid": found.json()["resource_providers"][0]["uuid"],
         "resource_class": "VCPU",
         "name": "CUSTOM_THERE",
+        "class_name": "all.gpus",
         "consumer_uuid": CONSUMER,
     }
 
@@ -145,6 +146,13 @@ def stock(generation: int) -> dict[str, Any]:
 
 
 AT_HOST = f"/resource_providers/{HOST}"
+OWN_HOST = f"/dovetail/v1/providers/{HOST}"
+AFTER_CLAIMS = {"resource_provider_generation": 7}
+GPUS = {
+    "resourceSelector": [
+        {"matchExpressions": [{"key": "Kind", "operator": "In", "values": ["gpu"]}]}
+    ]
+}
 STORY: list[tuple[str, str, Any]] = [
     ("GET", "/", None),
     ("GET", "/livez", None),
@@ -190,6 +198,14 @@ STORY: list[tuple[str, str, Any]] = [
     ("POST", "/dovetail/v1/whatif", {"query": f"{ASKED}&rank=pack&scores=1"}),
     ("POST", "/dovetail/v1/names", {"providers": ["told again"]}),
     ("GET", "/dovetail/v1/usage", None),
+    ("GET", f"{OWN_HOST}/attributes", None),
+    ("PUT", f"{OWN_HOST}/attributes", {"attributes": {"Kind": "gpu"}, **AFTER_CLAIMS}),
+    ("PUT", "/dovetail/v1/classes/all.gpus", {"spec": GPUS}),
+    ("GET", "/dovetail/v1/classes/all.gpus", None),
+    ("GET", "/allocation_candidates?resources_G=CUSTOM_A:1&class_G=all.gpus", None),
+    ("GET", "/dovetail/v1/classes", None),
+    ("DELETE", "/dovetail/v1/classes/all.gpus", None),
+    ("GET", "/dovetail/v1/devices", None),
     ("GET", "/dovetail/v1/audit", None),
     ("POST", "/dovetail/v1/audit", None),
     ("GET", "/dovetail/v1/fleet?tree=told%20again", None),

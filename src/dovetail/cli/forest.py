@@ -33,6 +33,7 @@ def filled(node: Node, holders: dict[str, list[Node]]) -> Node:
         "uuid": node["uuid"],
         "traits": node.get("traits", []),
         "aggregates": node.get("aggregates", []),
+        "attributes": node.get("attributes", {}),
         "inventories": {
             name: stock(name, given, consumers)
             for name, given in node.get("inventories", {}).items()

@@ -28,6 +28,11 @@ SECTIONS: dict[str, dict[str, Verb]] = {
         "tree": Verb("dovetail.cli.tree", "tree", "Draw hosts with what they have and give."),
         "providers": Verb("dovetail.cli.providers", "providers", "List providers."),
         "traits": Verb("dovetail.cli.traits", "traits", "List traits."),
+        "classes": Verb(
+            "dovetail.cli.classes",
+            "classes",
+            "Show resource classes, which devices they select and why, and what is odd about them.",
+        ),
         "decisions": Verb("dovetail.cli.decisions", "decisions", "Show what was chosen, and why."),
         "simulate": Verb(
             "dovetail.cli.simulate", "simulate", "Replay tasks on a fleet, to compare policies."
@@ -50,6 +55,11 @@ SECTIONS: dict[str, dict[str, Verb]] = {
             "dovetail.cli.agent",
             "agent",
             "Run the daemon of a node, which gives pods their CPUs and memory; or ask it.",
+        ),
+        "scheduler": Verb(
+            "dovetail.cli.scheduler",
+            "scheduler",
+            "Place pods of a Kubernetes cluster, and claim the devices they ask for.",
         ),
         "db": Verb(
             "dovetail.cli.db",

@@ -29,7 +29,7 @@ class Drawn(NamedTuple):
 
 @click.command()
 @click.argument("host", required=False)
-@click.option("-v", "--verbose", is_flag=True, help="Also traits and aggregates.")
+@click.option("-v", "--verbose", is_flag=True, help="Also traits, aggregates and attributes.")
 @click.option("--consumers", is_flag=True, help="Also who holds what.")
 @output_option
 @talks_to_server()
@@ -79,6 +79,9 @@ def notes(node: Node, *, verbose: bool, consumers: bool) -> Iterator[str]:
         yield f"traits: {' '.join(node['traits'])}"
     if verbose and node["aggregates"]:
         yield f"aggregates: {' '.join(node['aggregates'])}"
+    if verbose and node["attributes"]:
+        pairs = (f"{key}={value}" for key, value in node["attributes"].items())
+        yield f"attributes: {printable(' '.join(pairs))}"
     if consumers:
         yield from map(held, node["consumers"])
 

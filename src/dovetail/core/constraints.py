@@ -13,7 +13,9 @@ from enum import StrEnum
 import msgspec
 from msgspec.structs import replace
 
-from dovetail.core.request import Affinity, Group, Request
+from dovetail.core import condition_text
+from dovetail.core.request import Affinity, Group, NamedSelector, Request
+from dovetail.core.selector import Selector
 
 
 class Reason(StrEnum):
@@ -22,6 +24,8 @@ class Reason(StrEnum):
     FORBIDDEN_TRAIT = "forbidden_trait"
     AGGREGATE = "aggregate"
     FORBIDDEN_AGGREGATE = "forbidden_aggregate"
+    ATTRIBUTE = "attribute"
+    CLASS = "class"
     IN_TREE = "in_tree"
     ROOT_TRAIT = "root_trait"
     ROOT_FORBIDDEN_TRAIT = "root_forbidden_trait"
@@ -48,11 +52,13 @@ class Constraint(msgspec.Struct, frozen=True):
     group: str | None = None
     """Suffix of the group it is about; None where it is about the root or several groups."""
     name: str = ""
-    """The resource class."""
+    """The resource class: of an amount, or of devices."""
     amount: int = 0
     names: frozenset[str] = frozenset()
     """Traits or aggregates, at least one of which is wanted; the one that is not; suffixes."""
     affinity: Affinity | None = None
+    selector: Selector = ()
+    """A condition on attributes, or what a resource class selects."""
 
 
 def constraints(request: Request) -> tuple[Constraint, ...]:
@@ -79,9 +85,18 @@ def of_group(group: Group) -> Iterator[Constraint]:
     yield from unwanted(Reason.FORBIDDEN_TRAIT, group.forbidden, group.suffix)
     yield from wanted(Reason.AGGREGATE, group.member_of, group.suffix)
     yield from unwanted(Reason.FORBIDDEN_AGGREGATE, group.not_member_of, group.suffix)
+    for selector in group.selectors:
+        text = written(selector)
+        yield Constraint(Reason.ATTRIBUTE, text, group.suffix, selector=selector)
+    for each in group.classes:
+        yield Constraint(Reason.CLASS, each.name, group.suffix, each.name, selector=each.selector)
     if group.in_tree is not None:
         names = frozenset([group.in_tree])
         yield Constraint(Reason.IN_TREE, group.in_tree, group.suffix, names=names)
+
+
+def written(selector: Selector) -> str:
+    return " or ".join(map(condition_text.write, selector))
 
 
 def between_groups(request: Request) -> Iterator[Constraint]:
@@ -150,6 +165,10 @@ def only_group(group: Group, kept: Collection[Constraint]) -> Group | None:
         member_of=sets_of(kept, Reason.AGGREGATE),
         not_member_of=names_of(kept, Reason.FORBIDDEN_AGGREGATE),
         in_tree=group.in_tree if has(kept, Reason.IN_TREE) else None,
+        selectors=tuple(one.selector for one in kept if one.reason is Reason.ATTRIBUTE),
+        classes=tuple(
+            NamedSelector(one.name, one.selector) for one in kept if one.reason is Reason.CLASS
+        ),
     )
 
 

@@ -19,6 +19,7 @@ from typing import Annotated
 import msgspec
 from msgspec import Meta
 
+from dovetail.core.attributes import Attributes
 from dovetail.core.errors import BadFleet
 from dovetail.core.inventory import MAX_INT, Inventory
 
@@ -47,6 +48,7 @@ class Line(msgspec.Struct, forbid_unknown_fields=True, gc=False):
     uuid: str | None = None
     traits: list[Name] = []
     aggregates: list[str] = []
+    attributes: Attributes = {}
     inventories: dict[Name, Positive | InventoryLine] = {}
     children: list[Line] = []
     consumer: str | None = None
@@ -66,6 +68,7 @@ class PlannedProvider(msgspec.Struct, gc=False):
     aggregates: list[str]
     inventories: dict[str, Inventory]
     used: dict[str, int]
+    attributes: dict[str, str] = {}
 
 
 class PlannedConsumer(msgspec.Struct, gc=False):
@@ -147,6 +150,7 @@ class FleetReader:
                 aggregates=sorted({self._uuid(item, where) for item in line.aggregates}),
                 inventories=dict(self._inventories(line, where)),
                 used={},
+                attributes=line.attributes,
             )
         )
         for child in line.children:

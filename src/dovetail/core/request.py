@@ -10,6 +10,15 @@ from collections.abc import Mapping
 
 import msgspec
 
+from dovetail.core.selector import Selector
+
+
+class NamedSelector(msgspec.Struct, frozen=True):
+    """What a resource class selects, by the name that asked for it."""
+
+    name: str
+    selector: Selector
+
 
 class Group(msgspec.Struct, frozen=True, kw_only=True):
     """One request group.
@@ -30,6 +39,10 @@ class Group(msgspec.Struct, frozen=True, kw_only=True):
     not_member_of: frozenset[str] = frozenset()
     in_tree: str | None = None
     """UUID of any provider of the tree that has to serve."""
+    selectors: tuple[Selector, ...] = ()
+    """Conditions on attributes: every serving provider meets all of them."""
+    classes: tuple[NamedSelector, ...] = ()
+    """Likewise, by name."""
 
 
 class Affinity(msgspec.Struct, frozen=True):

@@ -24,6 +24,8 @@ class Tables(msgspec.Struct):
     """provider id, trait id"""
     aggregates: list[tuple[int, str]]
     """provider id, aggregate uuid"""
+    attributes: list[tuple[int, str, str]] = []
+    """provider id, key, value"""
 
 
 class Names(msgspec.Struct):

@@ -50,6 +50,7 @@ def granular_slot(snapshot: Snapshot, group: Group) -> Slot:
     if group.member_of or group.not_member_of:
         members = aggregate_mask(snapshot, group.member_of, group.not_member_of)
         rows = having(rows, snapshot.aggregates, members)
+    rows = selected(snapshot, group, rows)
     if group.in_tree is not None:
         rows = within(snapshot, rows, group.in_tree)
     return Slot(group, group.resources, rows, *reach(snapshot, rows))
@@ -57,12 +58,13 @@ def granular_slot(snapshot: Snapshot, group: Group) -> Slot:
 
 def spread_slots(snapshot: Snapshot, group: Group) -> list[Slot]:
     """The unsuffixed group: a slot per class. Required traits are met together, later."""
-    allowed = trait_mask(snapshot, (), group.forbidden)
+    allowed = trait_mask(snapshot, (), group.forbidden) if group.forbidden else None
     slots = []
     for name, amount in group.resources.items():
         rows = fitting(snapshot, {name: amount})
-        if group.forbidden:
+        if allowed is not None:
             rows = having(rows, snapshot.traits, allowed)
+        rows = selected(snapshot, group, rows)
         own, shared = by_membership(snapshot, group, rows)
         if group.in_tree is not None:
             own, shared = within(snapshot, own, group.in_tree), NO_ROWS
@@ -74,8 +76,15 @@ def spread_slots(snapshot: Snapshot, group: Group) -> list[Slot]:
 
 
 def having(rows: Rows, sets: Column, wanted: Mask) -> Rows:
-    """The rows whose set, of traits or of aggregates, is one of those wanted."""
+    """The rows whose set, of traits, aggregates or attributes, is one of those wanted."""
     return rows.compress(wanted.take(sets.values.take(rows)))
+
+
+def selected(snapshot: Snapshot, group: Group, rows: Rows) -> Rows:
+    """The rows whose attributes meet all that the group demands of them."""
+    for selector in (*group.selectors, *(each.selector for each in group.classes)):
+        rows = having(rows, snapshot.attributes, snapshot.attribute_sets.selected(selector))
+    return rows
 
 
 def by_membership(snapshot: Snapshot, group: Group, rows: Rows) -> tuple[Rows, Rows]:
@@ -179,15 +188,15 @@ def surviving_trees(snapshot: Snapshot, request: Request, slots: list[Slot]) -> 
         met[anchors] = True
         alive &= met
     trees: Rows = alive.nonzero()[0].astype(np.int32)
-    roots = snapshot.tree_root_id.values.take(trees)
-    if (roots[1:] < roots[:-1]).any():
-        trees = trees[np.argsort(roots)]
+    if not snapshot.in_order:
+        trees = trees[np.argsort(snapshot.tree_root_id.values.take(trees))]
     return trees
 
 
 def trees_with(snapshot: Snapshot, own: Rows, shared_tree: Rows) -> Mask:
     mask: Mask = np.bincount(snapshot.tree.values.take(own), minlength=snapshot.tree_size.size) > 0
-    mask[shared_tree] = True
+    if len(shared_tree):
+        mask[shared_tree] = True
     return mask
 
 

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from dovetail.core.inventory import MAX_CAPACITY
 from dovetail.core.tables import Names, Tables
+from dovetail.engine.attributes import AttributeSets
 from dovetail.engine.columns import Column, Mask, Rows, Stock
 from dovetail.engine.sets import Sets
 
@@ -43,9 +44,12 @@ class Snapshot:
         self.tree = Column(np.int32)
         self.traits = Column(np.int32)
         self.aggregates = Column(np.int32)
+        self.attributes = Column(np.int32)
         self.tree_start = Column(np.int32)
         self.tree_size = Column(np.int32)
         self.tree_root_id = Column(np.int64)
+        self.in_order = True
+        """Whether the trees are numbered in the order of their roots."""
         self.tree_version = Column(np.int64)
         self.tree_shape = Column(np.int32)
         """Trees whose rows have the same parents, counted from the first, share a number."""
@@ -54,6 +58,7 @@ class Snapshot:
         """What searches worked out that holds as long as shapes keep their numbers."""
         self.trait_sets = Sets[int]()
         self.aggregate_sets = Sets[str]()
+        self.attribute_sets = AttributeSets()
         self.stocks: dict[int, Stock] = {}
         self.row_of = Column(np.int32)
         """By provider id; -1 where there is none."""
@@ -166,6 +171,7 @@ class Snapshot:
         self.tree.values[first:last] = -1
         self.traits.values[first:last] = 0
         self.aggregates.values[first:last] = 0
+        self.attributes.values[first:last] = 0
         for stock in self.stocks.values():
             stock.bury(first, last)
         self.tree_size.values[tree] = 0
@@ -213,6 +219,9 @@ class Snapshot:
             numbers[position] = tree
         self.tree_start.extend((base + starts[fresh]).astype(np.int32))
         self.tree_size.extend(sizes[fresh].astype(np.int32))
+        if fresh:
+            last = self.tree_root_id.values.max(initial=-1)
+            self.in_order = self.in_order and bool(distinct[fresh[0]] > last)
         self.tree_root_id.extend(distinct[fresh])
         self.tree_version.extend(np.full(len(fresh), first_version, np.int64))
         rows: Rows = numbers[which]
@@ -238,6 +247,11 @@ class Snapshot:
         for column, sets, pairs in (
             (self.traits, self.trait_sets, tables.traits),
             (self.aggregates, self.aggregate_sets, tables.aggregates),
+            (
+                self.attributes,
+                self.attribute_sets,
+                [(id_, (key, value)) for id_, key, value in tables.attributes],
+            ),
         ):
             members: dict[int, list[Any]] = defaultdict(list)
             for provider_id, member in pairs:
@@ -288,6 +302,8 @@ class Snapshot:
                     tables.traits.append((id_, trait))
                 for aggregate in self.aggregate_sets.members[self.aggregates.values[row]]:
                     tables.aggregates.append((id_, aggregate))
+                for key, value in self.attribute_sets.members[self.attributes.values[row]]:
+                    tables.attributes.append((id_, key, value))
         for class_id, stock in self.stocks.items():
             columns = (column.values.tolist() for column in stock.columns())
             for row, capacity, free, low, high, step in zip(*columns, strict=True):

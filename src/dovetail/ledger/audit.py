@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator, Sequence
 import msgspec
 
 from dovetail.core.inventory import capacity
+from dovetail.ledger.devices import DEVICE_CLASS
 from dovetail.ledger.loading import chunks, marks
 from dovetail.ledger.protocol import Change, Transaction
 
@@ -180,7 +181,10 @@ def overcommits(tx: Transaction) -> Iterator[Fault]:
            JOIN providers p ON p.id = i.provider_id
            JOIN resource_classes k ON k.id = i.class_id
            WHERE i.used > (i.total - i.reserved) * i.allocation_ratio
-           ORDER BY i.provider_id, i.class_id"""
+             AND NOT (k.name = ? AND i.used <= i.total)
+           ORDER BY i.provider_id, i.class_id""",
+        # A device that failed or shrank is reserved while it is held: that is how it should be.
+        (DEVICE_CLASS,),
     )
     for name, uuid, class_name, used, *stock in rows:
         yield Fault(

@@ -61,6 +61,8 @@ TABLES = {
     ),
     "provider_traits": Table(2, ("provider_id", "trait_id")),
     "provider_aggregates": Table(2, ("provider_id", "aggregate")),
+    "provider_attributes": Table(2, ("provider_id", "key", "value")),
+    "device_classes": Table(1, ("name", "document", "created_at", "changed_at")),
     "consumers": Table(1, ("id", "uuid", "generation", "project_id", "user_id", "consumer_type")),
     "allocations": Table(3, ("consumer_id", "provider_id", "class_id", "used", "created_at")),
     "decisions": Table(1, ("id", "decided_at", "consumer", "document")),

@@ -66,6 +66,8 @@ def forest(tx: Transaction, roots: Sequence[int], names: Names) -> Iterator[Docu
         nodes[id_].setdefault("traits", []).append(names.traits[trait])
     for id_, aggregate in sorted(tables.aggregates):
         nodes[id_].setdefault("aggregates", []).append(aggregate)
+    for id_, key, value in sorted(tables.attributes):
+        nodes[id_].setdefault("attributes", {})[key] = value
     for id_, class_id, *columns, _used in sorted(tables.inventories):
         stock = nodes[id_].setdefault("inventories", {})
         stock[names.classes[class_id]] = inventory(inventories.of_row(columns))

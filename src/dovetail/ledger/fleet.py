@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from dovetail.core.errors import AlreadyExists, ProviderExists
-from dovetail.core.fleet import FleetPlan
+from dovetail.core.fleet import FleetPlan, PlannedProvider
 from dovetail.ledger import classes, traits
 from dovetail.ledger.inventories import values
 from dovetail.ledger.loading import chunks, marks
@@ -107,6 +107,16 @@ def write_providers(
             for name, inventory in provider.inventories.items()
         ),
     )
+    write_marks(tx, numbered, trait_ids)
+    for position, provider in enumerate(plan.providers):
+        if provider.root == position:
+            tx.changed(Change.TREE, first + position)
+
+
+def write_marks(
+    tx: Transaction, numbered: Sequence[tuple[int, PlannedProvider]], trait_ids: dict[str, int]
+) -> None:
+    """What is said of providers, beside their inventories."""
     tx.bulk(
         "provider_traits",
         ("provider_id", "trait_id"),
@@ -117,9 +127,15 @@ def write_providers(
         ("provider_id", "aggregate"),
         ((id_, aggregate) for id_, provider in numbered for aggregate in provider.aggregates),
     )
-    for position, provider in enumerate(plan.providers):
-        if provider.root == position:
-            tx.changed(Change.TREE, first + position)
+    tx.bulk(
+        "provider_attributes",
+        ("provider_id", "key", "value"),
+        (
+            (id_, key, value)
+            for id_, provider in numbered
+            for key, value in provider.attributes.items()
+        ),
+    )
 
 
 def write_consumers(

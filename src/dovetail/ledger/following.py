@@ -2,21 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
 from dovetail.core.tables import Tables
 from dovetail.ledger import loading
-from dovetail.ledger.protocol import Change, Cursor, Delta, Transaction
+from dovetail.ledger.protocol import Change, Cursor, Delta, Log, Transaction
 
 WHOLE_FOREST_AFTER = 2_000
 """So many changed trees are read faster as the whole forest than one by one."""
 
 
+def delta(tx: Transaction, cursor: Cursor, log: Log | None) -> Delta:
+    """What a snapshot has to take in, given what it has not seen; None: everything."""
+    return whole(tx, cursor) if log is None else since(tx, cursor, log)
+
+
 def whole(tx: Transaction, cursor: Cursor) -> Delta:
-    return Delta(cursor=cursor, everything=True, trees=loading.forest(tx), names=loading.names(tx))
+    return Delta(
+        cursor=cursor,
+        everything=True,
+        trees=loading.forest(tx),
+        names=loading.names(tx),
+        definitions=loading.definitions(tx),
+    )
 
 
-def since(tx: Transaction, cursor: Cursor, log: Iterable[tuple[int, int]]) -> Delta:
+def since(tx: Transaction, cursor: Cursor, log: Log) -> Delta:
     """The delta that brings a snapshot to `cursor`, given the (kind, root) rows it has not seen."""
     roots: dict[int, set[int]] = {kind: set() for kind in Change}
     for kind, root in log:
@@ -33,6 +42,8 @@ def since(tx: Transaction, cursor: Cursor, log: Iterable[tuple[int, int]]) -> De
     if roots[Change.NAMES] or changed_trees:
         # A changed tree may use a name made in the same breath.
         delta.names = loading.names(tx)
+    if roots[Change.CLASSES]:
+        delta.definitions = loading.definitions(tx)
     return delta
 
 

@@ -21,6 +21,7 @@ INVENTORIES = """
     FROM inventories i {join} {where}"""
 TRAITS = "SELECT t.provider_id, t.trait_id FROM provider_traits t {join} {where}"
 AGGREGATES = "SELECT a.provider_id, a.aggregate FROM provider_aggregates a {join} {where}"
+ATTRIBUTES = "SELECT v.provider_id, v.key, v.value FROM provider_attributes v {join} {where}"
 
 
 def marks(count: int) -> str:
@@ -41,6 +42,7 @@ def forest(tx: Transaction) -> Tables:
         inventories=tx.rows(INVENTORIES.format(join="", where="")),
         traits=tx.rows(TRAITS.format(join="", where="")),
         aggregates=tx.rows(AGGREGATES.format(join="", where="")),
+        attributes=tx.rows(ATTRIBUTES.format(join="", where="")),
     )
 
 
@@ -54,6 +56,7 @@ def trees(tx: Transaction, roots: Sequence[int]) -> Tables:
             (INVENTORIES, tables.inventories, "i"),
             (TRAITS, tables.traits, "t"),
             (AGGREGATES, tables.aggregates, "a"),
+            (ATTRIBUTES, tables.attributes, "v"),
         ):
             join = f"JOIN providers p ON p.id = {alias}.provider_id"
             rows.extend(tx.rows(statement.format(join=join, where=among), some))
@@ -71,6 +74,11 @@ def usage(tx: Transaction, roots: Sequence[int]) -> list[tuple[int, int, int]]:
             some,
         )
     return found
+
+
+def definitions(tx: Transaction) -> dict[str, str]:
+    """The documents that define resource classes, by name."""
+    return dict(tx.rows("SELECT name, document FROM device_classes"))
 
 
 def names(tx: Transaction) -> Names:

@@ -13,7 +13,7 @@ from dovetail.ledger.standards import sync_standard_names
 if TYPE_CHECKING:
     from alembic.config import Config
 
-HEAD = "0002"
+HEAD = "0003"
 """The newest revision; a test compares it with the migrations themselves."""
 
 

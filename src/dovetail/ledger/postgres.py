@@ -28,6 +28,8 @@ from dovetail.ledger.protocol import (
     Cursor,
     Delta,
     LedgerBusy,
+    Log,
+    Look,
     Operation,
     Row,
     T,
@@ -146,6 +148,13 @@ class PostgresLedger:
     def poll(self, cursor: Cursor | None) -> Future[Delta | None]:
         return self._threads.submit(self._poll, cursor)
 
+    def follow(self, cursor: Cursor | None, look: Look[T]) -> Future[tuple[Cursor, T]]:
+        def looked(tx: Transaction) -> tuple[Cursor, T]:
+            newest, log = self._news(tx, cursor)
+            return newest, look(tx, log)
+
+        return self._threads.submit(self._read, looked)
+
     def close(self) -> None:
         self._threads.shutdown()
         self._pool.close()
@@ -193,16 +202,16 @@ class PostgresLedger:
             if complete and not log:
                 # Nothing to take in, but a newer place keeps the next look short.
                 return Delta(cursor=newest) if newest != cursor else None
-        return self._read(lambda tx: self._delta(tx, cursor))
+        return self._read(lambda tx: following.delta(tx, *self._news(tx, cursor)))
 
     @staticmethod
-    def _delta(tx: Transaction, cursor: Cursor | None) -> Delta:
+    def _news(tx: Transaction, cursor: Cursor | None) -> tuple[Cursor, Log | None]:
         if cursor is None:
             row = tx.row("SELECT pg_current_snapshot()::text")
             assert row
-            return following.whole(tx, row[0])
+            return row[0], None
         newest, complete, log = news(tx, cursor)
-        return following.since(tx, newest, log) if complete else following.whole(tx, newest)
+        return newest, log if complete else None
 
     def _trim_sometimes(self) -> None:
         self._writes += 1

@@ -7,7 +7,7 @@ All three return futures, so that callers wait without holding a thread.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Future
 from enum import IntEnum
 from typing import Any, Protocol, TypeVar
@@ -24,6 +24,12 @@ Cursor = str
 """Where a reader stands in the change log; only the ledger that gave it can read it."""
 
 
+Log = Sequence[tuple[int, int]]
+"""Rows of the change log: kind, root id."""
+Look = Callable[["Transaction", Log | None], T]
+"""Reads what it wants to know of the changes; None: anything may have changed."""
+
+
 class LedgerBusy(DovetailError):
     """The database was not to be had; if the connection broke in a commit, the write may stand."""
 
@@ -34,6 +40,7 @@ class Change(IntEnum):
     TREE = 0
     USAGE = 1
     NAMES = 2
+    CLASSES = 3
 
 
 class Delta(msgspec.Struct):
@@ -47,6 +54,8 @@ class Delta(msgspec.Struct):
     usage: Sequence[tuple[int, int, int]] = ()
     """provider id, class id, used"""
     names: Names | None = None
+    definitions: Mapping[str, str] | None = None
+    """Of resource classes: the document of each by name."""
 
 
 class Transaction(Protocol):
@@ -87,6 +96,10 @@ class Ledger(Protocol):
 
     def poll(self, cursor: Cursor | None) -> Future[Delta | None]:
         """What changed since `cursor` (None: everything); None if nothing did."""
+        ...
+
+    def follow(self, cursor: Cursor | None, look: Look[T]) -> Future[tuple[Cursor, T]]:
+        """What `look` makes of the changes since `cursor`, and where the log stands then."""
         ...
 
     def close(self) -> None: ...

@@ -170,7 +170,7 @@ def delete(tx: Transaction, uuid: str) -> None:
         raise ProviderIsParent
     if tx.row("SELECT 1 FROM allocations WHERE provider_id = ? LIMIT 1", (provider.id,)):
         raise ProviderInUse
-    for table in ("inventories", "provider_traits", "provider_aggregates"):
+    for table in ("inventories", "provider_traits", "provider_aggregates", "provider_attributes"):
         tx.run(f"DELETE FROM {table} WHERE provider_id = ?", (provider.id,))  # noqa: S608
     tx.run("DELETE FROM providers WHERE id = ?", (provider.id,))
     tx.changed(Change.TREE, provider.root_id)

@@ -60,6 +60,7 @@ def fill(tx: Transaction, path: Path) -> None:
         step_over(tx, table)
     sync_standard_names(tx)
     tx.changed(Change.NAMES)
+    tx.changed(Change.CLASSES)
     for (root,) in tx.rows("SELECT id FROM providers WHERE parent_id IS NULL"):
         tx.changed(Change.TREE, root)
 

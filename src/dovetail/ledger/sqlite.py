@@ -22,6 +22,8 @@ from dovetail.ledger.protocol import (
     Cursor,
     Delta,
     LedgerBusy,
+    Log,
+    Look,
     Operation,
     Row,
     T,
@@ -171,7 +173,16 @@ class SqliteLedger:
             nothing: Future[Delta | None] = Future()
             nothing.set_result(None)
             return nothing
-        return self._readers.submit(self._read, lambda tx: self._delta(tx, cursor))
+        return self._readers.submit(
+            self._read, lambda tx: following.delta(tx, *self._news(tx, cursor))
+        )
+
+    def follow(self, cursor: Cursor | None, look: Look[T]) -> Future[tuple[Cursor, T]]:
+        def looked(tx: Transaction) -> tuple[Cursor, T]:
+            newest, log = self._news(tx, cursor)
+            return newest, look(tx, log)
+
+        return self._readers.submit(self._read, looked)
 
     def close(self) -> None:
         self._committer.close()
@@ -196,14 +207,15 @@ class SqliteLedger:
         return row[0] or 0
 
     @staticmethod
-    def _delta(tx: Transaction, cursor: Cursor | None) -> Delta:
+    def _news(tx: Transaction, cursor: Cursor | None) -> tuple[Cursor, Log | None]:
+        """Where the log stands, and what of it is unseen; None if that is not known any more."""
         # Apart, each is a look at one end of the table; together SQLite would read all of it.
         bounds = tx.row("SELECT (SELECT min(seq) FROM changes), (SELECT max(seq) FROM changes)")
         oldest, newest = bounds if bounds and bounds[1] is not None else (0, 0)
         if cursor is None or oldest > int(cursor) + 1:
-            return following.whole(tx, str(newest))
+            return str(newest), None
         log = tx.rows("SELECT kind, root_id FROM changes WHERE seq > ?", (int(cursor),))
-        return following.since(tx, str(newest), log)
+        return str(newest), [(kind, root_id) for kind, root_id in log]
 
 
 def database_path(url: str) -> str:

@@ -6,13 +6,13 @@ from dovetail.core.request import Request
 from dovetail.rest.errors import bad_request
 from dovetail.rest.http import Asked, Query
 from dovetail.rest.placement import schemas
-from dovetail.rest.placement.candidate_query import request_of
+from dovetail.rest.placement.candidate_query import Classes, request_of
 from dovetail.rest.versions import NEWEST
 
 
-def request_in(query: Query) -> Request:
+def request_in(query: Query, classes: Classes) -> Request:
     schemas.LIST_CANDIDATES.at(NEWEST).query(query)
-    return request_of(Asked(query, NEWEST))
+    return request_of(Asked(query, NEWEST), classes)
 
 
 def query_of(text: str) -> Query:

@@ -16,7 +16,7 @@ from dovetail.rest.asking import query_of, request_in
 from dovetail.rest.errors import HttpError, bad_request, conflict
 from dovetail.rest.explain import as_json, names_in
 from dovetail.rest.http import Call, Reply
-from dovetail.rest.placement.allocation_candidates import refuse_unknown_names
+from dovetail.rest.placement.allocation_candidates import classes_for, refuse_unknown_names
 from dovetail.rest.placement.allocations import UNNAMED_OWNER
 from dovetail.rest.validation import refuse_nul
 from dovetail.service.candidates import TooBroad
@@ -40,7 +40,8 @@ class Wanted(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
 async def claim(call: Call) -> Reply:
     with phase("parse"):
         wanted = decoded(call.body)
-        request = request_in(query_of(wanted.query))
+        query = query_of(wanted.query)
+    request = request_in(query, await classes_for(call.backend, query))
     refuse_unknown_names(await call.backend.keeper.fresh(), request)
     consumer = str(wanted.consumer or uuids.uuid4())
 

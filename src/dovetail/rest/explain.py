@@ -10,7 +10,7 @@ from dovetail.ledger import naming
 from dovetail.rest.asking import request_in, without
 from dovetail.rest.errors import HttpError
 from dovetail.rest.http import Call, Reply
-from dovetail.rest.placement.allocation_candidates import refuse_unknown_names
+from dovetail.rest.placement.allocation_candidates import classes_for, refuse_unknown_names
 from dovetail.rest.placement.query_text import query_text
 from dovetail.service import wording
 from dovetail.service.explanations import Explanation, Host, TooLong, explain
@@ -21,8 +21,10 @@ Names = Mapping[str, str]
 
 
 async def show(call: Call) -> Reply:
+    query = without(call.query, "host")
+    classes = await classes_for(call.backend, query)
     with phase("parse"):
-        request = request_in(without(call.query, "host"))
+        request = request_in(query, classes)
     host = await uuid_of_host(call, call.query.get("host"))
     keeper = call.backend.keeper
     snapshot = await keeper.fresh()

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from dovetail.rest import (
+    attributes,
     audit,
     claims,
+    classes,
     decisions,
+    devices,
     dump,
     explain,
     fleet,
@@ -16,7 +19,21 @@ from dovetail.rest import (
     whatif,
 )
 from dovetail.rest.openapi import serving as openapi
-from dovetail.rest.policy import AUDIT, CLAIM, DUMP, EXPLAIN, FLEET, HEAL, NAMES, TOTALS
+from dovetail.rest.policy import (
+    AUDIT,
+    CLAIM,
+    DEVICES,
+    DUMP,
+    EXPLAIN,
+    FLEET,
+    HEAL,
+    NAMES,
+    SET_ATTRIBUTES,
+    SET_CLASSES,
+    SHOW_ATTRIBUTES,
+    SHOW_CLASSES,
+    TOTALS,
+)
 from dovetail.rest.routing import Endpoint, Routes
 
 OWN_ROUTES: Routes = {
@@ -38,6 +55,17 @@ OWN_ROUTES: Routes = {
     "/dovetail/v1/decisions": {"GET": Endpoint(decisions.listing, EXPLAIN, gives_json=True)},
     "/dovetail/v1/names": {"POST": Endpoint(names.look_up, NAMES, takes_json=True, reads=True)},
     "/dovetail/v1/usage": {"GET": Endpoint(totals.by_class, TOTALS, gives_json=True)},
+    "/dovetail/v1/providers/{uuid}/attributes": {
+        "GET": Endpoint(attributes.show, SHOW_ATTRIBUTES, gives_json=True),
+        "PUT": Endpoint(attributes.replace, SET_ATTRIBUTES, takes_json=True, gives_json=True),
+    },
+    "/dovetail/v1/classes": {"GET": Endpoint(classes.listing, SHOW_CLASSES, gives_json=True)},
+    "/dovetail/v1/classes/{class_name}": {
+        "GET": Endpoint(classes.show, SHOW_CLASSES, gives_json=True),
+        "PUT": Endpoint(classes.define, SET_CLASSES, takes_json=True, gives_json=True),
+        "DELETE": Endpoint(classes.drop, SET_CLASSES),
+    },
+    "/dovetail/v1/devices": {"GET": Endpoint(devices.listing, DEVICES, gives_json=True)},
     "/dovetail/v1/audit": {
         "GET": Endpoint(audit.show, AUDIT, gives_json=True),
         "POST": Endpoint(audit.heal, HEAL),

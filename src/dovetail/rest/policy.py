@@ -24,6 +24,11 @@ NAMES = "dovetail:names"
 TOTALS = "dovetail:usage"
 AUDIT = "dovetail:audit:show"
 HEAL = "dovetail:audit:heal"
+SHOW_ATTRIBUTES = "dovetail:attributes:show"
+SET_ATTRIBUTES = "dovetail:attributes:update"
+SHOW_CLASSES = "dovetail:classes:show"
+SET_CLASSES = "dovetail:classes:update"
+DEVICES = "dovetail:devices:list"
 
 
 def everybody(_caller: Identity, _project: str | None) -> bool:

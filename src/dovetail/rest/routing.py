@@ -34,7 +34,12 @@ class Endpoint(msgspec.Struct, frozen=True):
 
 
 Routes = Mapping[str, Mapping[str, Endpoint]]
-Shaped = tuple[str, list[str], Mapping[str, Endpoint]]
+Shaped = tuple[str, dict[int, str], Mapping[str, Endpoint]]
+"""The route, the names of its placeholders by their place, and its methods."""
+
+
+OWN = ("dovetail", "v1")
+"""How all of Dovetail's own routes begin."""
 
 
 class Match(NamedTuple):
@@ -56,8 +61,8 @@ class Router:
             if "{" not in path:
                 self._fixed[segments] = methods
             else:
-                names = [part[1:-1] for part in segments if part.startswith("{")]
-                shape = tuple(None if part.startswith("{") else part for part in segments)
+                names = {at: part[1:-1] for at, part in enumerate(segments) if part[0] == "{"}
+                shape = tuple(None if at in names else part for at, part in enumerate(segments))
                 self._shaped[shape] = (path, names, methods)
 
     def find(self, method: str, raw_path: str) -> Match:
@@ -77,10 +82,13 @@ class Router:
         if methods is not None:
             return f"/{'/'.join(segments)}", methods, {}
         # Placeholders stand at every second place: /things/{thing}/parts/{part}.
-        shape = tuple(None if at % 2 else part for at, part in enumerate(segments))
+        fixed = len(OWN) if segments[:2] == OWN else 0
+        shape = tuple(None if at % 2 and at >= fixed else part for at, part in enumerate(segments))
         found = self._shaped.get(shape)
-        values = segments[1::2]
-        if found is None or not all(values):
+        if found is None:
             raise not_found()
         route, names, methods = found
-        return route, methods, dict(zip(names, values, strict=True))
+        params = {name: segments[at] for at, name in names.items()}
+        if not all(params.values()):
+            raise not_found()
+        return route, methods, params

@@ -35,7 +35,7 @@ def counted(path: Path) -> Iterator[tuple[Request, int]]:
             continue
         try:
             line = msgspec.json.decode(text, type=Line)
-            request = request_in(query_of(line.query))
+            request = request_in(query_of(line.query), {})
         except (msgspec.DecodeError, UnicodeDecodeError) as error:
             raise Malformed(f"{path}, line {number}: {error}") from error
         except HttpError as error:

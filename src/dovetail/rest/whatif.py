@@ -20,10 +20,10 @@ from dovetail.rest.asking import query_of, request_in
 from dovetail.rest.backend import Backend
 from dovetail.rest.errors import HttpError, bad_request, conflict
 from dovetail.rest.explain import Names, as_json, names_in
-from dovetail.rest.http import Call, Reply
-from dovetail.rest.placement.allocation_candidates import refuse_unknown_names, written
+from dovetail.rest.http import Call, Query, Reply
+from dovetail.rest.placement.allocation_candidates import classes_for, refuse_unknown_names, written
 from dovetail.rest.placement.candidate_json import SummaryWriter
-from dovetail.rest.placement.candidate_query import shows_scores
+from dovetail.rest.placement.candidate_query import Classes, shows_scores
 from dovetail.rest.versions import NEWEST
 from dovetail.service import hypothetical
 from dovetail.service.candidates import TooBroad, find_in, scores_of
@@ -71,7 +71,10 @@ class Outcome(msgspec.Struct, frozen=True):
 async def ask(call: Call) -> Reply:
     with phase("parse"):
         # Many trees take seconds to read, and the event loop is everybody's.
-        asked = await asyncio.to_thread(understood, call.body)
+        question = await asyncio.to_thread(decoded, call.body)
+        query = query_of(question.query)
+        classes = await classes_for(call.backend, query)
+        asked = await asyncio.to_thread(understood, question, query, classes)
     known = await call.read(lambda tx: looked_up(tx, asked))
     try:
         outcome = await worked_out(call.backend, asked, known)
@@ -108,10 +111,9 @@ def as_bytes(outcome: Outcome, names: Names, *, scores: bool) -> bytes:
     return orjson.dumps(document)[:-1] + b"," + candidates[1:]
 
 
-def understood(body: bytes) -> Understood:
-    question = decoded(body)
-    query = query_of(question.query)
-    return Understood(question, request_in(query), planned(question.add), shows_scores(query))
+def understood(question: Question, query: Query, classes: Classes) -> Understood:
+    request = request_in(query, classes)
+    return Understood(question, request, planned(question.add), shows_scores(query))
 
 
 def decoded(body: bytes) -> Question:

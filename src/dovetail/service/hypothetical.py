@@ -54,6 +54,7 @@ def with_trees(snapshot: Snapshot, plan: FleetPlan) -> None:
         tables.providers.append((id_, provider.uuid, parent, first + provider.root))
         tables.traits += [(id_, trait_ids[name]) for name in provider.traits]
         tables.aggregates += [(id_, aggregate) for aggregate in provider.aggregates]
+        tables.attributes += [(id_, *each) for each in provider.attributes.items()]
         tables.inventories += [
             (id_, class_ids[name], *inventories.values(inventory), provider.used.get(name, 0))
             for name, inventory in provider.inventories.items()

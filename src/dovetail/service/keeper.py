@@ -13,6 +13,7 @@ from contextlib import contextmanager
 
 from dovetail.engine import Snapshot
 from dovetail.ledger import Cursor, Delta, Ledger
+from dovetail.service.definitions import Definitions
 from dovetail.service.demand import Demand
 from dovetail.service.footprint import columns_bytes
 from dovetail.telemetry.metrics import (
@@ -33,6 +34,8 @@ class SnapshotKeeper:
         self._looking: asyncio.Task[None] | None = None
         self._next: asyncio.Task[None] | None = None
         self._holders = 0
+        self.definitions = Definitions()
+        """Of resource classes, as true as the snapshot."""
         self.demand = demand or Demand()
         """What the fleet is typically asked for: goes with the snapshot wherever requests go."""
 
@@ -77,6 +80,8 @@ class SnapshotKeeper:
         elif delta.names:
             snapshot.rename(delta.names)
         snapshot.update_usage(delta.usage)
+        if delta.definitions is not None:
+            self.definitions = Definitions(delta.definitions)
         self._cursor = delta.cursor
         measure(snapshot, delta)
 

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
-from dovetail.core.request import Group, Request
+import msgspec
+import pytest
+
+from dovetail.core.request import Affinity, Group, NamedSelector, Request
+from dovetail.core.selector import Expression, Operator
 from dovetail.engine.rank import Typical
-from dovetail.engine.rank.typical import MOST_KINDS
+from dovetail.engine.rank.typical import MOST_KINDS, shape
 
 
 def asking(vcpu: int, limit: int | None = None) -> Request:
@@ -39,3 +43,41 @@ def test_it_is_bounded() -> None:
 
 def test_nothing_seen_is_nothing_typical() -> None:
     assert Typical.of([]).requests == ()
+
+
+SELECTOR = ((Expression("memory", Operator.EXISTS),),)
+ANOTHER = {
+    "suffix": "_A",
+    "resources": {"VCPU": 2},
+    "required": (frozenset(["A"]),),
+    "forbidden": frozenset(["A"]),
+    "member_of": (frozenset(["A"]),),
+    "not_member_of": frozenset(["A"]),
+    "in_tree": "A",
+    "selectors": (SELECTOR,),
+    "classes": (NamedSelector("a", SELECTOR),),
+}
+
+
+@pytest.mark.parametrize("field", Group.__struct_fields__)
+def test_groups_that_differ_in_anything_are_not_the_same(field: str) -> None:
+    other = msgspec.structs.replace(Group(), **{field: ANOTHER[field]})
+    assert shape(Request(groups=(other,))) != shape(Request(groups=(Group(),)))
+
+
+WHATEVER = {"groups", "limit", "rank"}
+OTHER_REQUEST = {
+    "isolated": frozenset(["A"]),
+    "affinities": (Affinity(frozenset(["A"])),),
+    "root_required": (frozenset(["A"]),),
+    "root_forbidden": frozenset(["A"]),
+    "root_member_of": (frozenset(["A"]),),
+    "root_not_member_of": frozenset(["A"]),
+    "one_provider_per_tree": True,
+}
+
+
+@pytest.mark.parametrize("field", sorted(set(Request.__struct_fields__) - WHATEVER))
+def test_requests_that_differ_in_more_than_limit_and_ranking_are_not_the_same(field: str) -> None:
+    other = msgspec.structs.replace(asking(1), **{field: OTHER_REQUEST[field]})
+    assert shape(other) != shape(asking(1))

@@ -74,6 +74,8 @@ class Conditions:
                 return all(self._clear_of(place, constraint) for place in places)
             case Reason.ROOT_FORBIDDEN_AGGREGATE:
                 return self._clear_of(row, constraint)
+            case Reason.ATTRIBUTE | Reason.CLASS:
+                return self._selected(row, constraint)
             case Reason.IN_TREE:
                 return self._in_tree(row, constraint)
             case _:
@@ -117,6 +119,11 @@ class Conditions:
         if mask is None:
             mask = self._masks[constraint] = aggregate_mask(self._snapshot, wanted, unwanted)
         return bool(mask[self._snapshot.aggregates.values[row]])
+
+    def _selected(self, row: int, constraint: Constraint) -> bool:
+        snapshot = self._snapshot
+        mask = snapshot.attribute_sets.selected(constraint.selector)
+        return bool(mask[snapshot.attributes.values[row]])
 
     def _in_tree(self, row: int, constraint: Constraint) -> bool:
         (uuid,) = constraint.names

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable
+from collections.abc import Hashable, Iterable, Mapping
+
+import msgspec
 
 from dovetail.core.request import Group, Request
 
@@ -56,12 +58,6 @@ def shape(request: Request) -> Hashable:
 
 
 def group_shape(group: Group) -> Hashable:
-    return (
-        group.suffix,
-        tuple(group.resources.items()),
-        group.required,
-        group.forbidden,
-        group.member_of,
-        group.not_member_of,
-        group.in_tree,
-    )
+    """All that is asked of the group, whatever can be asked."""
+    fields = msgspec.structs.astuple(group)
+    return tuple(tuple(each.items()) if isinstance(each, Mapping) else each for each in fields)

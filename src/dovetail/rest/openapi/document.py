@@ -34,6 +34,7 @@ PARAMETERS: dict[str, Document] = {
     "consumer_uuid": UUID,
     "resource_class": {"type": "string", "pattern": "^[A-Z0-9_]+$"},
     "name": {"type": "string", "pattern": "^[A-Z0-9_]+$"},
+    "class_name": {"type": "string", "pattern": "^[a-z0-9.-]+$"},
 }
 VERSION: Document = {
     "name": HEADER,

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dovetail.core.fleet import Line
 from dovetail.ledger.audit import Fault, Findings
 from dovetail.ledger.totals import Total
-from dovetail.rest import claims, names, whatif
+from dovetail.rest import attributes, claims, classes, names, whatif
 from dovetail.rest.fleet import MEDIA
 from dovetail.rest.openapi.operations import (
     AMOUNTS,
@@ -27,7 +27,17 @@ from dovetail.rest.openapi.placement import newest
 from dovetail.rest.placement import schemas
 
 PLAIN = "text/plain"
-STRUCTS = (Line, Fault, Findings, Total, whatif.Question, claims.Wanted, names.Asked)
+STRUCTS = (
+    Line,
+    Fault,
+    Findings,
+    Total,
+    whatif.Question,
+    claims.Wanted,
+    names.Asked,
+    attributes.Marked,
+    classes.Defined,
+)
 """Types that bodies are read into or written from; each becomes a schema of its name."""
 
 STEP = {"reason": TEXT, "group": maybe(TEXT), "constraint": TEXT, "words": TEXT}
@@ -48,7 +58,25 @@ OPTION = an_object(
     "scores",
 )
 
+UNITS = {"allocatable": NUMBER, "requested": NUMBER, "available": NUMBER}
+TIME: Document = {"type": "string", "format": "date-time"}
+DEVICE = an_object(
+    {
+        "node": TEXT,
+        "name": TEXT,
+        "kind": TEXT,
+        "vendor": TEXT,
+        "units": NUMBER,
+        "healthy": YES_OR_NO,
+        "properties": a_map(TEXT),
+        "used": NUMBER,
+    }
+)
+
 SCHEMAS: dict[str, Document] = {
+    "ClassOfDevices": an_object(
+        {"name": TEXT, "spec": {"type": "object"}, "created_at": TIME, **UNITS}
+    ),
     "NamedAllocations": a_map(an_object({"name": maybe(TEXT), "resources": AMOUNTS})),
     "Explanation": an_object(
         {
@@ -91,7 +119,7 @@ SCHEMAS: dict[str, Document] = {
     "Decision": an_object(
         {
             "id": NUMBER,
-            "at": {"type": "string", "format": "date-time"},
+            "at": TIME,
             "consumer": TEXT,
             "query": TEXT,
             "outcome": TEXT,
@@ -205,6 +233,38 @@ OPERATIONS: Mapping[tuple[str, str], Operation] = {
         query=asking(tree=TEXT),
         answers={200: an_object({"classes": a_map(ref("Total"))})},
         refusals=(404,),
+    ),
+    ("GET", "/dovetail/v1/providers/{uuid}/attributes"): Operation(
+        summary="What selectors look at of a provider: texts by key.",
+        answers={200: ref("Marked")},
+    ),
+    ("PUT", "/dovetail/v1/providers/{uuid}/attributes"): Operation(
+        summary="Make these all the attributes of a provider.",
+        body=ref("Marked"),
+        answers={200: ref("Marked")},
+        refusals=(409,),
+    ),
+    ("GET", "/dovetail/v1/classes"): Operation(
+        summary="Resource classes: what devices each selects, and how many units there are.",
+        answers={200: an_object({"classes": a_list(ref("ClassOfDevices"))})},
+    ),
+    ("GET", "/dovetail/v1/classes/{class_name}"): Operation(
+        summary="One resource class.", answers={200: ref("ClassOfDevices")}
+    ),
+    ("PUT", "/dovetail/v1/classes/{class_name}"): Operation(
+        summary="Define a resource class; what one selects does not change.",
+        body=ref("Defined"),
+        answers={200: ref("ClassOfDevices"), 201: ref("ClassOfDevices")},
+        refusals=(409,),
+    ),
+    ("DELETE", "/dovetail/v1/classes/{class_name}"): Operation(
+        summary="Forget a resource class; what is held of its devices stays held.",
+        answers={204: None},
+    ),
+    ("GET", "/dovetail/v1/devices"): Operation(
+        summary="The devices of all nodes, or of one.",
+        query=asking(node=TEXT),
+        answers={200: an_object({"devices": a_list(DEVICE)})},
     ),
     ("GET", "/dovetail/v1/audit"): Operation(
         summary="What is wrong in the ledger, if anything.", answers={200: ref("Findings")}

@@ -7,11 +7,17 @@ from collections.abc import Iterable, Mapping, Sequence
 from dovetail.core.request import Request
 from dovetail.engine import Search, Snapshot
 from dovetail.engine.turns import Block
+from dovetail.rest.backend import Backend
 from dovetail.rest.errors import bad_request
-from dovetail.rest.http import Call, Reply, Version
+from dovetail.rest.http import Call, Query, Reply, Version
 from dovetail.rest.placement import schemas
 from dovetail.rest.placement.candidate_json import CandidateWriter, SummaryWriter
-from dovetail.rest.placement.candidate_query import request_of, shows_scores
+from dovetail.rest.placement.candidate_query import (
+    Classes,
+    names_class,
+    request_of,
+    shows_scores,
+)
 from dovetail.service import candidates
 from dovetail.service.candidates import TooBroad
 from dovetail.service.decisions import answer_of
@@ -23,10 +29,11 @@ WRITER = SummaryWriter()
 
 
 async def listing(call: Call) -> Reply:
+    backend = call.backend
+    classes = await classes_for(backend, call.query)
     with phase("parse"):
         schemas.LIST_CANDIDATES.at(call.version).query(call.query)
-        request = request_of(call)
-    backend = call.backend
+        request = request_of(call, classes)
     try:
         search, found = await candidates.find(
             backend.keeper, request, backend.limits.search_seconds
@@ -41,6 +48,14 @@ async def listing(call: Call) -> Reply:
         shown = scores if shows_scores(call.query) else ()
         body = written(search, found, call.version, WRITER, shown)
     return Reply(200, body, call.cache_headers())
+
+
+async def classes_for(backend: Backend, query: Query) -> Classes:
+    """The classes that are defined now, if the query names any."""
+    if not names_class(query):
+        return {}
+    await backend.keeper.fresh()
+    return backend.keeper.definitions
 
 
 def written(

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 
+from dovetail.classes.resource_class import ResourceClass
 from dovetail.core.request import Affinity, Group, Request
 from dovetail.engine.rank.ranking import FIRST_FIT
 from dovetail.engine.rank.written import BadRanking, terms_of
@@ -11,19 +13,27 @@ from dovetail.rest import errors
 from dovetail.rest.errors import HttpError, bad_request
 from dovetail.rest.http import Asked, Query
 from dovetail.rest.placement import filters
-from dovetail.rest.placement.schemas import GROUP_KEYS, NUMBERED, SUFFIX
+from dovetail.rest.placement.schemas import GROUP_EXTENSIONS, GROUP_KEYS, NUMBERED, SUFFIX
 
 NUMBERED_KEY = re.compile(rf"({'|'.join(GROUP_KEYS)})({NUMBERED})?")
-SUFFIXED_KEY = re.compile(rf"({'|'.join(GROUP_KEYS)})({SUFFIX})?")
+SUFFIXED_KEY = re.compile(rf"({'|'.join((*GROUP_KEYS, *GROUP_EXTENSIONS))})({SUFFIX})?")
+
+Classes = Mapping[str, ResourceClass]
+"""The resource classes that are defined, by name."""
 
 
-def request_of(asked: Asked) -> Request:
+def names_class(query: Query) -> bool:
+    """Whether it can only be understood by somebody who knows the classes."""
+    return any(key.startswith("class") for key in query.last)
+
+
+def request_of(asked: Asked, classes: Classes) -> Request:
     """The request; what it says has already passed the version's schema."""
     query = asked.query
     affinities = affinities_of(query)
     root_required, root_forbidden = root_traits(query)
     root_member_of, root_not_member_of = filters.member_of(asked, key="root_member_of")
-    groups = groups_of(asked)
+    groups = groups_of(asked, classes)
     check_groups(asked, groups, affinities)
     return Request(
         groups=tuple(groups.values()),
@@ -67,8 +77,9 @@ def shows_scores(query: Query) -> bool:
     return query.all("scores")[-1:] == ["1"]
 
 
-def groups_of(asked: Asked) -> dict[str, Group]:
+def groups_of(asked: Asked, classes: Classes) -> dict[str, Group]:
     """Groups by suffix, in the order in which the query first names them."""
+    # What is Dovetail's own in these keys was refused before 1.36, by the schema.
     pattern = SUFFIXED_KEY if asked.since(33) else NUMBERED_KEY
     named: dict[str, dict[str, str]] = {}
     for key, value in asked.query.pairs:
@@ -76,10 +87,10 @@ def groups_of(asked: Asked) -> dict[str, Group]:
         if match:
             prefix, suffix = match.group(1), match.group(2) or ""
             named.setdefault(suffix, {})[prefix] = value
-    return {suffix: group_of(asked, suffix, values) for suffix, values in named.items()}
+    return {suffix: group_of(asked, suffix, values, classes) for suffix, values in named.items()}
 
 
-def group_of(asked: Asked, suffix: str, values: dict[str, str]) -> Group:
+def group_of(asked: Asked, suffix: str, values: dict[str, str], classes: Classes) -> Group:
     required, forbidden = filters.required_traits(asked, suffix)
     member_of, not_member_of = filters.member_of(asked, suffix)
     return Group(
@@ -90,6 +101,8 @@ def group_of(asked: Asked, suffix: str, values: dict[str, str]) -> Group:
         member_of=member_of,
         not_member_of=not_member_of,
         in_tree=filters.tree(values["in_tree"]) if "in_tree" in values else None,
+        selectors=filters.attributes(asked.query.all(f"attributes{suffix}"), suffix),
+        classes=filters.classes(asked.query.all(f"class{suffix}"), suffix, classes),
     )
 
 

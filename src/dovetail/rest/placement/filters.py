@@ -1,9 +1,16 @@
-"""The small languages in query strings: resources, traits and aggregates to ask for."""
+"""The small languages in query strings: resources, traits, aggregates and attributes asked for."""
 
 from __future__ import annotations
 
 import uuid as uuids
+from collections.abc import Mapping, Sequence
 
+from dovetail.classes.resource_class import ResourceClass
+from dovetail.core import condition_text
+from dovetail.core.condition_text import BadCondition
+from dovetail.core.request import NamedSelector
+from dovetail.core.selector import Selector
+from dovetail.rest import errors
 from dovetail.rest.errors import bad_request
 from dovetail.rest.http import Asked
 from dovetail.rest.validation import is_uuid_like
@@ -137,6 +144,43 @@ def member_of(
             )
         forbidden |= outside
     return tuple(required), forbidden
+
+
+def attributes(values: Sequence[str], suffix: str) -> tuple[Selector, ...]:
+    """All `attributes` parameters of a group: each condition is a selector of its own, so that an
+    explanation can tell which of them is not met."""
+    found: dict[Selector, None] = {}
+    for value in values:
+        try:
+            found.update({((each,),): None for each in condition_text.read(value)})
+        except BadCondition as error:
+            raise bad_request(
+                f"{INVALID}`attributes{suffix}`: {error} in {value!r}", errors.BAD_VALUE
+            ) from error
+    return tuple(found)
+
+
+def classes(
+    names: Sequence[str], suffix: str, known: Mapping[str, ResourceClass]
+) -> tuple[NamedSelector, ...]:
+    """All `class` parameters of a group."""
+    found = []
+    for name in dict.fromkeys(names):
+        definition = known.get(name)
+        if definition is None:
+            raise bad_request(
+                f"{INVALID}`class{suffix}`: no resource class {name!r} is defined.",
+                errors.BAD_VALUE,
+            )
+        if definition.members:
+            members = ", ".join(member.name for member in definition.members)
+            raise bad_request(
+                f"{INVALID}`class{suffix}`: {name!r} is made of other classes, and a group is "
+                f"served by one provider: ask for {members} in groups of their own.",
+                errors.BAD_VALUE,
+            )
+        found.append(NamedSelector(name, definition.selector))
+    return tuple(found)
 
 
 def tree(text: str) -> str:

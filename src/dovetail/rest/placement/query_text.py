@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from urllib.parse import urlencode
 
+from dovetail.core import condition_text
 from dovetail.core.constraints import same_subtree
 from dovetail.core.request import Group, Request
 
@@ -42,6 +43,13 @@ def of_group(group: Group) -> Iterator[Pair]:
         if len(names) > 1:
             yield f"required{group.suffix}", f"in:{','.join(sorted(names))}"
     yield from members(f"member_of{group.suffix}", group.member_of, group.not_member_of)
+    if group.selectors:
+        conditions = (
+            each for selector in group.selectors for branch in selector for each in branch
+        )
+        yield f"attributes{group.suffix}", condition_text.write(conditions)
+    for named in group.classes:
+        yield f"class{group.suffix}", named.name
     if group.in_tree is not None:
         yield f"in_tree{group.suffix}", group.in_tree
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dovetail.rest.http import Call, Reply
-from dovetail.rest.placement.schemas import EXTENSIONS
+from dovetail.rest.placement.schemas import EXTENSIONS, GROUP_EXTENSIONS
 from dovetail.rest.versions import NEWEST, OLDEST, shown
 
 DOCUMENT = {
@@ -15,7 +15,7 @@ DOCUMENT = {
             "status": "CURRENT",
             "links": [{"rel": "self", "href": ""}],
             # Accepted by GET /allocation_candidates from 1.36 on, beside what Placement knows.
-            "extensions": [*EXTENSIONS, "same_subtree=!"],
+            "extensions": [*EXTENSIONS, *GROUP_EXTENSIONS, "same_subtree=!"],
         }
     ]
 }

@@ -257,6 +257,8 @@ def by_group(suffix: str, *keys: str) -> Document:
 
 
 GROUP_KEYS = ("resources", "required", "member_of", "in_tree")
+GROUP_EXTENSIONS = ("attributes", "class")
+"""Dovetail's own: conditions on attributes, and classes of devices."""
 RELATIONS = {"root_required": STRING, "same_subtree": STRING}
 EXTENSIONS = {
     "root_member_of": STRING,
@@ -277,6 +279,9 @@ LIST_CANDIDATES = Versions(
         31: closed({**LIMIT, **POLICY}, **by_group(NUMBERED, *GROUP_KEYS)),
         33: closed({**LIMIT, **POLICY}, **by_group(SUFFIX, *GROUP_KEYS)),
         35: closed({**LIMIT, **POLICY, "root_required": STRING}, **by_group(SUFFIX, *GROUP_KEYS)),
-        36: closed({**LIMIT, **POLICY, **RELATIONS, **EXTENSIONS}, **by_group(SUFFIX, *GROUP_KEYS)),
+        36: closed(
+            {**LIMIT, **POLICY, **RELATIONS, **EXTENSIONS},
+            **by_group(SUFFIX, *GROUP_KEYS, *GROUP_EXTENSIONS),
+        ),
     }
 )

@@ -1,0 +1,96 @@
+"""`dovetail scheduler`: places pods on the nodes of a Kubernetes cluster, with their devices."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+from collections.abc import Iterator, Mapping
+from functools import cache
+from typing import Any
+
+import click
+import msgspec
+import uvloop
+
+from dovetail.cli import logs, readiness
+from dovetail.cli.config import Setting, declared
+from dovetail.cli.exits import Failed
+from dovetail.cli.layers import checked, written
+from dovetail.cli.options import option
+from dovetail.core.errors import DovetailError
+from dovetail.kube.scheduler.settings import Settings
+
+PREFIX = "DOVETAIL_SCHEDULER_"
+
+
+class SchedulerSetting(Setting, frozen=True):
+    """Its variable is not that of a server's setting of the same name."""
+
+    @property
+    def variable(self) -> str:
+        return PREFIX + self.argument.upper()
+
+
+@cache
+def settings() -> tuple[SchedulerSetting, ...]:
+    return tuple(SchedulerSetting(*msgspec.structs.astuple(each)) for each in declared(Settings))
+
+
+def flags(command: Any) -> Any:
+    for setting in reversed(settings()):
+        command = option(setting)(command)
+    return command
+
+
+@click.command()
+@flags
+def scheduler(**given: Any) -> None:
+    """Place pods of a Kubernetes cluster, and claim the devices they ask for.
+
+    Pods with `schedulerName: dovetail` are placed. With --extender-listen, kube-scheduler can ask
+    about devices of all others.
+    """
+    try:
+        found = load(given, os.environ)
+    except DovetailError as error:
+        raise click.UsageError(str(error)) from error
+    logs.configure(found.log_level)
+    try:
+        uvloop.run(_run(found))
+    except DovetailError as error:
+        raise Failed(str(error)) from error
+
+
+def load(flags: Mapping[str, Any], environment: Mapping[str, str]) -> Settings:
+    """Flags over the environment over the defaults. Raises BadConfig."""
+    tree: dict[str, Any] = {}
+    for setting, value in layers(flags, environment):
+        place = tree
+        for section in setting.path[:-1]:
+            place = place.setdefault(section, {})
+        place[setting.path[-1]] = value
+    return msgspec.convert(tree, Settings)
+
+
+def layers(
+    flags: Mapping[str, Any], environment: Mapping[str, str]
+) -> Iterator[tuple[SchedulerSetting, Any]]:
+    for setting in settings():
+        text = environment.get(setting.variable)
+        if text:
+            where = f"environment {setting.variable}"
+            yield setting, checked(setting, written(setting, text), where)
+    for setting in settings():
+        value = flags.get(setting.argument)
+        if value is not None:
+            yield setting, checked(setting, written(setting, value), setting.flag)
+
+
+async def _run(found: Settings) -> None:
+    from dovetail.kube.daemon import run
+
+    stop = asyncio.Event()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        asyncio.get_running_loop().add_signal_handler(number, stop.set)
+    await run(found, stop, lambda: readiness.notify("READY=1"))

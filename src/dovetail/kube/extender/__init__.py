@@ -1,0 +1,1 @@
+"""The extender: kube-scheduler keeps deciding, and asks here about devices."""

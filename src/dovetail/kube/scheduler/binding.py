@@ -1,0 +1,154 @@
+"""Makes a plan true: claims the devices in the ledger, then binds the pod, each exactly once.
+
+A claim is durable before the binding is sent, and the binding is one write that carries the pod's
+uid and version as conditions. So whatever dies in between leaves a claim without a binding, never
+a binding without a claim. What happens when things go otherwise:
+
+    claim: taken               nothing was claimed; the ledger is read again, the pod decided anew
+    claim: claimed already     somebody is or was at it: the ledger is read again, and the claim
+                               that is there is ADOPTED: the same binding is finished, by whoever
+                               comes first. Both ask for the same thing, so neither does harm
+    claim: no answer           it may stand; adopted next time if it does
+    binding: conflict          the pod is read. Bound as planned: done. Bound otherwise: the ledger
+                               is made to say what the pod's annotation says. Gone: the claim is
+                               released. Fenced: somebody gave the claim back; decided anew. Only
+                               changed: sent again for the new version
+    binding: no answer         read until known; not bound: sent again, for it can only take once
+    binding: refused           the claim stays, and is adopted when the pod's turn comes again
+    claimed node is gone       the claim is given back behind a FENCE (below)
+    pod gone or over           the claim is released: nobody can bind that pod any more
+
+A claim of a pod that is not bound may be released only behind a fence: a write to the pod, which
+gives it a new version, after which every binding that was under way fails. The answer to that
+write tells whether a binding came first. A fence names itself in a condition of the pod, so that
+whoever finds a version newer than the one it had planned with can tell that its claim is void.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from enum import Enum
+
+import structlog
+
+from dovetail.core.errors import DovetailError
+from dovetail.kube.backoff import Backoff
+from dovetail.kube.objects import Pod
+from dovetail.kube.port import ApiError, Conflict, KubeApi, NotFound, Unreachable
+from dovetail.kube.scheduler import metrics
+from dovetail.kube.scheduler.claims import Claims
+from dovetail.kube.scheduler.plans import Plan, Standing, binding_of, standing
+from dovetail.service.devices import AlreadyClaimed, Taken
+
+LOG = structlog.get_logger("dovetail.kube.scheduler")
+
+TRIES = 8
+"""Bindings of one plan; a pod that changes faster than that waits for its next turn."""
+
+
+class Outcome(Enum):
+    """What became of a plan."""
+
+    BOUND = "bound"
+    GONE = "gone"
+    OTHERWISE = "bound otherwise"
+    TAKEN = "taken"
+    """Somebody has one of the devices: look again."""
+    CLAIMED = "claimed already"
+    """Somebody claimed for this pod: adopt it."""
+    VOID = "void"
+    """Our claim was given back by somebody: decide anew."""
+    FAILED = "failed"
+    """Not bound; a claim that was made stays, and is adopted next time."""
+
+
+class Binder:
+    def __init__(
+        self,
+        api: KubeApi,
+        claims: Claims,
+        pause: Callable[[], Backoff] = lambda: Backoff(0.1, 5.0),
+    ) -> None:
+        self._api = api
+        self._claims = claims
+        self._pause = pause
+
+    async def carry_out(self, plan: Plan) -> Outcome:
+        if plan.holdings and not plan.is_claimed:
+            refused = await self._claim(plan)
+            if refused is not None:
+                return refused
+        with metrics.timed("bind"):
+            return await self._bind(plan)
+
+    async def _claim(self, plan: Plan) -> Outcome | None:
+        """None if the devices are the pod's now."""
+        try:
+            with metrics.timed("claim"):
+                await self._claims.claim(plan.pod, plan.node, plan.holdings)
+        except Taken:
+            return Outcome.TAKEN
+        except AlreadyClaimed:
+            return Outcome.CLAIMED
+        except DovetailError as error:
+            LOG.warning("claim failed", pod=plan.pod.key, node=plan.node, error=str(error))
+            return Outcome.FAILED
+        return None
+
+    async def _bind(self, plan: Plan) -> Outcome:
+        version, backoff = plan.pod.metadata.resource_version, self._pause()
+        for _ in range(TRIES):
+            is_final = False
+            try:
+                await self._api.create(
+                    Pod,
+                    binding_of(plan, version),
+                    namespace=plan.pod.metadata.namespace,
+                    sub="binding",
+                )
+            except (Conflict, NotFound):
+                pass
+            except ApiError as error:
+                is_final = error.code < 500
+                LOG.warning("binding refused", pod=plan.pod.key, node=plan.node, error=str(error))
+            except Unreachable:
+                await asyncio.sleep(backoff.next())
+            else:
+                return Outcome.BOUND
+            now = await self._read(plan.pod)
+            outcome = await self._settle(plan, now)
+            if outcome is not None or is_final:
+                return outcome or Outcome.FAILED
+            assert now is not None
+            version = now.metadata.resource_version
+        return Outcome.FAILED
+
+    async def _settle(self, plan: Plan, now: Pod | None) -> Outcome | None:
+        """What the pod as it is now makes of the plan; None: still to be bound."""
+        match standing(plan, now):
+            case Standing.AS_PLANNED:
+                return Outcome.BOUND
+            case Standing.GONE:
+                await self._claims.release(plan.uid)
+                return Outcome.GONE
+            case Standing.OTHERWISE:
+                assert now is not None
+                await self._claims.make_true(now)
+                return Outcome.OTHERWISE
+            case Standing.FENCED:
+                return Outcome.VOID
+            case Standing.UNBOUND:
+                return None
+
+    async def _read(self, pod: Pod) -> Pod | None:
+        """The pod as it is now, however long it takes to be told; None if there is none."""
+        backoff = self._pause()
+        while True:
+            try:
+                return await self._api.get(Pod, pod.metadata.name, pod.metadata.namespace)
+            except NotFound:
+                return None
+            except (ApiError, Unreachable) as error:
+                LOG.info("pod not read", pod=pod.key, error=str(error))
+            await asyncio.sleep(backoff.next())

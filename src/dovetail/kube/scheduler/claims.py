@@ -1,0 +1,110 @@
+"""The pods' side of the ledger: claims made, released, made to agree with pods, and fenced."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from datetime import UTC, datetime
+from enum import Enum
+
+import structlog
+
+from dovetail.classes.asks import Holding
+from dovetail.kube.objects import Pod
+from dovetail.kube.port import ApiError, KubeApi, NotFound, Unreachable
+from dovetail.kube.scheduler.plans import FENCE, amounts, holdings_of, is_over
+from dovetail.service.devices import AlreadyClaimed, DeviceLedger, Taken
+
+LOG = structlog.get_logger("dovetail.kube.scheduler")
+
+FENCE_MANAGER = "dovetail-fence"
+"""Of its own: what another manager applies must not take the fence away."""
+
+
+class Kept(Enum):
+    """How the ledger stands to what a bound pod's annotation says."""
+
+    EQUAL = "equal"
+    """The ledger says the same, now if not before."""
+    CONFLICT = "conflict"
+    """Somebody else holds one of these devices."""
+
+
+class Claims:
+    def __init__(
+        self,
+        api: KubeApi,
+        ledger: DeviceLedger,
+        released: Callable[[str], None] = lambda _: None,
+    ) -> None:
+        self._api = api
+        self._ledger = ledger
+        self._released = released
+
+    async def claim(self, pod: Pod, node: str, holdings: Sequence[Holding]) -> None:
+        """Durable when it returns. Raises AlreadyClaimed, Taken."""
+        meta = pod.metadata
+        account = pod.spec.service_account_name or "default"
+        await self._ledger.claim(meta.uid, meta.namespace, account, node, holdings)
+
+    async def release(self, uid: str) -> bool:
+        """For a pod that nobody can bind any more."""
+        found = await self._ledger.release(uid)
+        self._released(uid)
+        return found
+
+    async def make_true(self, pod: Pod) -> Kept:
+        """Have the ledger say of a bound pod what its annotation says."""
+        uid, wanted = pod.metadata.uid, holdings_of(pod)
+        if not wanted or is_over(pod):
+            await self.release(uid)
+            return Kept.EQUAL
+        node = pod.spec.node_name
+        try:
+            await self.claim(pod, node, wanted)
+        except Taken:
+            return Kept.CONFLICT
+        except AlreadyClaimed:
+            held = (await self._ledger.holders()).get(uid)
+            if held is not None and (held.node, dict(held.devices)) == (node, amounts(wanted)):
+                return Kept.EQUAL
+        else:
+            return Kept.EQUAL
+        # It runs where it is bound; what is claimed elsewhere it cannot use.
+        await self.release(uid)
+        try:
+            await self.claim(pod, node, wanted)
+        except (Taken, AlreadyClaimed):
+            return Kept.CONFLICT
+        return Kept.EQUAL
+
+    async def give_back(self, pod: Pod, why: str) -> bool:
+        """Fence the pod and release what is claimed for it, unless it was bound before that."""
+        try:
+            after = await self._api.apply(Pod, fence(pod, why), manager=FENCE_MANAGER, sub="status")
+        except NotFound:
+            return await self.release(pod.metadata.uid)
+        except (ApiError, Unreachable) as error:
+            LOG.info("claim not given back yet", pod=pod.key, error=str(error))
+            return False
+        if after.spec.node_name:
+            return False
+        return await self.release(pod.metadata.uid)
+
+
+def fence(pod: Pod, why: str) -> dict[str, object]:
+    """A write that never leaves the pod's version as it was."""
+    meta = pod.metadata
+    at = datetime.now(UTC)
+    condition = {
+        "type": FENCE,
+        "status": "True",
+        "reason": "ClaimGivenBack",
+        "message": f"{why} (after version {meta.resource_version}, {at.isoformat()})",
+        "lastTransitionTime": at.isoformat(timespec="seconds").replace("+00:00", "Z"),
+    }
+    return {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {"name": meta.name, "namespace": meta.namespace, "uid": meta.uid},
+        "status": {"conditions": [condition]},
+    }

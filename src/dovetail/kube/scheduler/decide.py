@@ -1,0 +1,120 @@
+"""Decides where a pod goes and which devices it gets, or says why it goes nowhere. Pure: no I/O."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import msgspec
+import numpy as np
+
+from dovetail.classes.asks import Ask, Holding
+from dovetail.classes.strategies import Strategy
+from dovetail.kube.fit.columns import Mask
+from dovetail.kube.fit.verdict import Verdict, summary
+from dovetail.kube.scheduler.state import State
+from dovetail.kube.scheduler.wants import Want
+
+DEVICE_WEIGHT = 300.0
+"""What a strategy's preference for a node, 0 to 1, is worth. Room is worth 100 at most, a soft
+taint 300, a preferred label 200: the strategy decides, unless the pod or the node has wishes."""
+BY_ROOM = (Strategy.FIRST_FIT, Strategy.STRICT_FIRST_FIT)
+"""Strategies without a preference among nodes."""
+
+
+class Choice(msgspec.Struct, frozen=True):
+    node: str
+    holdings: tuple[Holding, ...] = ()
+
+
+class Refusal(msgspec.Struct, frozen=True):
+    why: str
+
+
+class Decider:
+    """Refusals are remembered: of ten thousand pods of one template, one is looked at."""
+
+    def __init__(self, state: State, strategy: Strategy) -> None:
+        self._state = state
+        self._strategy = strategy
+        self._refused: dict[Want, tuple[int, Refusal]] = {}
+
+    def decide(self, want: Want) -> Choice | Refusal:
+        moment = self._state.moment(want.hopes)
+        known = self._refused.get(want)
+        if known is not None and known[0] == moment:
+            return known[1]
+        found = decided(self._state, want, self._strategy)
+        if isinstance(found, Refusal):
+            if len(self._refused) > 4096:
+                self._refused.clear()
+            self._refused[want] = (moment, found)
+        return found
+
+
+def decided(state: State, want: Want, strategy: Strategy) -> Choice | Refusal:
+    # 1. Nodes with room, and among them those with devices.
+    verdict = state.nodes.filter(want.demand)
+    mask = verdict.mask
+    if want.asks:
+        lacking = [ask.class_name for ask in want.asks if ask.class_name not in state.classes]
+        if lacking:
+            return Refusal(f"there is no resource class {lacking[0]!r}.")
+        mask = mask & state.book.fits(want.asks, strategy)
+    if not mask.any():
+        return Refusal(in_words(state, want, verdict))
+    # 2. The best of them.
+    score = state.nodes.score(want.demand, mask)
+    if want.asks and strategy not in BY_ROOM:
+        score += DEVICE_WEIGHT * state.book.score(want.asks, strategy)
+    node = state.rows.names[int(score.argmax())]
+    # 3. Its devices.
+    if not want.asks:
+        return Choice(node)
+    holdings = state.book.choose(node, want.asks, strategy)
+    assert holdings is not None, f"{node} fits {want.asks} and then does not"
+    return Choice(node, holdings)
+
+
+def in_words(state: State, want: Want, verdict: Verdict) -> str:
+    reasons = verdict.reasons()
+    nodes = sum(1 for name in state.rows.names if name and state.has_node(name))
+    if not want.asks:
+        return summary(0, nodes, reasons)
+    roomy = verdict.mask
+    example = ""
+    if roomy.any():
+        reasons += class_reasons(state, want.asks, roomy)
+        example = f" {nearest(state, want.asks, roomy)}"
+    return summary(0, nodes, reasons) + example
+
+
+def class_reasons(state: State, asks: tuple[Ask, ...], roomy: Mask) -> Counter[str]:
+    """How many nodes with room lack units of which class; each counts for the first it lacks."""
+    found: Counter[str] = Counter()
+    left = roomy.copy()
+    for name, count in totals(asks).items():
+        short = left & (state.book.free(name) < count)
+        if short.any():
+            found[f"node(s) with too few free devices of resource class {name}"] = int(short.sum())
+        left &= ~short
+    if left.any():
+        found["node(s) whose free devices do not suffice for all classes at once"] = int(left.sum())
+    return found
+
+
+def nearest(state: State, asks: tuple[Ask, ...], roomy: Mask) -> str:
+    """What the node lacks that lacks least."""
+    lack = np.zeros(len(roomy))
+    for name, count in totals(asks).items():
+        lack += np.clip(count - state.book.free(name), 0, None)
+    row = int(np.where(roomy, lack, np.inf).argmin())
+    node = state.rows.names[row]
+    why = state.book.why_not(node, asks, state.name_of)
+    return f"Nearest is {node}: {why}."
+
+
+def totals(asks: tuple[Ask, ...]) -> dict[str, int]:
+    found: dict[str, int] = {}
+    for ask in asks:
+        found[ask.class_name] = found.get(ask.class_name, 0) + ask.count
+    return found

@@ -1,0 +1,42 @@
+"""What the scheduler tells about itself. Labels take few values, known beforehand."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from time import perf_counter
+from typing import Literal, get_args
+
+from dovetail.telemetry.metrics import SECONDS, counter, gauge, histogram
+
+Phase = Literal["decide", "claim", "bind", "total"]
+
+ATTEMPTS = counter(
+    "scheduler_attempts_total",
+    "Turns of pods: how each ended. `taken`, `claimed already` and `void` are conflicts.",
+    "outcome",
+)
+PHASES = histogram(
+    "scheduler_phase_duration_seconds",
+    "Where the time of a pod goes; total is from its turn to its binding.",
+    SECONDS,
+    "phase",
+)
+DEPTHS = gauge("scheduler_queue_pods", "Pods in the queue.", "state")
+SWEPT = counter(
+    "scheduler_swept_total",
+    "What comparing the ledger with the pods found: claims to release, to adopt, to make again "
+    "or to correct, and pods in conflict.",
+    "what",
+)
+
+OBSERVERS = {name: PHASES.labels(name).observe for name in get_args(Phase)}
+
+
+@contextmanager
+def timed(name: Phase) -> Iterator[None]:
+    started = perf_counter()
+    try:
+        yield
+    finally:
+        OBSERVERS[name](perf_counter() - started)

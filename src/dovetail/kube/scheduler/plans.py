@@ -1,0 +1,131 @@
+"""What was decided for a pod, and what to make of the pod as it is found later. Pure rules."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from enum import Enum
+from typing import Any
+
+import msgspec
+
+from dovetail.classes.asks import Holding
+from dovetail.classes.pods import (
+    ALLOCATION,
+    PREFIX,
+    BadAllocation,
+    annotations_of,
+    read_allocation,
+)
+from dovetail.kube.objects import Pod
+
+FENCE = "dovetail.dev/ClaimGivenBack"
+"""Condition of a pod: a claim that was made for it is no longer to be relied on."""
+OVER = ("Succeeded", "Failed")
+
+
+class Plan(msgspec.Struct, frozen=True):
+    """A pod, the node it shall go to, and the devices it gets there."""
+
+    pod: Pod
+    node: str
+    holdings: tuple[Holding, ...] = ()
+    is_claimed: bool = False
+    """The ledger has the claim already: only the binding is left to do."""
+
+    @property
+    def uid(self) -> str:
+        return self.pod.metadata.uid
+
+
+class Standing(Enum):
+    """How a pod stands to a plan whose binding was not simply accepted."""
+
+    AS_PLANNED = "bound as planned"
+    OTHERWISE = "bound otherwise"
+    GONE = "gone, or never to be bound"
+    FENCED = "the claim was given back by somebody"
+    UNBOUND = "not bound"
+
+
+def standing(plan: Plan, now: Pod | None) -> Standing:
+    if now is None or now.metadata.uid != plan.uid:
+        return Standing.GONE
+    if now.spec.node_name:
+        planned = now.spec.node_name == plan.node and held_by(now) == amounts(plan.holdings)
+        return Standing.AS_PLANNED if planned else Standing.OTHERWISE
+    if is_over(now) or now.metadata.deletion_timestamp is not None:
+        # The API server refuses to bind a pod that is being deleted, now and for ever.
+        return Standing.GONE
+    return Standing.UNBOUND if fence_of(now) == fence_of(plan.pod) else Standing.FENCED
+
+
+def is_over(pod: Pod) -> bool:
+    """It runs no longer and holds nothing."""
+    return pod.status.phase in OVER
+
+
+def fence_of(pod: Pod) -> str:
+    """The words of the fence that was last put on the pod; none: empty."""
+    return next((each.message for each in pod.status.conditions if each.type == FENCE), "")
+
+
+def held_by(pod: Pod) -> dict[str, int]:
+    """Units by device that a bound pod says it holds."""
+    return amounts(holdings_of(pod))
+
+
+def holdings_of(pod: Pod) -> tuple[Holding, ...]:
+    """What a bound pod's annotation says, if it can be believed.
+
+    Annotations of a new pod are its maker's. So what is said must be of the node that the pod is
+    on, and of classes that it asks for: that much was checked when the pod was admitted.
+    """
+    if not pod.spec.node_name or ALLOCATION not in pod.metadata.annotations:
+        return ()
+    try:
+        found = read_allocation(pod.metadata.annotations)
+    except BadAllocation:
+        return ()
+    if found is None or found.node != pod.spec.node_name:
+        return ()
+    asked = asked_classes(pod)
+    return found.holdings if all(each.class_name in asked for each in found.holdings) else ()
+
+
+def asked_classes(pod: Pod) -> frozenset[str]:
+    return frozenset(
+        name.removeprefix(PREFIX)
+        for container in (*pod.spec.init_containers, *pod.spec.containers)
+        for written in (container.resources.requests, container.resources.limits)
+        for name in written
+        if name.startswith(PREFIX)
+    )
+
+
+def amounts(holdings: Iterable[Holding]) -> dict[str, int]:
+    """Units by device, whichever class they were asked by."""
+    found: dict[str, int] = {}
+    for each in holdings:
+        found[each.device] = found.get(each.device, 0) + each.units
+    return found
+
+
+def binding_of(plan: Plan, version: str) -> Mapping[str, Any]:
+    """The one write that binds and annotates, if the pod is still this one in this version.
+
+    The API server copies a binding's annotations to the pod, and takes its uid and version for
+    conditions.
+    """
+    meta = plan.pod.metadata
+    return {
+        "apiVersion": "v1",
+        "kind": "Binding",
+        "metadata": {
+            "name": meta.name,
+            "namespace": meta.namespace,
+            "uid": meta.uid,
+            "resourceVersion": version,
+            "annotations": annotations_of(plan.node, plan.holdings) if plan.holdings else {},
+        },
+        "target": {"apiVersion": "v1", "kind": "Node", "name": plan.node},
+    }

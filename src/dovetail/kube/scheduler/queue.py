@@ -1,0 +1,193 @@
+"""Pods that wait: the ready, those that wait out a failure, those that wait for a change.
+
+Ready pods come by priority, then in the order of their arrival. A pod that failed waits longer
+each time. A pod that fits nowhere is not tried again until something happens that could help it,
+or until it has waited so long that somebody may have missed what happened. No I/O, no clock: the
+caller says what time it is.
+"""
+
+from __future__ import annotations
+
+import heapq
+from enum import IntFlag
+from itertools import count
+
+import msgspec
+
+from dovetail.kube.objects import Pod
+
+FIRST_BACK_OFF = 1.0
+LONGEST_BACK_OFF = 10.0
+STALE = 300.0
+"""Seconds after which a pod that fits nowhere is tried whatever happened."""
+
+
+class Wake(IntFlag):
+    """What happened that may help a pod that fits nowhere."""
+
+    NODE = 1
+    """A node came or changed."""
+    GONE = 2
+    """A pod ended, or a decision was taken back."""
+    PLACED = 4
+    """A pod got its node: others may want to be near it."""
+    CLASS = 8
+    DEVICES = 16
+    """Devices were given back, or became healthy."""
+
+
+class Entry(msgspec.Struct):
+    """A pod that waits or is being worked on."""
+
+    pod: Pod
+    arrived: int
+    attempts: int = 0
+    conflicts: int = 0
+    """Times in a row that others were faster."""
+    state: str = "ready"
+    """`ready`, `backing off`, `parked` or `in flight`."""
+    due: float = 0.0
+    """When its back-off ends."""
+    failed: float = 0.0
+    """When it was last found to fit nowhere."""
+    hopes: Wake = Wake(0)
+    """What could help it, while it is parked."""
+
+
+class Queue:
+    """Used on the event loop only."""
+
+    def __init__(self) -> None:
+        self._entries: dict[str, Entry] = {}
+        self._ready: list[tuple[int, int, str]] = []
+        self._due: list[tuple[float, int, str]] = []
+        self._parked: dict[str, Entry] = {}
+        self._numbers = count()
+
+    def __len__(self) -> int:
+        return len(self._entries)
+
+    def add(self, pod: Pod) -> None:
+        """A pod is new or has changed; what its maker changed may be just what it lacked."""
+        uid = pod.metadata.uid
+        entry = self._entries.get(uid)
+        if entry is None:
+            entry = self._entries[uid] = Entry(pod, next(self._numbers))
+            self._make_ready(entry)
+            return
+        changed = is_asked_anew(entry.pod, pod)
+        entry.pod = pod
+        if changed and entry.state == "parked":
+            self._make_ready(entry)
+
+    def drop(self, uid: str) -> None:
+        """The pod is bound, over or gone."""
+        self._entries.pop(uid, None)
+        self._parked.pop(uid, None)
+
+    def find(self, uid: str) -> Entry | None:
+        return self._entries.get(uid)
+
+    def take(self, now: float) -> Entry | None:
+        """The next pod to decide about; it is in flight until it is given back or dropped."""
+        self._collect(now)
+        while self._ready:
+            _, arrived, uid = heapq.heappop(self._ready)
+            entry = self._entries.get(uid)
+            if entry is not None and entry.state == "ready" and entry.arrived == arrived:
+                entry.state = "in flight"
+                entry.attempts += 1
+                return entry
+        return None
+
+    def retry(self, uid: str) -> None:
+        """At once: it was no fault of the pod's."""
+        if (entry := self._entries.get(uid)) is not None:
+            entry.conflicts += 1
+            self._make_ready(entry)
+
+    def retry_parked(self, uid: str) -> None:
+        """At once, if it waits for something to happen: it did."""
+        if uid in self._parked:
+            self.retry(uid)
+
+    def back_off(self, uid: str, now: float) -> None:
+        """Something failed that time may heal."""
+        if (entry := self._entries.get(uid)) is not None:
+            entry.due, entry.conflicts = now + delay(entry.attempts), 0
+            self._wait(entry)
+
+    def park(self, uid: str, now: float, hopes: Wake) -> None:
+        """It fits nowhere now."""
+        if (entry := self._entries.get(uid)) is not None:
+            entry.state, entry.hopes = "parked", hopes
+            entry.failed, entry.due = now, now + delay(entry.attempts)
+            entry.conflicts = 0
+            self._parked[uid] = entry
+
+    def wake(self, what: Wake, now: float) -> int:
+        """Parked pods that this could help are tried again, when their back-off is over."""
+        woken = [uid for uid, entry in self._parked.items() if entry.hopes & what]
+        self._unpark(woken, now)
+        return len(woken)
+
+    def wake_stale(self, now: float) -> int:
+        old = [uid for uid, entry in self._parked.items() if now - entry.failed >= STALE]
+        self._unpark(old, now)
+        return len(old)
+
+    def next_due(self) -> float | None:
+        """When the next back-off ends."""
+        return self._due[0][0] if self._due else None
+
+    def has_ready(self, now: float) -> bool:
+        self._collect(now)
+        return bool(self._ready)
+
+    def depths(self) -> dict[str, int]:
+        found = {"ready": 0, "backing off": 0, "parked": 0, "in flight": 0}
+        for entry in self._entries.values():
+            found[entry.state] += 1
+        return found
+
+    def _unpark(self, uids: list[str], now: float) -> None:
+        for uid in uids:
+            entry = self._parked[uid]
+            if entry.due <= now:
+                self._make_ready(entry)
+            else:
+                self._wait(entry)
+
+    def _make_ready(self, entry: Entry) -> None:
+        uid = entry.pod.metadata.uid
+        self._parked.pop(uid, None)
+        entry.state = "ready"
+        heapq.heappush(self._ready, (-entry.pod.spec.priority, entry.arrived, uid))
+
+    def _wait(self, entry: Entry) -> None:
+        uid = entry.pod.metadata.uid
+        self._parked.pop(uid, None)
+        entry.state = "backing off"
+        heapq.heappush(self._due, (entry.due, entry.arrived, uid))
+
+    def _collect(self, now: float) -> None:
+        """Those whose back-off is over become ready."""
+        while self._due and self._due[0][0] <= now:
+            due, arrived, uid = heapq.heappop(self._due)
+            entry = self._entries.get(uid)
+            if (
+                entry is not None
+                and entry.state == "backing off"
+                and (entry.due, entry.arrived) == (due, arrived)
+            ):
+                self._make_ready(entry)
+
+
+def delay(attempts: int) -> float:
+    """Twice as long each time, to a limit."""
+    return min(FIRST_BACK_OFF * 2.0 ** min(max(attempts - 1, 0), 30), LONGEST_BACK_OFF)
+
+
+def is_asked_anew(old: Pod, new: Pod) -> bool:
+    """Whether the wish itself changed. Status does not count: the scheduler itself writes it."""
+    return old.spec != new.spec or old.metadata.labels != new.metadata.labels

@@ -1,0 +1,310 @@
+"""The scheduler put together: informers, ledger, queue, decisions, and who may make them.
+
+Every replica keeps its view of the cluster up to date. Only the one that leads decides, sweeps and
+writes to the ledger; before its first decision it has compared the ledger with the pods there are,
+so what a leader before it left unfinished comes first.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Coroutine, Sequence
+from contextlib import suppress
+from typing import Any
+
+import structlog
+
+from dovetail.classes.asks import Status
+from dovetail.classes.hierarchy import problems_of
+from dovetail.classes.strategies import Strategy
+from dovetail.core.device import Device
+from dovetail.core.errors import DovetailError
+from dovetail.kube.class_status import Report, StatusWriter
+from dovetail.kube.devices import devices_of
+from dovetail.kube.election import Election
+from dovetail.kube.events import Recorder
+from dovetail.kube.informer import Informer
+from dovetail.kube.objects import Namespace, Node, Pod, ResourceClass, ResourceSlice
+from dovetail.kube.port import KubeApi
+from dovetail.kube.scheduler import metrics
+from dovetail.kube.scheduler.binding import Binder
+from dovetail.kube.scheduler.claims import Claims
+from dovetail.kube.scheduler.cycle import Cycle
+from dovetail.kube.scheduler.decide import Decider
+from dovetail.kube.scheduler.ledger_view import LedgerView
+from dovetail.kube.scheduler.publishing import Publisher
+from dovetail.kube.scheduler.queue import Queue, Wake
+from dovetail.kube.scheduler.state import State
+from dovetail.kube.scheduler.sweeper import Sweeper
+from dovetail.kube.scheduler.telling import Teller
+from dovetail.kube.workqueue import WorkQueue
+from dovetail.service.devices import DeviceLedger
+
+LOG = structlog.get_logger("dovetail.kube.scheduler")
+
+SWEEP_SECONDS = 60.0
+WATCH_SECONDS = 1.0
+DRAIN_SECONDS = 20.0
+LATE_SECONDS = 10.0
+"""How long classes and slices are waited for: a cluster may not have these kinds at all."""
+RELEASERS = 8
+
+
+class Scheduler:
+    def __init__(
+        self,
+        api: KubeApi,
+        ledger: DeviceLedger,
+        recorder: Recorder,
+        *,
+        name: str = "dovetail",
+        strategy: Strategy = Strategy.FIRST_FIT,
+        election: Election | None = None,
+    ) -> None:
+        self._name = name
+        self._election = election
+        self._recorder = recorder
+        self._is_prepared = False
+        self.is_ready = False
+        """Whether it knows the cluster."""
+        self.state = State(self, devices_of)
+        self.queue = Queue()
+        self.view = LedgerView(ledger, self.state.hear_ledger)
+        self.claims = Claims(api, ledger, self.state.hear_release)
+        self.binder = Binder(api, self.claims)
+        self.teller = Teller(api, recorder, self.state.pods)
+        self._devices = Publisher(
+            "publish devices", self.state.devices, put=ledger.publish, drop=ledger.withdraw
+        )
+        self._classes = Publisher(
+            "publish classes",
+            self.state.classes,
+            put=lambda _, each: ledger.put_class(each),
+            drop=ledger.drop_class,
+        )
+        self._releases = WorkQueue("release devices", cap=30.0)
+        self.cycle = Cycle(
+            state=self.state,
+            queue=self.queue,
+            decider=Decider(self.state, strategy),
+            binder=self.binder,
+            claims=self.claims,
+            view=self.view,
+            teller=self.teller,
+            publisher=self._devices,
+            may_decide=self.may_decide,
+        )
+        self.sweeper = Sweeper(
+            api,
+            ledger,
+            state=self.state,
+            queue=self.queue,
+            claims=self.claims,
+            view=self.view,
+            teller=self.teller,
+        )
+        self._informers = Informers(api, self.state)
+        self._status = StatusWriter(api, self._informers.classes.store, self._report)
+        self._doubtful: set[str] = set()
+        """Nodes whose devices changed since pods were last told."""
+        self._turn_of_tide = asyncio.Event()
+
+    # Who may decide.
+
+    @property
+    def leading(self) -> bool:
+        return self._election is None or self._election.leading
+
+    def may_decide(self) -> bool:
+        return self._is_prepared and self.leading
+
+    # What the state tells.
+
+    def pending(self, pod: Pod) -> None:
+        if is_ours(pod, self._name):
+            self.queue.add(pod)
+            self.cycle.stir()
+        else:
+            self.queue.drop(pod.metadata.uid)
+
+    def settled(self, uid: str) -> None:
+        self.queue.drop(uid)
+
+    def over(self, pod: Pod) -> None:
+        if self.leading:
+            self._releases.add(pod.metadata.uid)
+
+    def devices_changed(self, node: str, devices: tuple[Device, ...] | None) -> None:
+        del devices
+        self._devices.changed(node)
+        self._doubtful.add(node)
+
+    def class_changed(self, name: str) -> None:
+        self._classes.changed(name)
+
+    def helped(self, what: Wake) -> None:
+        self.cycle.helped(what)
+
+    # Lifecycle.
+
+    async def run(self, stop: asyncio.Event, ready: Callable[[], None] = lambda: None) -> None:
+        """Until `stop`: then no more decisions, and what is in flight comes to its end."""
+        background = [self._informers.run(), self._recorder.run(), self.teller.run()]
+        background += [self._devices.run(), self._classes.run(), self.view.run()]
+        background += [self._releases.run(self._release, RELEASERS)]
+        tasks = [asyncio.create_task(each) for each in background]
+        deciding = asyncio.create_task(self._decide(tasks, ready))
+        try:
+            await _first(stop.wait(), [*tasks, deciding])
+        finally:
+            await _ended([deciding])
+            await self.cycle.drain(DRAIN_SECONDS)
+            await _ended(tasks)
+            self._releases.close()
+
+    async def _decide(self, tasks: list[asyncio.Task[None]], ready: Callable[[], None]) -> None:
+        """Once the cluster is known, stand for election, and decide whenever we lead."""
+        await self._informers.synced()
+        await self._until_heard()
+        self.is_ready = True
+        ready()
+        parts = [asyncio.create_task(self._lead())]
+        if self._election is not None:
+            self._election.on(lambda _: self._turn_of_tide.set())
+            parts.append(asyncio.create_task(self._election.run()))
+            # The lease is given back last, after what is in flight came to its end.
+            tasks.append(parts[-1])
+        try:
+            await _first(self.cycle.run(), parts)
+        finally:
+            await _ended(parts[:1])
+
+    async def _until_heard(self) -> None:
+        """The ledger may be away when we start; without it nothing can be decided."""
+        while True:
+            try:
+                await self.view.refresh()
+                return
+            except DovetailError as error:
+                LOG.warning("ledger not read", error=str(error))
+                await asyncio.sleep(WATCH_SECONDS)
+
+    async def _lead(self) -> None:
+        """Whenever we lead: prepare, then keep things in order until we do no longer."""
+        while True:
+            self._turn_of_tide.clear()
+            if not self.leading:
+                await self._turn_of_tide.wait()
+                continue
+            keeping = asyncio.create_task(self._keep())
+            try:
+                while self.leading:
+                    await _first(self._turn_of_tide.wait(), [keeping])
+                    self._turn_of_tide.clear()
+            finally:
+                await _ended([keeping])
+                self._is_prepared = False
+                self._devices.stop()
+                self._classes.stop()
+
+    async def _keep(self) -> None:
+        await self._prepare()
+        writing = asyncio.create_task(self._status.run())
+        try:
+            await _first(self._watch(), [writing])
+        finally:
+            await _ended([writing])
+
+    async def _prepare(self) -> None:
+        while not self._is_prepared:
+            try:
+                # What is not published cannot be claimed.
+                await asyncio.gather(self._devices.start(), self._classes.start())
+                await self.sweeper.sweep()
+                self._is_prepared = True
+            except DovetailError as error:
+                LOG.warning("not ready to lead", error=str(error))
+                await asyncio.sleep(WATCH_SECONDS)
+        LOG.info("ready to place pods", pods=len(self.queue))
+        self.cycle.stir()
+
+    async def _watch(self) -> None:
+        loop = asyncio.get_running_loop()
+        swept = loop.time()
+        while True:
+            await asyncio.sleep(WATCH_SECONDS)
+            for state, count in self.queue.depths().items():
+                metrics.DEPTHS.labels(state).set(count)
+            if self._doubtful:
+                nodes, self._doubtful = frozenset(self._doubtful), set()
+                self.sweeper.look_at_devices(nodes)
+            if loop.time() - swept >= SWEEP_SECONDS:
+                swept = loop.time()
+                with suppress(DovetailError):
+                    await self.sweeper.sweep()
+
+    async def _release(self, uid: str) -> None:
+        await self.claims.release(uid)
+
+    def _report(self, name: str) -> Report:
+        """What the status of a class says."""
+        found = self.state.classes.get(name)
+        if found is None:
+            return Status(), self.state.unreadable.get(name, ("it is not read yet",))
+        problems = tuple(map(str, problems_of(found, self.state.classes)))
+        return self.state.book.status(name), problems
+
+
+class Informers:
+    """Of everything the state has to know."""
+
+    def __init__(self, api: KubeApi, state: State) -> None:
+        self.classes = Informer(api, ResourceClass)
+        self.slices = Informer(api, ResourceSlice)
+        self.namespaces = Informer(api, Namespace)
+        self.nodes = Informer(api, Node)
+        self.pods = Informer(api, Pod)
+        self.classes.on(state.on_class)
+        self.slices.on(state.on_slice)
+        self.namespaces.on(state.on_namespace)
+        self.nodes.on(state.on_node)
+        self.pods.on(state.on_pod)
+
+    async def run(self) -> None:
+        every = (self.classes, self.slices, self.namespaces, self.nodes, self.pods)
+        await asyncio.gather(*(each.run() for each in every))
+
+    async def synced(self) -> None:
+        await asyncio.gather(self.namespaces.synced(), self.nodes.synced(), self.pods.synced())
+        with suppress(TimeoutError):
+            async with asyncio.timeout(LATE_SECONDS):
+                await asyncio.gather(self.classes.synced(), self.slices.synced())
+
+
+def is_ours(pod: Pod, name: str) -> bool:
+    """Whether a pod waits for this scheduler, and may be placed."""
+    return (
+        pod.spec.scheduler_name == name
+        and not pod.spec.scheduling_gates
+        and pod.metadata.deletion_timestamp is None
+    )
+
+
+async def _first(wanted: Coroutine[Any, Any, Any], parts: Sequence[asyncio.Task[None]]) -> None:
+    """Wait for `wanted`. A part that ends before it has failed, and everything with it: whoever
+    runs the process starts it anew, which is better than a scheduler of which a part is missing."""
+    waiting = asyncio.create_task(wanted)
+    try:
+        await asyncio.wait([waiting, *parts], return_when=asyncio.FIRST_COMPLETED)
+        for task in (waiting, *parts):
+            if task.done():
+                task.result()
+    finally:
+        waiting.cancel()
+        await asyncio.gather(waiting, return_exceptions=True)
+
+
+async def _ended(tasks: Sequence[asyncio.Task[None]]) -> None:
+    for task in tasks:
+        task.cancel()
+    await asyncio.gather(*tasks, return_exceptions=True)

@@ -1,0 +1,75 @@
+"""Everything that can be set about the scheduler, declared once: flags and file follow from it."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+import msgspec
+from msgspec import Meta
+
+Port = Annotated[int, Meta(ge=0, le=65535)]
+
+
+class Struct(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A section."""
+
+
+class LeaseSettings(Struct, frozen=True):
+    namespace: Annotated[
+        str, Meta(description="Namespace of the lease by which replicas elect their leader.")
+    ] = "dovetail"
+    seconds: Annotated[
+        float,
+        Meta(gt=0, description="How long a leader may be silent before another takes over."),
+    ] = 15.0
+
+
+class ExtenderSettings(Struct, frozen=True):
+    listen: Annotated[
+        str | None,
+        Meta(description="`HOST:PORT` at which kube-scheduler finds this as an extender."),
+    ] = None
+    cert: Annotated[
+        str | None, Meta(description="Certificate chain (PEM); with it, the extender speaks TLS.")
+    ] = None
+    key: Annotated[str | None, Meta(description="Private key of the certificate (PEM).")] = None
+    client_ca: Annotated[
+        str | None,
+        Meta(description="Certificates (PEM) one of which must have signed kube-scheduler's own."),
+    ] = None
+
+
+class Settings(Struct, frozen=True):
+    """The settings of `dovetail scheduler`."""
+
+    kubeconfig: Annotated[
+        str | None,
+        Meta(description="How the API server is reached; in a pod, its service account says."),
+    ] = None
+    database: Annotated[
+        str, Meta(description="`sqlite:///PATH` or `postgresql://USER@HOST/NAME`.")
+    ] = "sqlite:///dovetail.db"
+    cluster: Annotated[
+        str, Meta(description="Name of this cluster, where several share the ledger.")
+    ] = ""
+    name: Annotated[
+        str, Meta(min_length=1, description="Pods with this `schedulerName` are placed.")
+    ] = "dovetail"
+    strategy: Annotated[
+        Literal["firstFit", "strictFirstFit", "bestFit", "spread", "scarceAware"],
+        Meta(description="Which of the devices that would do are taken."),
+    ] = "firstFit"
+    leader_elect: Annotated[
+        bool, Meta(description="Of several replicas, only an elected one places pods.")
+    ] = True
+    metrics_port: Annotated[
+        Port | None, Meta(description="Port of `/metrics` and `/healthz`, on all addresses.")
+    ] = None
+    log_level: Annotated[
+        Literal["debug", "info", "warning", "error"],
+        Meta(description="The least important lines that are logged."),
+    ] = "info"
+    lease: Annotated[LeaseSettings, Meta(description="Leader election.")] = LeaseSettings()
+    extender: Annotated[ExtenderSettings, Meta(description="For clusters with kube-scheduler.")] = (
+        ExtenderSettings()
+    )

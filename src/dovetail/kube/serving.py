@@ -1,0 +1,105 @@
+"""Serves small HTTP applications beside what else runs on the event loop, until cancelled."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+import ssl
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+import uvicorn
+from prometheus_client import generate_latest
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import PlainTextResponse, Response
+from starlette.routing import Route
+
+from dovetail.core.errors import DovetailError
+from dovetail.telemetry.metrics import REGISTRY
+
+DRAIN_SECONDS = 5
+
+
+class BadListening(DovetailError):
+    """An address or certificates that cannot be served with."""
+
+
+class Server(uvicorn.Server):
+    """Leaves signals to whoever runs it."""
+
+    @contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        yield
+
+
+def listen(host: str, port: int) -> socket.socket:
+    """A socket bound to the address, so that a wrong one is told before anything runs."""
+    found = socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET)
+    found.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        found.bind((host, port))
+    except OSError as error:
+        found.close()
+        raise BadListening(f"cannot listen on {host}, port {port}: {error}") from error
+    return found
+
+
+async def serve(app: Starlette, bound: socket.socket, tls: ssl.SSLContext | None = None) -> None:
+    """Until cancelled; requests that have begun are answered first."""
+    config = uvicorn.Config(
+        app,
+        ssl_context_factory=(lambda *_: tls) if tls is not None else None,
+        lifespan="off",
+        ws="none",
+        access_log=False,
+        server_header=False,
+        log_config=None,
+        timeout_graceful_shutdown=DRAIN_SECONDS,
+    )
+    server = Server(config)
+    serving = asyncio.create_task(server.serve(sockets=[bound]))
+    try:
+        await asyncio.shield(serving)
+    finally:
+        server.should_exit = True
+        await serving
+
+
+def tls_of(cert: str | None, key: str | None, client_ca: str | None) -> ssl.SSLContext | None:
+    """None without a certificate. Raises BadListening."""
+    if cert is None and key is None and client_ca is None:
+        return None
+    if cert is None or key is None:
+        raise BadListening("TLS needs both a certificate and its key")
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.minimum_version = ssl.TLSVersion.TLSv1_2
+    try:
+        context.load_cert_chain(cert, key)
+        if client_ca is not None:
+            context.load_verify_locations(client_ca)
+            context.verify_mode = ssl.CERT_REQUIRED
+    except (OSError, ValueError) as error:
+        files = ", ".join(filter(None, (cert, key, client_ca)))
+        raise BadListening(f"TLS with {files}: {error}") from error
+    return context
+
+
+def monitoring(is_ready: Callable[[], bool]) -> Starlette:
+    """`/metrics`, `/healthz` (it runs) and `/readyz` (it knows the cluster)."""
+
+    async def metrics(_: Request) -> Response:
+        return Response(generate_latest(REGISTRY), media_type="text/plain; version=0.0.4")
+
+    async def health(_: Request) -> Response:
+        return PlainTextResponse("ok")
+
+    async def readiness(_: Request) -> Response:
+        return PlainTextResponse("ok") if is_ready() else PlainTextResponse("not yet", 503)
+
+    routes = [
+        Route("/metrics", metrics),
+        Route("/healthz", health),
+        Route("/readyz", readiness),
+    ]
+    return Starlette(routes=routes)

@@ -1,0 +1,32 @@
+"""How many units there are of each resource class, and how many are held."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+
+from dovetail.classes.asks import Holding, Status
+from dovetail.classes.book import Book
+from dovetail.classes.resource_class import ResourceClass
+from dovetail.core.rows import Rows
+from dovetail.ledger.devices import Unit
+
+
+def statuses(definitions: Mapping[str, ResourceClass], units: Iterable[Unit]) -> dict[str, Status]:
+    book = Book(Rows())
+    for definition in definitions.values():
+        book.set_class(definition)
+    nodes: dict[str, list[Unit]] = defaultdict(list)
+    for unit in units:
+        nodes[unit.node].append(unit)
+    for node, mine in nodes.items():
+        devices = [unit.device for unit in mine]
+        book.set_node(node, devices)
+        held = [
+            Holding(device.name, unit.used)
+            for unit, device in zip(mine, devices, strict=True)
+            if unit.used
+        ]
+        if held:
+            book.hold(node, node, held)
+    return {name: book.status(name) for name in definitions}

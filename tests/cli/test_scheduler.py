@@ -1,0 +1,67 @@
+"""`dovetail scheduler`: its settings, and what is told when it cannot start."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from dovetail.cli.layers import BadConfig
+from dovetail.cli.main import main
+from dovetail.cli.scheduler import load
+from dovetail.kube.scheduler.settings import ExtenderSettings, Settings
+
+
+def test_flags_win_over_the_environment_and_that_over_the_defaults() -> None:
+    environment = {"DOVETAIL_SCHEDULER_NAME": "theirs", "DOVETAIL_SCHEDULER_STRATEGY": "spread"}
+    flags = {"name": "ours", "extender_listen": "127.0.0.1:1", "leader_elect": None}
+    assert load(flags, environment) == Settings(
+        name="ours", strategy="spread", extender=ExtenderSettings(listen="127.0.0.1:1")
+    )
+
+
+def test_settings_of_the_server_are_not_those_of_the_scheduler() -> None:
+    assert load({}, {"DOVETAIL_DATABASE": "sqlite:///server.db"}) == Settings()
+
+
+@pytest.mark.parametrize(
+    ("flags", "words"),
+    [
+        ({"strategy": "worst"}, "--strategy: 'worst' is not one of"),
+        ({"metrics_port": "70000"}, "--metrics-port: '70000' is not a whole number"),
+        ({"lease_seconds": "0"}, "--lease-seconds: '0' is not a number, more than 0"),
+    ],
+)
+def test_what_is_wrong_is_told_with_its_place(flags: dict[str, str], words: str) -> None:
+    with pytest.raises(BadConfig) as told:
+        load(flags, {})
+    assert words in str(told.value)
+
+
+def test_a_kubeconfig_that_is_not_there_is_told(tmp_path: Path) -> None:
+    missing = tmp_path / "none"
+    database = f"sqlite:///{tmp_path / 'ledger.db'}"
+    done = CliRunner().invoke(
+        main, ["scheduler", "--kubeconfig", str(missing), "--database", database]
+    )
+    assert done.exit_code != 0
+    assert str(missing) in done.output
+
+
+@pytest.mark.parametrize("address", ["8888", "host:", ":1", "host:99999", "host:x"])
+def test_an_address_that_is_none_is_told(tmp_path: Path, address: str) -> None:
+    config = tmp_path / "kubeconfig"
+    config.write_text(
+        "{apiVersion: v1, kind: Config, current-context: c, contexts: [{name: c, context: {cluster:"
+        " c, user: u}}], clusters: [{name: c, cluster: {server: 'http://127.0.0.1:1'}}], users:"
+        " [{name: u, user: {}}]}"
+    )
+    database = f"sqlite:///{tmp_path / 'ledger.db'}"
+    command = ["scheduler", "--kubeconfig", str(config), "--database", database]
+    done = CliRunner().invoke(
+        main,
+        [*command, "--extender-listen", address],
+    )
+    assert done.exit_code != 0
+    assert "is not HOST:PORT" in done.output

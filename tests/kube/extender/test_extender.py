@@ -1,0 +1,207 @@
+"""The extender: which nodes have the devices, which are best, and binding with a claim."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+import httpx2
+import msgspec
+import pytest
+
+from dovetail.classes.asks import Holding
+from dovetail.classes.strategies import Strategy
+from dovetail.kube.extender.app import application
+from dovetail.kube.extender.extender import Extender
+from dovetail.kube.objects import Pod
+from dovetail.kube.scheduler.plans import FENCE, held_by
+from tests.kube.scheduler.world import NAMESPACE, World, device, node_body, until, until_told
+
+pytestmark = pytest.mark.usefixtures("impatient")
+
+ALL = ["n1", "n2", "plain"]
+
+
+class Asking:
+    """kube-scheduler's side of the conversation."""
+
+    def __init__(self, world: World, client: httpx2.AsyncClient) -> None:
+        self._world = world
+        self._client = client
+
+    async def post(self, verb: str, message: object) -> Any:
+        answer = await self._client.post(f"/{verb}", content=msgspec.json.encode(message))
+        assert answer.status_code == 200, answer.text
+        return answer.json()
+
+    def about(self, name: str, nodes: list[str]) -> dict[str, Any]:
+        pod = self._world.api.raw(Pod, name, NAMESPACE)
+        return {"Pod": pod, "Nodes": None, "NodeNames": nodes}
+
+    async def filter(self, name: str, nodes: list[str] = ALL) -> list[str]:
+        found: list[str] = (await self.post("filter", self.about(name, nodes)))["NodeNames"]
+        return found
+
+    async def is_left(self, name: str, nodes: list[str], wanted: list[str]) -> bool:
+        return await self.filter(name, nodes) == wanted
+
+    async def bind(self, name: str, node: str) -> str:
+        pod = self._world.see(name)
+        about = {"PodName": name, "PodNamespace": NAMESPACE, "Node": node}
+        error: str = (await self.post("bind", {**about, "PodUID": pod.metadata.uid}))["Error"]
+        return error
+
+
+def told(
+    world: World,
+    story: Callable[[Asking], Awaitable[None]],
+    strategy: Strategy = Strategy.FIRST_FIT,
+) -> None:
+    async def whole() -> None:
+        await world.resource_class("gpu")
+        await world.node("n1", device("g0"))
+        await world.node("n2", device("g0"), device("g1"))
+        await world.node("plain")
+        scheduler = world.scheduler(strategy)
+        async with world.scheduling(scheduler):
+            app = application(Extender(world.api, scheduler, strategy))
+            transport = httpx2.ASGITransport(app)
+            async with httpx2.AsyncClient(
+                transport=transport, base_url="http://extender"
+            ) as client:
+                await until(lambda: len(scheduler.state.devices) == 3)
+                await story(Asking(world, client))
+
+    asyncio.run(whole())
+
+
+def test_nodes_without_the_devices_are_filtered_out_with_a_reason(world: World) -> None:
+    async def story(ask: Asking) -> None:
+        await world.pod("p", scheduler="default-scheduler", gpu=2)
+        answer = await ask.post("filter", ask.about("p", ALL))
+        assert answer["NodeNames"] == ["n2"]
+        assert answer["Error"] == ""
+        assert answer["FailedAndUnresolvableNodes"] == {
+            "n1": "class gpu: 2 asked, 1 of 1 free",
+            "plain": "class gpu: 2 asked, 0 of 0 free",
+        }
+
+    told(world, story)
+
+
+def test_whole_nodes_come_back_whole(world: World) -> None:
+    async def story(ask: Asking) -> None:
+        await world.pod("p", scheduler="default-scheduler", gpu=1)
+        items = [node_body(name) for name in ALL]
+        about = {**ask.about("p", []), "Nodes": {"items": items}, "NodeNames": None}
+        answer = await ask.post("filter", about)
+        assert answer["NodeNames"] is None
+        assert answer["Nodes"]["items"] == items[:2]
+
+    told(world, story)
+
+
+def test_pods_that_ask_for_no_class_are_not_filtered(world: World) -> None:
+    async def story(ask: Asking) -> None:
+        await world.pod("p", scheduler="default-scheduler")
+        assert await ask.filter("p") == ALL
+        assert await ask.bind("p", "plain") == ""
+        assert world.see("p").spec.node_name == "plain"
+
+    told(world, story)
+
+
+def test_a_class_that_is_not_there_fits_nowhere(world: World) -> None:
+    async def story(ask: Asking) -> None:
+        await world.pod("p", scheduler="default-scheduler", fpga=1)
+        answer = await ask.post("filter", ask.about("p", ["n1"]))
+        assert answer["NodeNames"] == []
+        assert answer["FailedAndUnresolvableNodes"] == {"n1": "there is no resource class 'fpga'"}
+
+    told(world, story)
+
+
+def test_nodes_are_ranked_by_the_strategy_from_0_to_10(world: World) -> None:
+    async def story(ask: Asking) -> None:
+        await world.pod("p", scheduler="default-scheduler", gpu=1)
+        found = await ask.post("prioritize", ask.about("p", ["n1", "n2"]))
+        assert found == [{"Host": "n1", "Score": 10}, {"Host": "n2", "Score": 5}]
+
+    told(world, story, Strategy.BEST_FIT)
+
+
+def test_binding_claims_annotates_and_binds(world: World) -> None:
+    async def story(ask: Asking) -> None:
+        await world.pod("p", scheduler="default-scheduler", gpu=2)
+        assert await ask.bind("p", "n2") == ""
+        pod = world.see("p")
+        assert pod.spec.node_name == "n2"
+        assert held_by(pod) == {"g0": 1, "g1": 1}
+        assert await world.held() == {"p": {"g0": 1, "g1": 1}}
+        await world.pod("q", scheduler="default-scheduler", gpu=1)
+        assert await ask.filter("q") == ["n1"]
+
+    told(world, story)
+
+
+def test_what_is_taken_is_not_bound_and_kube_scheduler_is_told(world: World) -> None:
+    async def story(ask: Asking) -> None:
+        other = "44444444-4444-4444-4444-444444444444"
+        await world.devices.claim(other, "x", "y", "n1", [Holding("g0", 1)])
+        await world.pod("p", scheduler="default-scheduler", gpu=1)
+        assert "no devices left on n1" in await ask.bind("p", "n1")
+        assert not world.is_bound("p")
+        assert await world.held() == {other: {"g0": 1}}
+
+    told(world, story)
+
+
+def test_a_binding_that_was_begun_is_finished_where_it_was_begun(world: World) -> None:
+    async def story(ask: Asking) -> None:
+        pod = await world.pod("p", scheduler="default-scheduler", gpu=1)
+        held = [Holding("g1", 1, "gpu", "main")]
+        await world.devices.claim(pod.metadata.uid, NAMESPACE, "default", "n2", held)
+        await until_told(lambda: ask.is_left("p", ALL, ["n2"]))
+        assert "claimed already" in await ask.bind("p", "n1")
+        assert await ask.bind("p", "n2") == ""
+        assert held_by(world.see("p")) == {"g1": 1}
+
+    told(world, story)
+
+
+def test_a_binding_that_cannot_be_finished_there_is_given_back_behind_a_fence(
+    world: World,
+) -> None:
+    async def story(ask: Asking) -> None:
+        pod = await world.pod("p", scheduler="default-scheduler", gpu=1)
+        await world.devices.claim(
+            pod.metadata.uid, NAMESPACE, "default", "n2", [Holding("g1", 1, "gpu", "main")]
+        )
+        await until_told(lambda: ask.is_left("p", ALL, ["n2"]))
+        await until_told(lambda: ask.is_left("p", ["n1"], ["n1"]))
+        assert FENCE in [each.type for each in world.see("p").status.conditions]
+        assert await world.held() == {}
+        assert await ask.bind("p", "n1") == ""
+
+    told(world, story)
+
+
+def test_a_pod_that_is_another_by_now_is_not_bound(world: World) -> None:
+    async def story(ask: Asking) -> None:
+        await world.pod("p", scheduler="default-scheduler", gpu=1)
+        about = {"PodName": "p", "PodNamespace": NAMESPACE, "PodUID": "old", "Node": "n1"}
+        assert "another by now" in (await ask.post("bind", about))["Error"]
+        assert not world.is_bound("p")
+
+    told(world, story)
+
+
+@pytest.mark.parametrize("body", [b"", b"{", b'{"Pod": 3}', b"[]"])
+def test_what_is_no_message_is_refused(world: World, body: bytes) -> None:
+    async def story(ask: Asking) -> None:
+        answer = await ask._client.post("/filter", content=body)
+        assert answer.status_code == 400
+        assert "not a message of extender API v1" in answer.text
+
+    told(world, story)

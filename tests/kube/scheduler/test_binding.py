@@ -1,0 +1,316 @@
+"""The protocol of claim and binding, line by line: what is done when things go otherwise."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+from dovetail.classes.asks import Holding
+from dovetail.classes.pods import annotations_of
+from dovetail.core.device import Device
+from dovetail.kube.backoff import Backoff
+from dovetail.kube.objects import Pod
+from dovetail.kube.scheduler.binding import Binder, Outcome
+from dovetail.kube.scheduler.claims import Claims
+from dovetail.kube.scheduler.plans import FENCE, Plan, fence_of
+from dovetail.ledger import LedgerBusy
+from tests.kube.scheduler.flaky import FlakyApi, cut, refused
+from tests.kube.scheduler.world import NAMESPACE, World, pod_body
+
+G0 = (Holding("g0", 1, "gpu", "main"),)
+G1 = (Holding("g1", 1, "gpu", "main"),)
+OTHER = "22222222-2222-2222-2222-222222222222"
+
+
+class Stage:
+    """A pod that is to be bound, a node with two devices, and a binder that is in a hurry."""
+
+    def __init__(self, world: World) -> None:
+        self.world = world
+        self.api = FlakyApi(world.api)
+        self.claims = Claims(self.api, world.devices)  # type: ignore[arg-type]
+        self.binder = Binder(self.api, self.claims, lambda: Backoff(0.001, 0.001))  # type: ignore[arg-type]
+
+    async def set(self) -> None:
+        devices = [Device(node="n1", name=name, kind="gpu") for name in ("g0", "g1")]
+        await self.world.devices.publish("n1", devices)
+        await self.world.pod("p", gpu=1)
+
+    @property
+    def pod(self) -> Pod:
+        return self.world.see("p")
+
+    async def bind(self, **about: Any) -> Outcome:
+        plan = Plan(self.pod, "n1", G0)
+        for verb, fault in about.items():
+            place, _, name = verb.partition("_")
+            getattr(self.api, place)[name.replace("_", " ")] = [self._fault(fault)]
+        return await self.binder.carry_out(plan)
+
+    def _fault(self, fault: Callable[[], Awaitable[None]]) -> Callable[[], Awaitable[None]]:
+        return fault
+
+    async def change(self, body: dict[str, Any], sub: str = "") -> None:
+        await self.world.api.merge(Pod, "p", body, namespace=NAMESPACE, sub=sub)
+
+    async def bind_elsewhere(self, node: str, holdings: tuple[Holding, ...] = ()) -> None:
+        notes = annotations_of(node, holdings) if holdings else {}
+        body = {
+            "metadata": {"name": "p", "namespace": NAMESPACE, "annotations": notes},
+            "target": {"name": node},
+        }
+        await self.world.api.create(Pod, body, sub="binding")
+
+    @property
+    def bindings(self) -> int:
+        return self.api.sent.count("create binding")
+
+
+def told(world: World, story: Callable[[Stage], Awaitable[None]]) -> None:
+    async def whole() -> None:
+        stage = Stage(world)
+        await stage.set()
+        await story(stage)
+
+    asyncio.run(whole())
+
+
+def test_a_plan_is_claimed_then_bound(world: World) -> None:
+    async def story(stage: Stage) -> None:
+        async def is_claimed() -> None:
+            assert await world.held() == {"p": {"g0": 1}}
+
+        assert await stage.bind(before_create_binding=is_claimed) is Outcome.BOUND
+        assert stage.pod.spec.node_name == "n1"
+        assert await world.held() == {"p": {"g0": 1}}
+
+    told(world, story)
+
+
+def test_taken_nothing_is_claimed_and_nothing_bound(world: World) -> None:
+    async def story(stage: Stage) -> None:
+        await world.devices.claim(OTHER, "x", "y", "n1", G0)
+        assert await stage.bind() is Outcome.TAKEN
+        assert stage.bindings == 0
+        assert await world.held() == {OTHER: {"g0": 1}}
+
+    told(world, story)
+
+
+def test_claimed_already_what_is_claimed_stays_and_nothing_is_bound(world: World) -> None:
+    async def story(stage: Stage) -> None:
+        await stage.claims.claim(stage.pod, "n1", G1)
+        assert await stage.bind() is Outcome.CLAIMED
+        assert stage.bindings == 0
+        assert await world.held() == {"p": {"g1": 1}}
+
+    told(world, story)
+
+
+def test_no_answer_to_the_claim_nothing_is_bound(world: World) -> None:
+    async def story(stage: Stage) -> None:
+        claim = world.devices.claim
+
+        async def unanswered(*about: Any) -> None:
+            await claim(*about)
+            raise LedgerBusy("the connection broke in the commit")
+
+        world.devices.claim = unanswered  # type: ignore[method-assign]
+        assert await stage.bind() is Outcome.FAILED
+        assert stage.bindings == 0
+        assert await world.held() == {"p": {"g0": 1}}
+
+    told(world, story)
+
+
+def test_conflict_bound_as_planned_is_bound(world: World) -> None:
+    async def story(stage: Stage) -> None:
+        async def by_another() -> None:
+            await stage.bind_elsewhere("n1", G0)
+
+        assert await stage.bind(before_create_binding=by_another) is Outcome.BOUND
+        assert await world.held() == {"p": {"g0": 1}}
+
+    told(world, story)
+
+
+def test_conflict_bound_elsewhere_without_devices_the_claim_is_released(world: World) -> None:
+    async def story(stage: Stage) -> None:
+        async def by_another() -> None:
+            await stage.bind_elsewhere("n2")
+
+        assert await stage.bind(before_create_binding=by_another) is Outcome.OTHERWISE
+        assert await world.held() == {}
+
+    told(world, story)
+
+
+def test_conflict_bound_with_other_devices_the_ledger_says_what_the_pod_says(world: World) -> None:
+    async def story(stage: Stage) -> None:
+        async def by_another() -> None:
+            await stage.bind_elsewhere("n1", G1)
+
+        assert await stage.bind(before_create_binding=by_another) is Outcome.OTHERWISE
+        assert await world.held() == {"p": {"g1": 1}}
+
+    told(world, story)
+
+
+def test_conflict_another_claimed_and_bound_after_a_fence_its_claim_is_left_alone(
+    world: World,
+) -> None:
+    async def story(stage: Stage) -> None:
+        async def by_another() -> None:
+            assert await stage.claims.give_back(stage.pod, "test")
+            await stage.claims.claim(stage.pod, "n1", G1)
+            await stage.bind_elsewhere("n1", G1)
+
+        assert await stage.bind(before_create_binding=by_another) is Outcome.OTHERWISE
+        assert await world.held() == {"p": {"g1": 1}}
+
+    told(world, story)
+
+
+def test_gone_the_claim_is_released(world: World) -> None:
+    async def story(stage: Stage) -> None:
+        async def deleted() -> None:
+            await world.api.delete(Pod, "p", NAMESPACE)
+
+        assert await stage.bind(before_create_binding=deleted) is Outcome.GONE
+        assert await world.held() == {}
+
+    told(world, story)
+
+
+def test_another_pod_of_that_name_is_not_bound_in_its_stead(world: World) -> None:
+    async def story(stage: Stage) -> None:
+        async def made_anew() -> None:
+            await world.api.delete(Pod, "p", NAMESPACE)
+            await world.pod("p", gpu=1)
+
+        assert await stage.bind(before_create_binding=made_anew) is Outcome.GONE
+        assert stage.pod.spec.node_name == ""
+        assert await world.held() == {}
+
+    told(world, story)
+
+
+def test_being_deleted_the_claim_is_released(world: World) -> None:
+    async def story(stage: Stage) -> None:
+        await stage.change({"metadata": {"finalizers": ["test/wait"]}})
+
+        async def leaving() -> None:
+            await world.api.delete(Pod, "p", NAMESPACE)
+
+        assert await stage.bind(before_create_binding=leaving) is Outcome.GONE
+        assert stage.pod.metadata.deletion_timestamp is not None
+        assert await world.held() == {}
+
+    told(world, story)
+
+
+def test_only_changed_is_bound_in_its_new_version(world: World) -> None:
+    async def story(stage: Stage) -> None:
+        async def labelled() -> None:
+            await stage.change({"metadata": {"labels": {"new": "label"}}})
+
+        assert await stage.bind(before_create_binding=labelled) is Outcome.BOUND
+        assert stage.bindings == 2
+        assert stage.pod.metadata.labels == {"new": "label"}
+        assert await world.held() == {"p": {"g0": 1}}
+
+    told(world, story)
+
+
+def test_fenced_is_not_bound(world: World) -> None:
+    async def story(stage: Stage) -> None:
+        async def given_back() -> None:
+            assert await stage.claims.give_back(stage.pod, "test")
+
+        assert await stage.bind(before_create_binding=given_back) is Outcome.VOID
+        assert stage.pod.spec.node_name == ""
+        assert await world.held() == {}
+
+    told(world, story)
+
+
+def test_cut_before_the_binding_was_done_it_is_sent_again(world: World) -> None:
+    async def story(stage: Stage) -> None:
+        assert await stage.bind(before_create_binding=cut()) is Outcome.BOUND
+        assert stage.bindings == 2
+
+    told(world, story)
+
+
+def test_cut_after_the_binding_was_done_it_is_not_sent_again(world: World) -> None:
+    async def story(stage: Stage) -> None:
+        assert await stage.bind(after_create_binding=cut()) is Outcome.BOUND
+        assert stage.bindings == 1
+        assert await world.held() == {"p": {"g0": 1}}
+
+    told(world, story)
+
+
+def test_the_pod_is_read_until_it_is_known(world: World) -> None:
+    async def story(stage: Stage) -> None:
+        stage.api.before["get"] = [cut(), refused(500), cut()]
+        stage.api.after["create binding"] = [cut()]
+        assert await stage.bind() is Outcome.BOUND
+        assert stage.bindings == 1
+
+    told(world, story)
+
+
+def test_refused_the_claim_stays_for_the_next_turn(world: World) -> None:
+    async def story(stage: Stage) -> None:
+        assert await stage.bind(before_create_binding=refused(403)) is Outcome.FAILED
+        assert stage.bindings == 1
+        assert await world.held() == {"p": {"g0": 1}}
+
+    told(world, story)
+
+
+def test_a_fence_that_comes_after_a_binding_releases_nothing(world: World) -> None:
+    async def story(stage: Stage) -> None:
+        before = stage.pod
+        assert await stage.bind() is Outcome.BOUND
+        assert not await stage.claims.give_back(before, "late")
+        assert await world.held() == {"p": {"g0": 1}}
+
+    told(world, story)
+
+
+def test_every_fence_is_another_write(world: World) -> None:
+    async def story(stage: Stage) -> None:
+        versions = {stage.pod.metadata.resource_version}
+        words = set()
+        for _ in range(3):
+            await stage.claims.give_back(stage.pod, "same words")
+            versions.add(stage.pod.metadata.resource_version)
+            words.add(fence_of(stage.pod))
+        assert len(versions) == 4
+        assert len(words) == 3
+        assert [each.type for each in stage.pod.status.conditions] == [FENCE]
+
+    told(world, story)
+
+
+def test_a_fence_that_was_not_answered_releases_nothing(world: World) -> None:
+    async def story(stage: Stage) -> None:
+        await stage.claims.claim(stage.pod, "n1", G0)
+        stage.api.before["apply status"] = [cut()]
+        assert not await stage.claims.give_back(stage.pod, "test")
+        assert await world.held() == {"p": {"g0": 1}}
+
+    told(world, story)
+
+
+def test_pods_without_devices_need_no_claim(world: World) -> None:
+    async def story(stage: Stage) -> None:
+        await world.api.create(Pod, pod_body("plain"), namespace=NAMESPACE)
+        plan = Plan(world.see("plain"), "n1")
+        assert await stage.binder.carry_out(plan) is Outcome.BOUND
+        assert await world.held() == {}
+
+    told(world, story)

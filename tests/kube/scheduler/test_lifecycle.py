@@ -1,0 +1,144 @@
+"""Who decides: the elected one, once it knows the cluster; and how it stops."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from dovetail.kube.election import Election, Timing
+from dovetail.kube.events import Recorder
+from dovetail.kube.objects import Node, Object, Pod
+from dovetail.kube.port import Unreachable
+from dovetail.kube.scheduler.scheduler import Scheduler
+from tests.kube.scheduler.world import World, device, until
+
+pytestmark = pytest.mark.usefixtures("impatient")
+
+QUICK = Timing(lease=1.0, renew=0.6, retry=0.05)
+
+
+def candidate(world: World, name: str) -> Scheduler:
+    election = Election(world.api, "default", "lease", name, timing=QUICK)
+    return Scheduler(world.api, world.devices, Recorder(world.api, "x", name), election=election)
+
+
+def test_only_the_leader_decides_and_another_takes_over(world: World) -> None:
+    async def story() -> None:
+        await world.resource_class("gpu")
+        await world.node("n1", device("g0"), device("g1"))
+        first, second = candidate(world, "first"), candidate(world, "second")
+        stops = asyncio.Event(), asyncio.Event()
+        tasks = [asyncio.create_task(first.run(stops[0]))]
+        await until(first.may_decide)
+        tasks.append(asyncio.create_task(second.run(stops[1])))
+        await until(lambda: second.is_ready)
+        await world.pod("p", gpu=1)
+        await until(lambda: world.is_bound("p"))
+        assert not second.may_decide()
+        await until(lambda: len(second.queue) == 0)
+        stops[0].set()
+        await tasks[0]
+        assert not first.may_decide()
+        await world.pod("q", gpu=1)
+        await until(lambda: world.is_bound("q"))
+        assert second.may_decide()
+        stops[1].set()
+        await tasks[1]
+
+    asyncio.run(story())
+
+
+def test_nothing_is_decided_without_the_lease(world: World) -> None:
+    async def story() -> None:
+        await world.node("n1")
+        await world.pod("p")
+
+        async def before(verb: str, kind: type[Object], name: str) -> None:
+            if kind.API.kind == "Lease":
+                raise Unreachable("cut")
+
+        world.api.before = before
+        stop = asyncio.Event()
+        scheduler = candidate(world, "only")
+        task = asyncio.create_task(scheduler.run(stop))
+        await until(lambda: scheduler.is_ready and len(scheduler.queue) == 1)
+        await asyncio.sleep(0.3)
+        assert not world.is_bound("p")
+        world.api.before = None
+        await until(lambda: world.is_bound("p"))
+        stop.set()
+        await task
+
+    asyncio.run(story())
+
+
+def test_it_can_be_stopped_while_the_api_server_is_away(world: World) -> None:
+    async def story() -> None:
+        async def before(verb: str, kind: type[Object], name: str) -> None:
+            raise Unreachable("cut")
+
+        world.api.before = before
+        stop = asyncio.Event()
+        task = asyncio.create_task(world.scheduler().run(stop))
+        await asyncio.sleep(0.05)
+        stop.set()
+        await asyncio.wait_for(task, 10)
+
+    asyncio.run(story())
+
+
+def test_what_is_in_flight_is_finished_before_it_stops(world: World) -> None:
+    async def story() -> None:
+        await world.resource_class("gpu")
+        await world.node("n1", device("g0"))
+        bound, let = asyncio.Event(), asyncio.Event()
+
+        async def before(verb: str, kind: type[Object], name: str) -> None:
+            if verb == "create binding":
+                bound.set()
+                await let.wait()
+
+        world.api.before = before
+        stop = asyncio.Event()
+        task = asyncio.create_task(world.scheduler().run(stop))
+        await world.pod("p", gpu=1)
+        await bound.wait()
+        stop.set()
+        await asyncio.sleep(0.05)
+        assert not task.done()
+        let.set()
+        await task
+        assert world.is_bound("p")
+
+    asyncio.run(story())
+
+
+def test_a_part_that_fails_ends_the_whole(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    async def story() -> None:
+        await world.node("n1")
+        await world.pod("p")
+        scheduler = world.scheduler()
+
+        def broken(*_: object) -> None:
+            raise RuntimeError("a fault")
+
+        monkeypatch.setattr(scheduler.cycle, "_turn", broken)
+        with pytest.raises(RuntimeError, match="a fault"):
+            await scheduler.run(asyncio.Event())
+
+    asyncio.run(story())
+
+
+def test_nodes_and_pods_that_were_there_before_are_known_when_it_is_ready(world: World) -> None:
+    async def story() -> None:
+        for number in range(3):
+            await world.node(f"n{number}")
+        await world.pod("p")
+        async with world.scheduling() as scheduler:
+            assert scheduler.state.rows.names == sorted(world.api.everything(Node))
+            assert set(scheduler.state.pods) == {
+                pod.metadata.uid for pod in world.api.everything(Pod).values()
+            }
+
+    asyncio.run(story())

@@ -1,0 +1,154 @@
+"""The queue: who comes next, who waits for how long, and what wakes them."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dovetail.kube.objects import Meta, Pod, PodSpec
+from dovetail.kube.scheduler.queue import LONGEST_BACK_OFF, STALE, Entry, Queue, Wake, delay
+
+
+def pod(uid: str, priority: int = 0, node_selector: dict[str, str] | None = None) -> Pod:
+    meta = Meta(name=uid, namespace="ns", uid=uid)
+    return Pod(metadata=meta, spec=PodSpec(priority=priority, node_selector=node_selector or {}))
+
+
+def taken(queue: Queue, now: float = 0.0) -> list[str]:
+    """Everybody who is ready, in order."""
+    found: list[Entry] = []
+    while (entry := queue.take(now)) is not None:
+        found.append(entry)
+    return [entry.pod.metadata.uid for entry in found]
+
+
+@given(st.lists(st.integers(-3, 3), max_size=12))
+def test_priority_comes_first_then_arrival(priorities: list[int]) -> None:
+    queue = Queue()
+    for number, priority in enumerate(priorities):
+        queue.add(pod(str(number), priority))
+    wanted = sorted(range(len(priorities)), key=lambda number: (-priorities[number], number))
+    assert taken(queue) == [str(number) for number in wanted]
+
+
+def test_a_pod_in_flight_is_not_taken_twice() -> None:
+    queue = Queue()
+    queue.add(pod("a"))
+    assert taken(queue) == ["a"]
+    queue.add(pod("a"))
+    assert taken(queue) == []
+    queue.retry("a")
+    assert taken(queue) == ["a"]
+
+
+def test_a_pod_that_failed_waits_longer_each_time_to_a_limit() -> None:
+    assert [delay(attempts) for attempts in range(1, 8)] == [1, 2, 4, 8, 10, 10, 10]
+    assert delay(10_000) == LONGEST_BACK_OFF
+    queue = Queue()
+    queue.add(pod("a"))
+    now = 0.0
+    for wait in (1.0, 2.0, 4.0):
+        assert taken(queue, now) == ["a"]
+        queue.back_off("a", now)
+        assert queue.next_due() == now + wait
+        assert taken(queue, now + wait - 0.01) == []
+        now += wait
+
+
+def test_a_parked_pod_wakes_by_what_it_hopes_for_only() -> None:
+    queue = Queue()
+    queue.add(pod("a"))
+    taken(queue)
+    queue.park("a", 0.0, Wake.NODE | Wake.CLASS)
+    assert queue.wake(Wake.GONE | Wake.PLACED, 5.0) == 0
+    assert taken(queue, 5.0) == []
+    assert queue.wake(Wake.CLASS | Wake.GONE, 5.0) == 1
+    assert taken(queue, 5.0) == ["a"]
+
+
+def test_a_pod_that_is_woken_still_waits_out_its_back_off() -> None:
+    queue = Queue()
+    queue.add(pod("a"))
+    taken(queue)
+    queue.park("a", 0.0, Wake.NODE)
+    queue.wake(Wake.NODE, 0.5)
+    assert taken(queue, 0.9) == []
+    assert taken(queue, 1.0) == ["a"]
+
+
+def test_a_parked_pod_whose_maker_changed_it_is_tried_at_once() -> None:
+    queue = Queue()
+    queue.add(pod("a"))
+    taken(queue)
+    queue.park("a", 0.0, Wake(0))
+    queue.add(pod("a"))
+    assert taken(queue) == []
+    queue.add(pod("a", node_selector={"zone": "x"}))
+    assert taken(queue) == ["a"]
+
+
+def test_a_pod_that_waited_too_long_is_tried_whatever_happened() -> None:
+    queue = Queue()
+    queue.add(pod("a"))
+    taken(queue)
+    queue.park("a", 0.0, Wake(0))
+    assert queue.wake_stale(STALE - 1) == 0
+    assert queue.wake_stale(STALE) == 1
+    assert taken(queue, STALE) == ["a"]
+
+
+def test_what_is_dropped_comes_no_more() -> None:
+    queue = Queue()
+    for uid in "abc":
+        queue.add(pod(uid))
+    queue.drop("a")
+    assert taken(queue) == ["b", "c"]
+    queue.park("b", 0.0, Wake.NODE)
+    queue.back_off("c", 0.0)
+    queue.drop("b")
+    queue.drop("c")
+    queue.wake(Wake.NODE, 100.0)
+    assert taken(queue, 100.0) == []
+    assert len(queue) == 0
+
+
+STEPS = st.lists(
+    st.tuples(
+        st.sampled_from(["add", "take", "retry", "back off", "park", "wake", "drop"]),
+        st.sampled_from("abcd"),
+    ),
+    max_size=40,
+)
+
+
+@given(STEPS)
+def test_no_pod_is_lost_and_none_is_in_flight_twice(steps: list[tuple[str, str]]) -> None:
+    queue, there, flying, now = Queue(), set[str](), set[str](), 0.0
+    for what, uid in steps:
+        now += 0.5
+        match what:
+            case "add":
+                queue.add(pod(uid))
+                there.add(uid)
+            case "take":
+                entry = queue.take(now)
+                if entry is not None:
+                    assert entry.pod.metadata.uid not in flying
+                    flying.add(entry.pod.metadata.uid)
+            case "wake":
+                queue.wake(Wake.NODE, now)
+            case "drop":
+                queue.drop(uid)
+                there.discard(uid)
+                flying.discard(uid)
+            case _ if uid in flying:
+                flying.discard(uid)
+                if what == "retry":
+                    queue.retry(uid)
+                elif what == "park":
+                    queue.park(uid, now, Wake.NODE)
+                else:
+                    queue.back_off(uid, now)
+    queue.wake(Wake.NODE, now)
+    assert set(taken(queue, now + 100)) == there - flying
+    assert sum(queue.depths().values()) == len(there)

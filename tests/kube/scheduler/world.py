@@ -1,0 +1,138 @@
+"""A cluster in memory with a scheduler at work, and the makings of nodes, classes and pods."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from contextlib import asynccontextmanager
+from typing import Any
+
+from dovetail.classes.strategies import Strategy
+from dovetail.kube.events import Recorder
+from dovetail.kube.objects import Event, Node, Pod, ResourceClass
+from dovetail.kube.scheduler.scheduler import Scheduler
+from dovetail.ledger import Ledger, open_ledger
+from dovetail.service.devices import DeviceLedger
+from tests.kube.memory import MemoryApi
+
+NAMESPACE = "default"
+PATIENCE = 20.0
+
+
+def device(name: str, kind: str = "gpu", **about: Any) -> dict[str, Any]:
+    return {"name": name, "kind": kind, **about}
+
+
+def node_body(name: str, devices: Sequence[Mapping[str, Any]] = (), cpu: str = "8") -> Any:
+    amounts = {"cpu": cpu, "memory": "32Gi", "pods": "110"}
+    notes = {"dovetail.dev/devices": json.dumps(list(devices))} if devices else {}
+    return {
+        "metadata": {"name": name, "annotations": notes},
+        "spec": {},
+        "status": {"allocatable": amounts, "capacity": amounts},
+    }
+
+
+def class_body(name: str, kind: str = "gpu") -> Any:
+    expression = {"key": "Kind", "operator": "In", "values": [kind]}
+    return {
+        "metadata": {"name": name},
+        "spec": {"resourceSelector": [{"matchExpressions": [expression]}]},
+    }
+
+
+def pod_body(name: str, scheduler: str = "dovetail", cpu: str = "100m", **classes: int) -> Any:
+    """`gpu=2` asks for two of the class `gpu`."""
+    asked = {f"resourceclass.dovetail.dev/{key}": str(count) for key, count in classes.items()}
+    resources = {"requests": {"cpu": cpu, **asked}, "limits": asked}
+    container = {"name": "main", "image": "none", "resources": resources}
+    return {
+        "metadata": {"name": name, "namespace": NAMESPACE},
+        "spec": {"schedulerName": scheduler, "containers": [container]},
+    }
+
+
+class World:
+    """An API and a ledger; schedulers come and go."""
+
+    def __init__(self, database: str) -> None:
+        self.api = MemoryApi()
+        self.ledger: Ledger = open_ledger(database)
+        self.devices = DeviceLedger(self.ledger)
+
+    async def node(self, name: str, *devices: Mapping[str, Any], cpu: str = "8") -> None:
+        await self.api.create(Node, node_body(name, devices, cpu))
+
+    async def set_devices(self, name: str, *devices: Mapping[str, Any]) -> None:
+        notes = {"dovetail.dev/devices": json.dumps(list(devices))}
+        await self.api.merge(Node, name, {"metadata": {"annotations": notes}})
+
+    async def resource_class(self, name: str, kind: str = "gpu") -> None:
+        await self.api.create(ResourceClass, class_body(name, kind))
+
+    async def pod(self, name: str, **about: Any) -> Pod:
+        await self.api.create(Pod, pod_body(name, **about), namespace=NAMESPACE)
+        return self.see(name)
+
+    def see(self, name: str) -> Pod:
+        return self.api.everything(Pod)[f"{NAMESPACE}/{name}"]
+
+    def there(self, name: str) -> bool:
+        return f"{NAMESPACE}/{name}" in self.api.everything(Pod)
+
+    def is_bound(self, *names: str) -> bool:
+        return all(self.see(name).spec.node_name for name in names)
+
+    def notes(self, name: str) -> list[str]:
+        """What events say about a pod."""
+        return [
+            each.note
+            for each in self.api.everything(Event).values()
+            if each.regarding["name"] == name
+        ]
+
+    async def is_held(self, wanted: dict[str, dict[str, int]]) -> bool:
+        return await self.held() == wanted
+
+    async def held(self) -> dict[str, dict[str, int]]:
+        """Devices by the pod that holds them; a pod that is no more by its uid."""
+        names = {pod.metadata.uid: pod.metadata.name for pod in self.api.everything(Pod).values()}
+        holders = await self.devices.holders()
+        return {names.get(uid, uid): dict(each.devices) for uid, each in holders.items()}
+
+    def scheduler(self, strategy: Strategy = Strategy.FIRST_FIT) -> Scheduler:
+        recorder = Recorder(self.api, "dovetail-scheduler", "test")
+        return Scheduler(self.api, self.devices, recorder, strategy=strategy)
+
+    @asynccontextmanager
+    async def scheduling(self, scheduler: Scheduler | None = None) -> AsyncIterator[Scheduler]:
+        """With a scheduler that runs and is ready."""
+        running = scheduler or self.scheduler()
+        stop = asyncio.Event()
+        task = asyncio.create_task(running.run(stop))
+        try:
+            await until(running.may_decide)
+            yield running
+        finally:
+            stop.set()
+            await task
+
+    def close(self) -> None:
+        self.ledger.close()
+
+
+async def until(holds: Callable[[], bool]) -> None:
+    async def later() -> bool:
+        return holds()
+
+    await until_told(later)
+
+
+async def until_told(holds: Callable[[], Awaitable[bool]]) -> None:
+    """As `until`, where it takes a question to know."""
+    async with asyncio.timeout(PATIENCE):
+        while True:
+            if await holds():
+                return
+            await asyncio.sleep(0.005)
