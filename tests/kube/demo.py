@@ -142,7 +142,8 @@ def main() -> None:
         path = f"{DOVETAIL.parent}:{demo.cluster.programs}:$PATH"
         print("A cluster of three nodes with GPUs, NICs and hugepages. In another terminal:")
         print(f"  cd {directory}; export PATH={path}")
-        print(f"  export KUBECONFIG={demo.cluster.kubeconfig} DOVETAIL_SERVER={demo.server.url}")
+        print(f"  export KUBECONFIG={demo.cluster.kubeconfig}")
+        print(f"  export DOVETAIL_SERVER={demo.server.url} DOVETAIL_TOKEN=admin")
         print("and then the commands of docs/resource-classes.md. Ctrl-C ends it.", flush=True)
         ended.wait()
 

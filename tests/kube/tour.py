@@ -39,6 +39,7 @@ def run(demo: Demo, line: str) -> str:
         "PATH": path,
         "KUBECONFIG": str(demo.cluster.kubeconfig),
         "DOVETAIL_SERVER": demo.server.url,
+        "DOVETAIL_TOKEN": "admin",
         "KUBECACHEDIR": str(demo.directory / "kubectl"),
     }
     done = subprocess.run(
