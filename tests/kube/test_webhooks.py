@@ -15,7 +15,7 @@ from tests.kube.cluster import Cluster
 
 
 class Refusing(BaseHTTPRequestHandler):
-    def do_POST(self) -> None:  # noqa: N802 - the library's name
+    def do_POST(self) -> None:
         review = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
         refusal = {"uid": review["request"]["uid"], "allowed": False}
         answer = {**review, "response": {**refusal, "status": {"message": "not on my watch"}}}
