@@ -63,7 +63,7 @@ def test_numbers_are_written_with_what_is_left() -> None:
     run(story)
 
 
-def test_what_is_said_already_is_not_written_again() -> None:
+def test_row_25_what_is_said_already_is_not_written_again() -> None:
     async def story(world: World) -> None:
         await world.create("a")
         await world.create("b")
@@ -85,7 +85,7 @@ def test_a_class_that_cannot_be_used_says_why() -> None:
     run(story)
 
 
-def test_numbers_for_an_older_version_are_not_written() -> None:
+def test_row_25_numbers_for_an_older_version_are_not_written() -> None:
     async def story(world: World) -> None:
         await world.create("a")
         await world.look()

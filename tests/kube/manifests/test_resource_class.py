@@ -15,6 +15,7 @@ from dovetail.classes.resource_class import LONGEST_NAME, BadClass, read
 from dovetail.core import amount
 from dovetail.kube import manifests
 from tests.kube.cluster import Cluster
+from tests.kube.demo import CLASSES
 
 ONE = "spec.resourceSelector[0].matchExpressions[0]"
 
@@ -108,7 +109,14 @@ def test_a_class_that_selects_nothing_may_be_there(classes: Cluster) -> None:
     assert said.count("created") == 2
 
 
-def test_the_spec_never_changes_but_labels_do(classes: Cluster) -> None:
+def test_row_14_the_examples_are_classes_once_they_have_a_group_and_a_version(
+    classes: Cluster,
+) -> None:
+    said = create(classes, *yaml.safe_load_all(CLASSES))
+    assert said.count("created") == 3
+
+
+def test_row_24_the_spec_never_changes_but_labels_do(classes: Cluster) -> None:
     made = document(selecting(expression("GtEq", "30G")), "immutable")
     classes.kubectl("create", "-f", "-", given=made)
     try:
