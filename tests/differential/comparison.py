@@ -9,6 +9,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
+from dovetail.rest.placement.schemas import GROUP_EXTENSIONS
+
 from .oracle import NESTED, Candidate, Oracle
 from .query import Query
 from .wire import Answer
@@ -144,10 +146,14 @@ def _plain_body(answer: Answer) -> Any:
     return unordered(answer.body)
 
 
+OWN_KEYS = re.compile(rf"'\^(?:{'|'.join(GROUP_EXTENSIONS)})\([^']*', ")
+"""A refusal lists the keys that there are: Dovetail has more of them."""
+
+
 def _error(error: dict[str, Any]) -> dict[str, Any]:
     """Status, title, code and the words of the detail up to a quoted schema, in any order."""
     kept = {name: value for name, value in error.items() if name not in ("request_id", "detail")}
-    told = error["detail"].split("Failed validating")[0]
+    told = OWN_KEYS.sub("", error["detail"].split("Failed validating")[0])
     return {**kept, "detail": sorted(re.findall(r"[^\s,'\"\[\]()]+", told))}
 
 
