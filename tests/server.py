@@ -11,7 +11,7 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 
@@ -76,17 +76,23 @@ class Server:
         return "\n".join(telling[-5:])
 
     def _await_answer(self, process: subprocess.Popen[bytes]) -> None:
-        deadline = time.monotonic() + START_SECONDS
-        while time.monotonic() < deadline:
-            if process.poll() is not None:
-                raise self._error(f"exited with status {process.returncode}")
-            if _answers(self.port):
-                return
-            time.sleep(0.03)
-        raise self._error(f"did not answer within {START_SECONDS:.0f} s")
+        words = f"{' '.join(self._command)}\n"
+        await_answer(self.port, lambda: process.poll() is None, lambda: words + self.log_tail())
 
     def _error(self, what: str) -> ServerError:
         return ServerError(f"the server {what}: {self.log_tail()}\n{' '.join(self._command)}")
+
+
+def await_answer(port: int, alive: Callable[[], bool], words: Callable[[], str]) -> None:
+    """Until the server at the port does; `words` are its last ones, should it not."""
+    deadline = time.monotonic() + START_SECONDS
+    while time.monotonic() < deadline:
+        if not alive():
+            raise ServerError(f"the server ended: {words()}")
+        if _answers(port):
+            return
+        time.sleep(0.03)
+    raise ServerError(f"the server did not answer within {START_SECONDS:.0f} s: {words()}")
 
 
 @contextmanager

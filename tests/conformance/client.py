@@ -48,12 +48,12 @@ class LiveServer(fixtures.Fixture):  # type: ignore[misc]
 
     token = "admin"
 
-    def __init__(self, ledger: str) -> None:
+    def __init__(self, ledger: str, nursery: Path) -> None:
         super().__init__()
-        self.ledger = ledger
+        self.ledger, self.nursery = ledger, nursery
 
     def _setUp(self) -> None:
-        running = server.serving(self.ledger, "default")
+        running = server.serving(self.ledger, self.nursery, "default")
         self.endpoint = running.__enter__()
         self.addCleanup(running.__exit__, None, None, None)
 
@@ -74,10 +74,10 @@ def _names(found: unittest.TestSuite | unittest.TestCase) -> Iterator[str]:
             yield from _names(part)
 
 
-def run_test(name: str, ledger: str) -> report.Outcome:
+def run_test(name: str, ledger: str, nursery: Path) -> report.Outcome:
     began = time.monotonic()
     result = unittest.TestResult()
-    live = functools.partial(LiveServer, ledger)
+    live = functools.partial(LiveServer, ledger, nursery)
     # The command logs all it does to stderr; what matters of it is in the messages of failures.
     quiet = contextlib.redirect_stderr(io.StringIO())
     with mock.patch.object(placement, "PlacementFixture", live), quiet:

@@ -39,7 +39,7 @@ def test_files(pattern: str) -> list[Path]:
     return sorted(path for path in directory.glob("*.yaml") if fnmatch(path.stem, pattern))
 
 
-def run_file(path: Path, ledger: str) -> report.Outcome:
+def run_file(path: Path, ledger: str, nursery: Path) -> report.Outcome:
     """Run one file; without a server or a starting world all its tests fail."""
     began = time.monotonic()
     content = utils.load_yaml(yaml_file=str(path))
@@ -47,7 +47,7 @@ def run_file(path: Path, ledger: str) -> report.Outcome:
     left_out = len(content["tests"]) - len(tests)
     content["tests"] = tests
     try:
-        failures = _run_on_server(path, content, ledger)
+        failures = _run_on_server(path, content, ledger, nursery)
     except (ServerError, worlds.WorldError, httpx.HTTPError, OSError) as error:
         failures = [(test["name"], f"{type(error).__name__}: {error}") for test in tests]
     return report.Outcome(
@@ -59,10 +59,10 @@ def run_file(path: Path, ledger: str) -> report.Outcome:
     )
 
 
-def _run_on_server(path: Path, content: dict[str, Any], ledger: str) -> Failures:
+def _run_on_server(path: Path, content: dict[str, Any], ledger: str, nursery: Path) -> Failures:
     (fixture,) = content["fixtures"]
     world = worlds.WORLDS[fixture]
-    with server.serving(ledger, world.profile) as url:
+    with server.serving(ledger, nursery, world.profile) as url:
         variables = worlds.prepare(world, url)
         with mock.patch.dict(os.environ, variables), httpx.Client(trust_env=False) as connection:
             suite = _suite(path, content, url)

@@ -8,6 +8,7 @@ import multiprocessing
 from collections.abc import Callable, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from functools import partial
+from pathlib import Path
 from typing import TypeVar
 
 from . import report, server
@@ -26,22 +27,24 @@ def parser(description: str) -> argparse.ArgumentParser:
 
 
 def run(
-    work: Callable[[Item, str], report.Outcome],
+    work: Callable[[Item, str, Path], report.Outcome],
     items: Sequence[Item],
     options: argparse.Namespace,
 ) -> int:
-    """Call work(item, ledger to copy) for every item, print as it goes; the exit status."""
+    """Call work(item, ledger to copy, nursery) for every item and print; the exit status."""
     outcomes = []
     context = multiprocessing.get_context("fork")
     with (
-        server.prepared(options.database) as ledger,
+        server.prepared(options.database) as (ledger, nursery),
         ProcessPoolExecutor(options.jobs, mp_context=context) as pool,
     ):
-        for outcome in pool.map(partial(_call, work, ledger), items):
+        for outcome in pool.map(partial(_call, work, ledger, nursery), items):
             report.show(outcome, verbose=options.verbose)
             outcomes.append(outcome)
     return report.finish(outcomes)
 
 
-def _call(work: Callable[[Item, str], report.Outcome], ledger: str, item: Item) -> report.Outcome:
-    return work(item, ledger)
+def _call(
+    work: Callable[[Item, str, Path], report.Outcome], ledger: str, nursery: Path, item: Item
+) -> report.Outcome:
+    return work(item, ledger, nursery)

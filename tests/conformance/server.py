@@ -5,31 +5,83 @@ Dovetail has its own environment, not the one that the runners need.
 
 from __future__ import annotations
 
+import os
+import shlex
+import signal
+import socket
 import subprocess
 import tempfile
+import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from tests.server import running
+from tests.server import STOP_SECONDS, ServerError, await_answer, reserved_port
 
 PROGRAMS = Path(__file__).parents[2] / ".venv" / "bin"
 
 
 @contextmanager
-def prepared(database: str | None) -> Iterator[str]:
-    """The URL of a ledger with its tables: in the database given, else in a file for the block."""
+def prepared(database: str | None) -> Iterator[tuple[str, Path]]:
+    """The URL of a ledger with its tables, and the socket of a nursery for servers.
+
+    The ledger is in the database given, else in a file for the block.
+    """
     with tempfile.TemporaryDirectory(prefix="dovetail-conformance-") as folder:
         url = database or f"sqlite:///{folder}/ledger.db"
         upgrade = [str(PROGRAMS / "dovetail"), "db", "upgrade", "--database", url]
         subprocess.run(upgrade, check=True, stdout=subprocess.DEVNULL)
-        yield url
+        nursery = Path(folder) / "nursery"
+        program = [PROGRAMS / "python", "-m", "tests.conformance.serve", "--nursery", nursery]
+        with subprocess.Popen(program) as process:
+            try:
+                while not nursery.exists():
+                    if process.poll() is not None:
+                        raise ServerError("the nursery of servers did not start")
+                    time.sleep(0.01)
+                yield url, nursery
+            finally:
+                process.kill()
 
 
 @contextmanager
-def serving(ledger: str, profile: str) -> Iterator[str]:
+def serving(ledger: str, nursery: Path, profile: str) -> Iterator[str]:
     """The address of a server with a copy of the ledger, as the profile says."""
-    with tempfile.TemporaryDirectory(prefix="dovetail-conformance-") as folder:
-        program = [str(PROGRAMS / "python"), "-m", "tests.conformance.serve", "--ledger", ledger]
-        with running([*program, folder, profile], Path(folder) / "log") as started:
-            yield started.url
+    with (
+        tempfile.TemporaryDirectory(prefix="dovetail-conformance-") as folder,
+        reserved_port() as port,
+    ):
+        log = Path(folder) / "log"
+        options = ["--ledger", ledger, "--port", str(port), folder, profile]
+        pid = _raised(nursery, [str(log), *options])
+        try:
+            await_answer(port, lambda: _alive(pid), lambda: log.read_text(errors="replace")[-3000:])
+            yield f"http://127.0.0.1:{port}"
+        finally:
+            _stop(pid)
+
+
+def _raised(nursery: Path, line: list[str]) -> int:
+    with socket.socket(socket.AF_UNIX) as asking:
+        asking.connect(str(nursery))
+        asking.sendall(shlex.join(line).encode())
+        return int(asking.recv(64))
+
+
+def _stop(pid: int) -> None:
+    with suppress(ProcessLookupError):
+        os.kill(pid, signal.SIGTERM)
+    deadline = time.monotonic() + STOP_SECONDS
+    while _alive(pid):
+        if time.monotonic() > deadline:
+            os.kill(pid, signal.SIGKILL)
+            raise ServerError(f"the server was still there {STOP_SECONDS:.0f} s after SIGTERM")
+        time.sleep(0.01)
+
+
+def _alive(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    return True
