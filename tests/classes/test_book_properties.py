@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from dovetail.classes.asks import Ask, Holding, Status
 from dovetail.classes.book import Book
 from dovetail.classes.resource_class import ResourceClass
+from dovetail.classes.strategies import Strategy
 from dovetail.core.device import Device
 from dovetail.core.rows import Rows
 from dovetail.core.selector import compiled
@@ -109,6 +110,9 @@ def happen(event: tuple[object, ...], kept: Book, world: World) -> None:
             node, wanted = rest
             found = kept.choose(node, wanted) if kind == "place" else wanted  # type: ignore[arg-type]
             if found:
+                if world.holders.get(str(name)) != (node, found):
+                    # It comes last in line.
+                    world.holders.pop(str(name), None)
                 world.holders[str(name)] = (node, found)  # type: ignore[assignment]
                 kept.hold(str(name), node, found)  # type: ignore[arg-type]
 
@@ -136,7 +140,9 @@ def new_book() -> Book:
 
 @settings(max_examples=50, deadline=None)
 @given(histories())
-def test_after_every_event_the_book_equals_a_recount(history: list[tuple[object, ...]]) -> None:
+def test_requested_is_from_0_to_allocatable_after_any_event_order_and_equals_a_recount(
+    history: list[tuple[object, ...]],
+) -> None:
     kept, world = new_book(), World()
     before: dict[str, Status] = {}
     for event in history:
@@ -150,30 +156,71 @@ def test_after_every_event_the_book_equals_a_recount(history: list[tuple[object,
 
 @settings(max_examples=50, deadline=None)
 @given(histories(), st.randoms(use_true_random=False))
-def test_a_restart_in_any_order_gives_the_same(
-    history: list[tuple[object, ...]], chance: object
-) -> None:
+def test_restart_replay_equals(history: list[tuple[object, ...]], chance: object) -> None:
+    """Classes, nodes and holders become known in any order, but for holders among themselves."""
     kept, world = new_book(), World()
     for event in history:
         happen(event, kept, world)
-    facts: list[tuple[object, ...]] = [
+    hardware: list[tuple[object, ...]] = [
         *(("set_class", each) for each in world.classes.values()),
         *(("set_node", node, devices) for node, devices in world.nodes.items()),
-        *(("hold", holder, *held) for holder, held in world.holders.items()),
     ]
+    oldest_first = iter([("hold", holder, *held) for holder, held in world.holders.items()])
+    facts = [*hardware, *(None for _ in world.holders)]
     chance.shuffle(facts)  # type: ignore[attr-defined]
     again = new_book()
-    for event in facts:
-        happen(event, again, World())
+    for fact in facts:
+        happen(fact or next(oldest_first), again, World())
     for name in world.classes:
         assert again.status(name) == kept.status(name)
         assert again.free(name).tolist() == kept.free(name).tolist()
-    assert {each.device for each in again.conflicts()} == {each.device for each in kept.conflicts()}
+    assert {each: again.holder(each) for each in HOLDERS} == {
+        each: kept.holder(each) for each in HOLDERS
+    }
+    assert set(again.conflicts()) == set(kept.conflicts())
+    for node, devices in world.nodes.items():
+        for each in devices:
+            assert again.held(node, each.name) == kept.held(node, each.name)
+
+
+@settings(max_examples=50, deadline=None)
+@given(
+    fleets.class_sets(),
+    st.lists(fleets.devices(most=4), min_size=1, max_size=2),
+    st.lists(
+        st.tuples(st.sampled_from(HOLDERS), st.sampled_from(NODES), fleets.asks(CLASSES, most=2)),
+        max_size=8,
+    ),
+    st.sampled_from(Strategy),
+)
+def test_no_device_over_its_units(
+    classes: tuple[ResourceClass, ...],
+    nodes: list[tuple[Device, ...]],
+    pods: list[tuple[str, str, list[Ask]]],
+    strategy: Strategy,
+) -> None:
+    """Pods come, and come again elsewhere, with whatever they are given: it is added up here."""
+    kept = fleets.book(classes, *nodes)
+    held: dict[str, tuple[str, tuple[Holding, ...]]] = {}
+    for holder, node, asks in pods:
+        found = kept.choose(node, asks, strategy)
+        if found:
+            assert kept.hold(holder, node, found) == ()
+            held[holder] = (node, found)
+        for number, devices in enumerate(nodes, 1):
+            for device in devices:
+                units = sum(
+                    each.units
+                    for at, holdings in held.values()
+                    for each in holdings
+                    if (at, each.device) == (f"n{number}", device.name)
+                )
+                assert units <= (device.units if device.healthy else 0)
 
 
 @settings(max_examples=50, deadline=None)
 @given(histories(), st.sampled_from(NODES), fleets.asks(CLASSES, most=2))
-def test_a_pod_that_comes_and_goes_leaves_no_trace(
+def test_create_and_delete_is_identity(
     history: list[tuple[object, ...]], node: str, asks: list[Ask]
 ) -> None:
     kept, world = new_book(), World()

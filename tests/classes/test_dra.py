@@ -50,7 +50,7 @@ def refused(*expressions: str, **more: Any) -> dict[str, str]:
     return {each.path: each.message for each in caught.value.problems}
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=150, deadline=None)
 @given(selectors(), devices())
 def test_a_class_and_its_translation_select_the_same(selector: Selector, device: Device) -> None:
     """Evaluated without an error, too: that would end an allocation."""
@@ -58,7 +58,7 @@ def test_a_class_and_its_translation_select_the_same(selector: Selector, device:
     assert matches(parse(text), published(device)) is compiled(selector)(device.attributes)
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=150, deadline=None)
 @given(selectors(), devices())
 def test_there_and_back_selects_the_same(selector: Selector, device: Device) -> None:
     again = from_device_class(to_device_class(ResourceClass("c", selector)))

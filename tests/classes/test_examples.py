@@ -3,30 +3,13 @@
 from __future__ import annotations
 
 import pytest
-import yaml
 
 from dovetail.classes.resource_class import read
 from dovetail.core.device import Device
 from dovetail.core.selector import compiled
+from tests import spec_examples
 
-
-def example(name: str, kind: str, key: str, value: str) -> str:
-    return f"""
-kind: ResourceClass
-metadata:
-  name: {name}
-spec:
-  resourceSelector:
-    - matchExpressions:
-        - key: "Kind"
-          operator: "In"
-          values:
-            - "{kind}"
-        - key: "{key}"
-          operator: "GtEq"
-          values:
-            - "{value}"
-"""
+pytestmark = pytest.mark.skipif(not spec_examples.THERE, reason=spec_examples.LEFT_OUT)
 
 
 def device(name: str, kind: str, **properties: str) -> Device:
@@ -54,26 +37,19 @@ DEVICES = (
 )
 
 
-@pytest.mark.parametrize(
-    ("text", "selected"),
-    [
-        (
-            example("nvidia.high.mem", "nvidia-gpu", "memory", "30G"),
-            {"gpu-30", "gpu-30i", "gpu-80b"},
-        ),
-        (
-            example("hugepages-1gig", "huge-pages", "size", "1G"),
-            {"pages-1g", "pages-1gi"},
-        ),
-        (
-            example("fast.nic", "nic", "speed", "40GBPS"),
-            {"nic-40", "nic-100", "nic-bytes"},
-        ),
-    ],
-    ids=["nvidia.high.mem", "hugepages-1gig", "fast.nic"],
-)
-def test_example(text: str, selected: set[str]) -> None:
-    document = yaml.safe_load(text)
-    cls = read(document["metadata"]["name"], document["spec"])
-    selects = compiled(cls.selector)
-    assert {each.name for each in DEVICES if selects(each.attributes)} == selected
+SELECTED = {
+    "nvidia.high.mem": {"gpu-30", "gpu-30i", "gpu-80b"},
+    "hugepages-1gig": {"pages-1g", "pages-1gi"},
+    "fast.nic": {"nic-40", "nic-100", "nic-bytes"},
+}
+
+
+def test_these_are_all_the_examples_there_are() -> None:
+    assert spec_examples.resource_classes().keys() == SELECTED.keys()
+
+
+@pytest.mark.parametrize("name", SELECTED)
+def test_example(name: str) -> None:
+    document = spec_examples.resource_classes()[name]
+    selects = compiled(read(name, document["spec"]).selector)
+    assert {each.name for each in DEVICES if selects(each.attributes)} == SELECTED[name]

@@ -90,7 +90,7 @@ def test_each_alternative_needs_one_that_contains_it() -> None:
     assert not implies(selector("Kind=a", "Kind=c"), selector("Kind=b", "Kind=a"))
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=150, deadline=None)
 @given(selectors(), selectors(), devices())
 def test_whatever_is_claimed_holds(one: Selector, other: Selector, device: Device) -> None:
     selected = compiled(one)(device.attributes)

@@ -125,7 +125,7 @@ def test_a_node_of_many_alike_devices_is_counted() -> None:
     assert book(classes, devices).status("quad") == Status(128, 0)
 
 
-@settings(max_examples=120, deadline=None)
+@settings(max_examples=80, deadline=None)
 @given(fleets.class_sets(), fleets.devices(most=4))
 def test_as_many_units_as_trying_everything_forms(
     classes: tuple[ResourceClass, ...], devices: tuple[Device, ...]

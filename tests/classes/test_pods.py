@@ -66,6 +66,13 @@ def test_row_12_devices_are_whole_and_at_least_one(count: str | int) -> None:
         asks_of([asking("one", count)])
 
 
+@pytest.mark.parametrize("count", ["2147483648", "1e30", "9E"])
+def test_row_12_more_than_a_node_can_have_is_refused(count: str) -> None:
+    with pytest.raises(BadAsk, match=rf"is {count}: no node has more than 2147483647 units"):
+        asks_of([asking("one", count)])
+    assert asks_of([asking("one", "2147483647")]) == (Ask("gpu", 2147483647, "one"),)
+
+
 def test_row_12_what_is_no_quantity_is_refused_with_its_place() -> None:
     with pytest.raises(BadAsk, match=r"container 'one': resources.limits\[.*'two' is no quantity"):
         asks_of([Container("one", {}, {GPU: "two"})])

@@ -75,7 +75,7 @@ def test_an_explanation_asks_the_server_for_what_no_file_says(
     parrot: Parrot, files: list[str]
 ) -> None:
     parrot.says("GET", CLASSES, {"classes": [SHOWN]})
-    parrot.says("GET", DEVICES, {"devices": [{**LARGE_GPU, "used": 1}]})
+    parrot.says("GET", DEVICES, {"devices": [{**LARGE_GPU, "used": 1, "colour": "red"}]})
     run = commands(parrot.url)
     assert "large selects 1 of 1 device:" in run("classes", "explain", "large").stdout
     found = run("classes", "explain", "large", *files[2:])

@@ -10,7 +10,8 @@ from click.testing import CliRunner
 from dovetail.cli.layers import BadConfig
 from dovetail.cli.main import main
 from dovetail.cli.scheduler import load
-from dovetail.kube.scheduler.settings import ExtenderSettings, Settings
+from dovetail.kube.daemon import BadSettings, address_of
+from dovetail.kube.scheduler.settings import ExtenderSettings, LeaseSettings, Settings
 
 
 def test_flags_win_over_the_environment_and_that_over_the_defaults() -> None:
@@ -19,6 +20,36 @@ def test_flags_win_over_the_environment_and_that_over_the_defaults() -> None:
     assert load(flags, environment) == Settings(
         name="ours", strategy="spread", extender=ExtenderSettings(listen="127.0.0.1:1")
     )
+
+
+def test_the_environment_wins_over_the_file(tmp_path: Path) -> None:
+    file = tmp_path / "scheduler.toml"
+    file.write_text('name = "filed"\nstrategy = "spread"\n[lease]\nnamespace = "kube-system"\n')
+    environment = {"DOVETAIL_SCHEDULER_NAME": "theirs"}
+    wanted = Settings(
+        name="theirs", strategy="spread", lease=LeaseSettings(namespace="kube-system")
+    )
+    assert load({"config_file": str(file)}, environment) == wanted
+    assert load({}, {**environment, "DOVETAIL_SCHEDULER_CONFIG": str(file)}) == wanted
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("stratgy = 'spread'", "unknown key stratgy; did you mean strategy?"),
+        ("lease = 3", "lease is a section: write [lease]"),
+        ("metrics_port = 'x'", "metrics_port: 'x' is not a whole number"),
+        ("port = 1\n[", "scheduler.toml: "),
+    ],
+)
+def test_what_is_wrong_in_the_file_is_told_with_its_place(
+    tmp_path: Path, text: str, words: str
+) -> None:
+    file = tmp_path / "scheduler.toml"
+    file.write_text(text)
+    done = CliRunner().invoke(main, ["scheduler", "--config", str(file)])
+    assert done.exit_code == 2
+    assert words in " ".join(done.output.split())
 
 
 def test_settings_of_the_server_are_not_those_of_the_scheduler() -> None:
@@ -65,3 +96,17 @@ def test_an_address_that_is_none_is_told(tmp_path: Path, address: str) -> None:
     )
     assert done.exit_code != 0
     assert "is not HOST:PORT" in done.output
+
+
+@pytest.mark.parametrize("address", ["0.0.0.0:1", "[::]:1", "10.0.0.1:1", "dovetail.example:1"])
+def test_whoever_comes_from_elsewhere_needs_a_certificate(address: str) -> None:
+    with pytest.raises(BadSettings, match="is not loopback, and whoever can ask can bind pods"):
+        address_of(ExtenderSettings(listen=address))
+    assert address_of(ExtenderSettings(listen=address, client_ca="ca.crt"))
+    assert address_of(ExtenderSettings(listen=address, open_beyond_loopback=True))
+
+
+@pytest.mark.parametrize("host", ["127.0.0.1", "::1", "localhost"])
+def test_on_loopback_it_may_be_open(host: str) -> None:
+    given = f"[{host}]:8888" if ":" in host else f"{host}:8888"
+    assert address_of(ExtenderSettings(listen=given)) == (host, 8888)

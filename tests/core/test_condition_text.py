@@ -14,6 +14,7 @@ from dovetail.core.selector import ORDERED, PRESENCE, SETS, Expression, Operator
     ("text", "key", "operator", "values"),
     [
         ("Kind=nvidia-gpu", "Kind", Operator.EQ, ("nvidia-gpu",)),
+        ("Kind==nvidia-gpu", "Kind", Operator.EQ, ("nvidia-gpu",)),
         ("memory>=30G", "memory", Operator.GT_EQ, ("30G",)),
         ("memory > 30G", "memory", Operator.GT, ("30G",)),
         ("speed<40Gbps", "speed", Operator.LT, ("40Gbps",)),
@@ -76,6 +77,13 @@ def test_what_is_written_reads_as_the_same(found: tuple[Expression, ...]) -> Non
         ("ecc,memory>=much", "at character 5: memory>=much: 'much' has no order"),
         ('Vendor="open', "at character 8: expected a key, a value or a mark"),
         ("!!mig", "at character 2: expected a key"),
+        ("ecc===on", "at character 6: expected a value, got '=on'"),
+        (
+            f"ecc,{'k' * 256}",
+            "at character 5: a key of 256 characters; attributes have at most 255",
+        ),
+        (f"a in (b,{'v' * 1025})", "at character 1: a value of 1025 characters"),
+        (f"a>{'9' * 1025}", "at character 1: a value of 1025 characters"),
     ],
 )
 def test_a_slip_is_told_with_its_place(text: str, complaint: str) -> None:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from .world import AGGREGATE, CONSUMER, HOST, NEWCOMER, NUMA, POOL, SPARE
+from .world import AGGREGATE, BIG, CONSUMER, HOST, NEWCOMER, NUMA, POOL, SPARE
 
 KNOWN = (
     *(HOST, NUMA, POOL, SPARE, CONSUMER, NEWCOMER, AGGREGATE, "host", "numa", "project"),
     *("VCPU", "DISK_GB", "MEMORY_MB", "CUSTOM_HELD", "CUSTOM_IDLE", "CUSTOM_WORN", "CUSTOM_LOOSE"),
     *("MISC_SHARES_VIA_AGGREGATE", "HW_NUMA_ROOT", "CUSTOM_NEW", "INSTANCE", "MIGRATION"),
+    *(BIG, "memory", "Kind", "30G", "GtEq", "NotIn"),
 )
 UUIDS = (
     HOST.upper(),

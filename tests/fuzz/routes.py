@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from urllib.parse import urlencode
 
 from .message import Headers, Message
-from .world import AGGREGATE, CONSUMER, GENERATIONS, HOST, NEWCOMER, NUMA, POOL, SPARE, VERSION
+from .world import AGGREGATE, BIG, CONSUMER, GENERATIONS, HOST, NEWCOMER, NUMA, POOL, SPARE, VERSION
 
 JSON = b"application/json"
 NDJSON = b"application/x-ndjson"
@@ -211,6 +211,46 @@ CANDIDATES = (
     Call(
         "GET", "/allocation_candidates", (("resources", "VCPU:1"), ("limit", "1")), version="1.16"
     ),
+    Call(
+        "GET",
+        "/allocation_candidates",
+        (
+            ("resources_CPU", "VCPU:1"),
+            ("attributes_CPU", 'Kind="numa",memory>=30G,!mig,Kind notin (a,b)'),
+            ("class_CPU", BIG),
+            ("resources", "CUSTOM_HELD:1"),
+            ("attributes", "memory=30000M"),
+        ),
+    ),
+)
+
+MARKS = f"/dovetail/v1/providers/{NUMA}/attributes"
+SELECTION = {
+    "resourceSelector": [
+        {
+            "matchExpressions": [
+                {"key": "Kind", "operator": "NotIn", "values": ["nic", "disk"]},
+                {"key": "memory", "operator": "LtEq", "values": ["80G"]},
+            ]
+        }
+    ],
+    "singleDevice": True,
+}
+DEVICES = (
+    Call("GET", MARKS),
+    Call("PUT", MARKS, body={"attributes": {"memory": "80G", "ecc": ""}, **_generation(NUMA)}),
+    Call("GET", "/dovetail/v1/classes"),
+    Call("GET", f"/dovetail/v1/classes/{BIG}"),
+    Call("PUT", "/dovetail/v1/classes/new.class", body={"spec": SELECTION}),
+    Call(
+        "PUT",
+        "/dovetail/v1/classes/pair",
+        body={"spec": {"members": [{"class": BIG, "count": 2}], "same": ["numa"]}},
+    ),
+    Call("DELETE", f"/dovetail/v1/classes/{BIG}"),
+    Call("GET", "/dovetail/v1/devices"),
+    Call("GET", "/dovetail/v1/devices", (("node", "host"),)),
+    Call("GET", "/dovetail/v1/explain", (("resources_CPU", "VCPU:1"), ("class_CPU", BIG))),
 )
 
 RESHAPES = (
@@ -248,6 +288,7 @@ LOADS = (
                 "name": "new",
                 "uuid": LOADED,
                 "traits": ["CUSTOM_NEW"],
+                "attributes": {"memory": "80G"},
                 "aggregates": [AGGREGATE],
                 "inventories": {"MEMORY_MB": _inventory(1024), "CUSTOM_NEW": 2},
                 "children": [{"name": "new-numa", "inventories": {"VCPU": 8}}],
@@ -274,7 +315,7 @@ PLACEMENT = (
     *CANDIDATES,
     *RESHAPES,
 )
-CALLS = (*PLACEMENT, *LOADS)
+CALLS = (*PLACEMENT, *LOADS, *DEVICES)
 WITH_BODY = tuple(call for call in CALLS if call.body is not None)
 CLAIMS = tuple(call for call in WITH_BODY if NEWCOMER in call.path and call.version == VERSION)
 PATHS = tuple(dict.fromkeys(call.path for call in CALLS))

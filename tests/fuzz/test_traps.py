@@ -35,6 +35,14 @@ REFUSED = {
         Call("POST", FLEET, body=[{"name": "a", "traits": ["CUSTOM_A\n"]}]).message(),
         Call("POST", FLEET, body=[{"name": "a", "inventories": {"CUSTOM_A\n": 1}}]).message(),
     ],
+    "NUL in a fleet": [
+        Call("POST", FLEET, body=[line]).message()
+        for line in (
+            {"name": "a\0"},
+            {"name": "a", "attributes": {"b": "\0"}},
+            {"name": "a", "children": [{"name": "b", "attributes": {"\0": ""}}]},
+        )
+    ],
     "inventories under keys that name no class": [
         Call("PUT", f"{NODE}/inventories", body=inventories(*item)).message()
         for item in KEYS.items()

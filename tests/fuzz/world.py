@@ -19,7 +19,8 @@ SPARE = "a0000000-0000-4000-8000-000000000004"
 CONSUMER = "c0000000-0000-4000-8000-000000000001"
 NEWCOMER = "c0000000-0000-4000-8000-000000000002"
 AGGREGATE = "e0000000-0000-4000-8000-000000000001"
-GENERATIONS = {HOST: 3, NUMA: 3, POOL: 3, SPARE: 0}
+BIG = "big.numa"
+GENERATIONS = {HOST: 3, NUMA: 4, POOL: 3, SPARE: 0}
 
 STEPS: tuple[tuple[str, str, Any], ...] = (
     ("PUT", "/resource_classes/CUSTOM_HELD", None),
@@ -80,6 +81,27 @@ STEPS: tuple[tuple[str, str, Any], ...] = (
     ),
     (
         "PUT",
+        f"/dovetail/v1/providers/{NUMA}/attributes",
+        {"resource_provider_generation": 2, "attributes": {"Kind": "numa", "memory": "30G"}},
+    ),
+    (
+        "PUT",
+        f"/dovetail/v1/classes/{BIG}",
+        {
+            "spec": {
+                "resourceSelector": [
+                    {
+                        "matchExpressions": [
+                            {"key": "memory", "operator": "GtEq", "values": ["1G"]},
+                            {"key": "Kind", "operator": "Exists"},
+                        ]
+                    }
+                ]
+            }
+        },
+    ),
+    (
+        "PUT",
         f"/allocations/{CONSUMER}",
         {
             "allocations": {
@@ -123,6 +145,7 @@ class World:
         return {
             "providers": providers,
             "classes": sorted(self._custom_classes()),
+            "selections": {one["name"]: one["spec"] for one in self._selections()},
             "traits": sorted(self._custom_traits()),
             "usages": self._get("/usages?project_id=project"),
         }
@@ -154,6 +177,7 @@ class World:
             "traits": sorted(self._get(f"{path}/traits")["traits"]),
             "aggregates": sorted(self._get(f"{path}/aggregates")["aggregates"]),
             "allocations": self._get(f"{path}/allocations")["allocations"],
+            "attributes": self._get(f"/dovetail/v1/providers/{provider}/attributes"),
         }
 
     def _providers(self) -> list[dict[str, Any]]:
@@ -163,6 +187,10 @@ class World:
     def _custom_classes(self) -> list[str]:
         names = [one["name"] for one in self._get("/resource_classes")["resource_classes"]]
         return [name for name in names if name.startswith("CUSTOM_")]
+
+    def _selections(self) -> list[dict[str, Any]]:
+        found: list[dict[str, Any]] = self._get("/dovetail/v1/classes")["classes"]
+        return found
 
     def _custom_traits(self) -> list[str]:
         names: list[str] = self._get("/traits?name=startswith:CUSTOM_")["traits"]
@@ -193,6 +221,8 @@ class World:
             self._do("DELETE", f"/resource_classes/{quote(name)}")
         for name in self._custom_traits():
             self._do("DELETE", f"/traits/{quote(name)}")
+        for one in self._selections():
+            self._do("DELETE", f"/dovetail/v1/classes/{quote(one['name'])}")
 
     def _fell_trees(self) -> None:
         """Leaves first, until nothing is left."""

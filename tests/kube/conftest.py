@@ -36,7 +36,7 @@ def namespace(cluster: Cluster) -> Iterator[str]:
     name = f"test-{uuid.uuid4().hex[:8]}"
     cluster.make_namespace(name)
     yield name
-    cluster.kubectl("delete", "namespace", name, "--wait=false")
+    cluster.drop_namespace(name)
 
 
 def needs_kubernetes() -> None:

@@ -3,7 +3,7 @@
 Versions, watches from a version, selectors, conflicts, preconditions, status apart from the rest,
 finalizers, graceful deletion of bound pods, binding, server-side apply. Not here: admission,
 defaults, validation, namespaces that must exist. Tests can have it fail: `cut`, `close`, `expire`,
-`bookmark`, `repeat`, and `before`, which is called ahead of each call.
+`bookmark`, `repeat`, `backup`, and `before`, which is called ahead of each call.
 """
 
 from __future__ import annotations
@@ -88,6 +88,18 @@ class MemoryApi:
         self.compact()
         self._shout(gone())
 
+    def backup(self) -> Callable[[], None]:
+        """Of all there is now; calling it is a restore, from which servers start anew."""
+        version, objects = self.version, {api: dict(all_) for api, all_ in self.objects.items()}
+
+        def restore() -> None:
+            self.version = version
+            self.objects = {api: dict(all_) for api, all_ in objects.items()}
+            self.compact()
+            self.cut()
+
+        return restore
+
     def everything(self, kind: type[T]) -> dict[str, T]:
         """All objects of a kind by key, as they are now."""
         there = self.objects.get(kind.API, {})
@@ -102,7 +114,8 @@ class MemoryApi:
     async def list(
         self, kind: type[T], *, namespace: str = "", labels: str = "", fields: str = ""
     ) -> Listing[T]:
-        await self._called("list", kind)
+        single = fields.startswith("metadata.name=")
+        await self._called("list one" if single else "list", kind)
         matches = matcher(namespace, labels, fields)
         there = self.objects.get(kind.API, {})
         items = [msgspec.convert(raw, kind) for raw in there.values() if matches(raw)]
@@ -130,6 +143,9 @@ class MemoryApi:
             while (told := await inbox.get()) is not None:
                 if isinstance(told, Exception):
                     raise told
+                if told <= int(version) if isinstance(told, int) else told.version <= int(version):
+                    # The real one, too, has nothing to say until it has come to this version.
+                    continue
                 if isinstance(told, int):
                     yield Seen("BOOKMARK", str(told))
                 elif told.api == kind.API and (seen := as_seen(told, matches)):

@@ -11,13 +11,12 @@ from typing import Any, cast
 
 import pytest
 
-from dovetail.kube import calls
-from dovetail.kube.access import BadConfiguration
+from dovetail.kube import calls, wire
 from dovetail.kube.client import Client, connect
 from dovetail.kube.objects import Node, Pod
 from dovetail.kube.port import ApiError, Conflict, Gone, NotFound, Seen, Unreachable
 from dovetail.kube.wire import Connection
-from tests.kube.scripted import Answer, Asked, Script, Server, kubeconfig, no, ok, streamed, talking
+from tests.kube.scripted import Answer, Script, Server, kubeconfig, no, ok, streamed, talking
 
 NODE = {"metadata": {"name": "n", "resourceVersion": "7"}}
 
@@ -98,33 +97,67 @@ def test_told_to_wait_for_ever_it_gives_up(tmp_path: Path) -> None:
     run(tmp_path, lambda asked: no(429, Retry_After="0"), test)
 
 
-def test_a_token_that_was_rotated_is_read_again(tmp_path: Path) -> None:
-    token = tmp_path / "token"
-    token.write_text("old")
-    valid = "old"
+@pytest.mark.parametrize(
+    ("early", "later"),
+    [
+        (b"HTTP/1.1 100 Continue\r\n\r\n", b""),
+        (b"HTTP/1.1 103 Early Hints\r\nLink: </x>\r\n\r\n", b""),
+        (b"", b"HTTP/1.1 408 Request Timeout\r\nContent-Length: 0\r\n\r\n"),
+    ],
+    ids=["100", "103", "408 after the answer"],
+)
+def test_only_the_answer_to_a_request_answers_it(
+    tmp_path: Path, early: bytes, later: bytes
+) -> None:
+    async def test(client: Client, server: Server) -> None:
+        for _ in range(3):
+            assert (await client.get(Node, "n")).metadata.resource_version == "7"
 
-    def script(asked: Asked) -> Answer:
-        good = asked.headers["authorization"] == f"bearer {valid}"
-        if "watch" in asked.target:
-            return streamed() if good else no(401)
-        return ok(NODE) if good else no(401)
+    run(tmp_path, lambda asked: early + ok(NODE) + later, test)
+
+
+@pytest.mark.parametrize(
+    ("limit", "answer"),
+    [
+        ("LARGEST_BODY", ok(b" " * 2000)),
+        ("LARGEST_HEAD", b"HTTP/1.1 200 OK\r\nX: " + b"x" * 2000),
+        ("LARGEST_HEAD", b"HTTP/1.1 200 OK\r\n" + b"X: y\r\n" * 500),
+    ],
+    ids=["body", "header", "headers"],
+)
+def test_an_answer_without_end_is_not_read_to_the_end(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, limit: str, answer: bytes
+) -> None:
+    monkeypatch.setattr(wire, limit, 1000)
 
     async def test(client: Client, server: Server) -> None:
-        nonlocal valid
-        for verb in (lambda: client.get(Node, "n"), lambda: watched(client)):
-            await verb()
-            valid = f"{valid}er"
-            token.write_text(valid)
-            before = len(server.asked)
-            await verb()
-            await verb()
-            assert len(server.asked) == before + 3
-        valid = "unknown"
-        with pytest.raises(ApiError) as refused:
+        with pytest.raises(Unreachable, match="more than 1000 bytes"):
             await client.get(Node, "n")
-        assert refused.value.code == 401
 
-    run(tmp_path, script, test, tokenFile=str(token))
+    run(tmp_path, lambda asked: answer, test)
+
+
+def test_a_line_without_end_is_not_read_to_the_end(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(calls, "LONGEST_LINE", 1000)
+
+    async def test(client: Client, server: Server) -> None:
+        with pytest.raises(ApiError, match="more than 1000 bytes"):
+            await watched(client)
+
+    run(tmp_path, lambda asked: streamed(b"x" * 600, b"x" * 600, whole=False), test)
+
+
+def test_a_connection_whose_answer_was_not_read_is_not_used_again(tmp_path: Path) -> None:
+    async def test(client: Client, server: Server) -> None:
+        pool = client._calls._pool
+        async with pool.exchange() as connection:
+            await connection.ask(b"GET / HTTP/1.1\r\nContent-Length: 0\r\n\r\n")
+            assert connection._whole
+        assert not pool._idle
+
+    run(tmp_path, lambda asked: ok(NODE), test)
 
 
 def test_connections_are_used_again_but_not_when_they_are_closed(tmp_path: Path) -> None:
@@ -188,6 +221,19 @@ def test_an_answer_that_does_not_come_is_waited_for_only_so_long(
             await watched(client)
 
     run(tmp_path, lambda asked: quiet if "watch" in asked.target else b"", test)
+
+
+def test_a_watch_does_not_wait_for_the_rest_of_a_refusal(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(calls, "ANSWER_SECONDS", 0.05)
+    half = b"HTTP/1.1 500 Oh\r\nContent-Length: 500\r\n\r\n{"
+
+    async def test(client: Client, server: Server) -> None:
+        with pytest.raises(Unreachable, match="no answer"):
+            await watched(client)
+
+    run(tmp_path, lambda asked: half, test)
 
 
 def test_a_watch_asks_for_what_comes_after_a_version_and_for_bookmarks(tmp_path: Path) -> None:
@@ -341,28 +387,3 @@ def test_who_gives_up_waiting_does_not_leave_half_an_answer_to_the_next(tmp_path
         assert len(server.connections) == 2
 
     run(tmp_path, lambda asked: b"" if "slow" in asked.target else ok(NODE), test)
-
-
-@pytest.mark.parametrize(
-    ("text", "problem"),
-    [
-        (None, "not found"),
-        ("{", "expected the node content"),
-        ("clusters: []\ncontexts: []\n", "No current context"),
-        (json.dumps(kubeconfig("ftp://host", {})), "no URL with http"),
-        (json.dumps(kubeconfig("http://h", {}) | {"current-context": "y"}), "'y' not found"),
-        (
-            json.dumps(kubeconfig("http://h", {"auth-provider": {}}) | {"clusters": 5}),
-            "no kubeconfig",
-        ),
-    ],
-)
-def test_a_configuration_that_cannot_be_used_is_refused_with_its_name(
-    tmp_path: Path, text: str | None, problem: str
-) -> None:
-    file = tmp_path / "config"
-    if text is not None:
-        file.write_text(text)
-    with pytest.raises(BadConfiguration, match=problem) as refused:
-        connect(str(file))
-    assert str(refused.value).startswith(str(file))

@@ -35,16 +35,13 @@ def test_a_pod_is_scheduled_and_runs_on_a_node_without_a_kubelet(own_cluster: Cl
     own_cluster.start_scheduler()
     own_cluster.start_kwok()
     own_cluster.kubectl("create", "-n", "here", "-f", "-", given=pod("first"))
-    look = ("get", "pods", "-n", "here", "-o", "jsonpath={.items[0].status.phase}")
-    own_cluster.await_that(lambda: own_cluster.kubectl(*look) == "Running", "running pod")
+
+    def phase() -> str:
+        _, told = own_cluster.request("GET", "/api/v1/namespaces/here/pods/first")
+        found: str = json.loads(told)["status"]["phase"]
+        return found
+
+    own_cluster.await_that(lambda: phase() == "Running", "running pod")
     own_cluster.kubectl("annotate", "-n", "here", "pod", "first", "test/end=Succeeded")
-    own_cluster.await_that(lambda: own_cluster.kubectl(*look) == "Succeeded", "ended pod")
+    own_cluster.await_that(lambda: phase() == "Succeeded", "ended pod")
     own_cluster.kubectl("delete", "-n", "here", "pod", "first", "--timeout=20s")
-
-
-def test_what_was_written_outlives_etcd_and_the_api_server(own_cluster: Cluster) -> None:
-    own_cluster.add_nodes(1)
-    own_cluster.etcd.restart()
-    own_cluster.apiserver.restart()
-    own_cluster.await_ready()
-    assert own_cluster.kubectl("get", "nodes", "-o", "name") == "node/node-0\n"

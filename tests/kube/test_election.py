@@ -127,6 +127,24 @@ def test_one_that_does_not_lead_leaves_the_lease_alone_when_it_stops() -> None:
     run(main())
 
 
+def test_a_lease_that_was_deleted_is_not_free_at_once() -> None:
+    async def main() -> None:
+        api = MemoryApi()
+        one = Replica(api, "one")
+        await asyncio.sleep(1)
+        two = Replica(api, "two")
+        await asyncio.sleep(20)
+        one.api.away = True
+        await api.delete(Lease, "test", "default")
+        await until(lambda: two.leading or not one.leading)
+        assert not two.leading
+        await until(lambda: two.leading)
+        await two.stop()
+        one.kill()
+
+    run(main())
+
+
 def test_cut_off_it_stops_leading_in_time_and_leads_again_when_it_is_back() -> None:
     async def main() -> None:
         api = MemoryApi()

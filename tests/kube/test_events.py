@@ -141,11 +141,47 @@ def test_what_is_remembered_is_bounded() -> None:
     async def main() -> None:
         api = MemoryApi()
         pod, events = await some_pod(api), recorder(api, remembered=10)
+        before = counted("dropped")
         for n in range(30):
             events.event(pod, "Normal", "R", "A", f"note {n}")
+        assert counted("dropped") - before == 20
         await sent(events)
         assert len(events._stories) == 10
         assert api.calls["create", "Event"] == 10
+
+    run(main())
+
+
+def test_an_event_that_could_not_begin_anew_begins_later_with_the_right_count() -> None:
+    async def main() -> None:
+        api = MemoryApi()
+        pod, events = await some_pod(api), recorder(api)
+        for _ in range(3):
+            events.event(pod, "Normal", "R", "A", "same")
+        await sent(events)
+        (first,) = api.everything(Event).values()
+        await api.delete(Event, first.metadata.name, "here")
+        api.before = failing(lambda: Unreachable("away"), {"create"})
+        events.event(pod, "Normal", "R", "A", "same")
+        await sent(events)
+        api.before = None
+        events.event(pod, "Normal", "R", "A", "same")
+        await sent(events)
+        (second,) = api.everything(Event).values()
+        assert second.series is not None
+        assert second.series["count"] == 2
+
+    run(main())
+
+
+def test_a_long_name_is_cut_where_a_name_may_end() -> None:
+    async def main() -> None:
+        api = MemoryApi()
+        events = recorder(api)
+        events.event(await some_pod(api, "a" * 229 + "-" + "b" * 20), "Normal", "R", "A", "n")
+        await sent(events)
+        (event,) = api.everything(Event).values()
+        assert event.metadata.name.startswith("a" * 229 + ".")
 
     run(main())
 

@@ -113,6 +113,45 @@ def test_a_bookmark_saves_the_list() -> None:
     run(main())
 
 
+def test_a_restored_backup_undoes_what_came_after_it() -> None:
+    async def main() -> None:
+        api = MemoryApi()
+        for name in "abc":
+            await api.create(Pod, pod(name))
+        restore = api.backup()
+        async with running(api) as (informer, told):
+            await api.create(Pod, pod("d"))
+            await api.merge(Pod, "b", {"metadata": {"labels": {"x": "1"}}}, namespace="default")
+            await api.delete(Pod, "c", "default")
+            await settle(informer, api)
+            del told[:]
+            restore()
+            await asyncio.sleep(60)
+            assert sorted(in_words(told)) == ["+c", "-d", "~b"]
+            assert informer.store == api.everything(Pod)
+
+    run(main())
+
+
+def test_a_version_that_comes_again_after_a_restore_is_looked_into() -> None:
+    async def main() -> None:
+        api = MemoryApi()
+        await api.create(Pod, pod("a"))
+        restore = api.backup()
+        async with running(api) as (informer, told):
+            await api.merge(Pod, "a", {"metadata": {"labels": {"x": "1"}}}, namespace="default")
+            await api.create(Node, {"metadata": {"name": "n"}})
+            await settle(informer, api)
+            del told[:]
+            restore()
+            await api.merge(Pod, "a", {"metadata": {"labels": {"x": "2"}}}, namespace="default")
+            await asyncio.sleep(60)
+            assert in_words(told) == ["~a"]
+            assert informer.store == api.everything(Pod)
+
+    run(main())
+
+
 def test_an_object_made_anew_under_its_name_is_another_one() -> None:
     async def main() -> None:
         api = MemoryApi()

@@ -1,12 +1,15 @@
 """The specification's user story and its six flows, on a real cluster, seen as a user sees them.
 
-Numbers are those of `kubectl get resourceclasses`: Allocatable, Requested, Available.
+Numbers are those of `kubectl get resourceclasses`: Allocatable, Requested, Available. First comes
+the tour of docs/resource-classes.md, which wants a cluster where nothing has happened.
 """
 
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator
+from contextlib import suppress
 from typing import Any
 
 import pytest
@@ -14,11 +17,13 @@ import yaml
 
 from dovetail.classes.pods import ALLOCATION
 from dovetail.kube.devices.annotation import DEVICES
+from tests.kube import tour
 from tests.kube.cluster import node_object
 from tests.kube.conftest import needs_kubernetes
 from tests.kube.demo import CLASSES, Demo, a_demo_cluster, gpu, nic
 
 KEY = "resourceclass.dovetail.dev/"
+RESOURCE_CLASSES = "/apis/dovetail.dev/v1alpha1/resourceclasses"
 Numbers = tuple[int, int, int]
 
 
@@ -42,10 +47,14 @@ class Story:
         return allocatable, requested, available
 
     def await_numbers(self, name: str, *expected: int) -> None:
-        try:
-            self.cluster.await_that(lambda: self.numbers(name) == expected, "such numbers")
-        except TimeoutError:
-            assert self.numbers(name) == expected
+        def written() -> bool:
+            found = self.cluster.request("GET", f"{RESOURCE_CLASSES}/{name}")[1]
+            status = json.loads(found).get("status") or {}
+            return (status.get("allocatable"), status.get("requested")) == expected[:2]
+
+        with suppress(TimeoutError):
+            self.cluster.await_that(written, "such numbers")
+        assert self.numbers(name) == expected
 
     def create_pod(self, name: str, **classes: int) -> None:
         amounts = {KEY + each.replace("_", "."): str(count) for each, count in classes.items()}
@@ -77,8 +86,11 @@ class Story:
     def await_waiting(self, name: str) -> str:
         """Until the scheduler says that it fits nowhere; why."""
         where = '{.status.conditions[?(@.type=="PodScheduled")].%s}'
-        reason = ("get", "pod", name, "-o", f"jsonpath={where % 'reason'}")
-        self.cluster.await_that(lambda: self.kubectl(*reason) == "Unschedulable", "refusal")
+        path = f"/api/v1/namespaces/default/pods/{name}"
+        unschedulable = b'"Unschedulable"'
+        self.cluster.await_that(
+            lambda: unschedulable in self.cluster.request("GET", path)[1], "refusal"
+        )
         return self.kubectl("get", "pod", name, "-o", f"jsonpath={where % 'message'}")
 
 
@@ -95,6 +107,17 @@ def story(demo: Demo) -> Iterator[Story]:
     yield Story(demo)
     demo.cluster.kubectl("delete", "pods", "--all", "--timeout=30s")
     demo.cluster.kubectl("delete", "resourceclasses", "--all", "--timeout=30s")
+
+
+VARYING = re.compile(r"\b\d+(?:s|m\d*s?)\b|(?<=hash\":\")[0-9a-f]+|[0-9a-f]{8}-[0-9a-f-]{27}")
+"""Ages, hashes and uids."""
+
+
+@pytest.mark.usefixtures("story")
+def test_everything_the_tour_shows_is_what_is_printed(demo: Demo) -> None:
+    page, played = tour.PAGE.read_text(encoding="utf-8"), tour.played(demo)
+    assert VARYING.sub("…", played) == VARYING.sub("…", page)
+    assert page.count("    $ kubectl ") >= 8
 
 
 def test_the_user_story(story: Story) -> None:

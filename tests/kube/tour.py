@@ -18,17 +18,16 @@ PAGE = Path(__file__).parents[2] / "docs/resource-classes.md"
 TOUR = re.compile(r"(?<=<!-- tour: begin -->\n).*(?=<!-- tour: end -->)", re.DOTALL)
 
 
-def played() -> str:
-    """The page with what the commands of the tour print now."""
+def played(demo: Demo) -> str:
+    """The page with what the commands of the tour print now, on a cluster that is new."""
     page = PAGE.read_text(encoding="utf-8")
     found = TOUR.search(page)
     assert found, "the page has a tour"
-    with tempfile.TemporaryDirectory() as directory, a_demo_cluster(Path(directory)) as demo:
-        parts, at = [], 0
-        for block in BLOCK.finditer(found[0]):
-            parts += [found[0][at : block.start()], f"    $ {block[1]}\n"]
-            parts += [indented(run(demo, block[1]))]
-            at = block.end()
+    parts, at = [], 0
+    for block in BLOCK.finditer(found[0]):
+        parts += [found[0][at : block.start()], f"    $ {block[1]}\n"]
+        parts += [indented(run(demo, block[1]))]
+        at = block.end()
     return page[: found.start()] + "".join(parts) + found[0][at:] + page[found.end() :]
 
 
@@ -57,4 +56,5 @@ def run(demo: Demo, line: str) -> str:
 
 
 if __name__ == "__main__":
-    PAGE.write_text(played(), encoding="utf-8")
+    with tempfile.TemporaryDirectory() as place, a_demo_cluster(Path(place)) as demo_cluster:
+        PAGE.write_text(played(demo_cluster), encoding="utf-8")

@@ -68,6 +68,7 @@ def kept(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Ledger]:
     opened.close()
 
 
+CHARACTERS = st.characters(codec="utf-8", exclude_characters="\0")
 INVENTORY = st.one_of(
     st.integers(1, 50),
     st.fixed_dictionaries(
@@ -86,7 +87,9 @@ INVENTORY = st.one_of(
 @st.composite
 def fleets(draw: st.DrawFn) -> bytes:
     """Trees of any shape, and consumers that hold a unit here and there."""
-    names = draw(st.lists(st.text(min_size=1, max_size=20), min_size=1, max_size=8, unique=True))
+    names = draw(
+        st.lists(st.text(CHARACTERS, min_size=1, max_size=20), min_size=1, max_size=8, unique=True)
+    )
     nodes: list[dict[str, Any]] = []
     roots: list[dict[str, Any]] = []
     for name in names:
@@ -98,7 +101,11 @@ def fleets(draw: st.DrawFn) -> bytes:
             ),
             "aggregates": draw(st.lists(st.uuids().map(str), max_size=2)),
             "attributes": draw(
-                st.dictionaries(st.text(min_size=1, max_size=5), st.text(max_size=5), max_size=2)
+                st.dictionaries(
+                    st.text(CHARACTERS, min_size=1, max_size=5),
+                    st.text(CHARACTERS, max_size=5) | st.just("\\u0000"),
+                    max_size=2,
+                )
             ),
             "inventories": draw(
                 st.dictionaries(

@@ -115,6 +115,7 @@ def test_conditions_may_be_repeated_and_are_those_of_the_serving_providers(cards
         ("attributes_C", "memory>=much", "`attributes_C`: at character 1: memory>=much: 'much'"),
         ("attributes_C", "ecc mig", "at character 5: expected a comma or the end, got 'mig'"),
         ("attributes_C", "", "expected a key, got the end"),
+        ("attributes_C", ",".join(f"k{n}" for n in range(65)), "more than 64 conditions"),
         ("class_C", "nothing", "`class_C`: no resource class 'nothing' is defined."),
     ],
 )

@@ -29,5 +29,36 @@ def test_reshaping_by_rule_set(serve: Make, policy: str, roles: str, status: int
     assert strict.call("POST", "/reshaper", body, x_roles=roles).status_code == status
 
 
+@pytest.mark.parametrize(
+    ("policy", "roles", "allowed"),
+    [
+        ("legacy", "admin", True),
+        ("legacy", "service", False),
+        ("secure", "admin", True),
+        ("secure", "service", True),
+        ("secure", "reader", False),
+        ("open", "nobody", True),
+    ],
+)
+def test_attributes_and_classes_by_rule_set(
+    serve: Make, policy: str, roles: str, allowed: bool
+) -> None:
+    uuid = serve("open").call("POST", "/resource_providers", {"name": "host"}).json()["uuid"]
+    marked = {"attributes": {"a": "1"}, "resource_provider_generation": 0}
+    attributes, one = f"/dovetail/v1/providers/{uuid}/attributes", "/dovetail/v1/classes/one"
+    strict = serve(policy)
+    for method, path, body, status in (
+        ("PUT", attributes, marked, 200),
+        ("GET", attributes, None, 200),
+        ("PUT", one, {"spec": {"members": [{"class": "other"}]}}, 201),
+        ("GET", one, None, 200),
+        ("GET", "/dovetail/v1/classes", None, 200),
+        ("GET", "/dovetail/v1/devices", None, 200),
+        ("DELETE", one, None, 204),
+    ):
+        reply = strict.call(method, path, body, x_roles=roles)
+        assert reply.status_code == (status if allowed else 403), (method, path, reply.text)
+
+
 def test_every_rule_set_is_named() -> None:
     assert set(RULE_SETS) == {"legacy", "secure", "open"}

@@ -30,6 +30,7 @@ def test_requests_and_how_often_they_come(tmp_path: Path) -> None:
         ('{"query": "resources=VCPU:1", "count": 0}', "line 2: .*count"),
         ('{"queries": []}', "line 2: .*quer"),
         ("resources=VCPU:1", "line 2: "),
+        ('{"query": "resources_G=VCPU:1&class_G=large"}', "line 2: `class` is not known here"),
     ],
 )
 def test_a_line_that_is_wrong_is_named(tmp_path: Path, line: str, word: str) -> None:

@@ -231,6 +231,37 @@ def test_a_claim_is_all_or_nothing(ledger: Ledger) -> None:
     assert not done(fleet.release(pod))
 
 
+def test_only_the_claim_that_is_meant_is_released(ledger: Ledger) -> None:
+    fleet, pod = DeviceLedger(ledger), new()
+    done(fleet.publish("n1", [gpu("n1", "g0"), gpu("n1", "g1")]))
+    assert done(fleet.claim_of(pod)) == ()
+    seen = []
+    for device in ("g0", "g0", "g1"):
+        done(fleet.claim(pod, "default", "sa", "n1", [Holding(device, 1)]))
+        assert not any(done(fleet.release_claim(pod, claim)) for claim in (*seen, ()))
+        seen.append(done(fleet.claim_of(pod)))
+        assert done(fleet.release_claim(pod, seen[-1]))
+        assert not done(fleet.release_claim(pod, seen[-1]))
+    assert done(fleet.holders()) == {}
+
+
+def test_what_a_pod_has_is_corrected_at_once_or_not_at_all(ledger: Ledger) -> None:
+    fleet, pod = DeviceLedger(ledger), new()
+    for node in ("n1", "n2"):
+        done(fleet.publish(node, [gpu(node, "g0"), gpu(node, "g1")]))
+    done(fleet.correct(pod, "default", "sa", "n1", [Holding("g0", 1)]))
+    held = HeldBy(is_pod=True, node="n1", devices={"g0": 1})
+    assert done(fleet.holders()) == {pod: held}
+    other = place(ledger, "n2/g1", 1)
+    with pytest.raises(Taken, match="'g1' of node 'n2'"):
+        done(fleet.correct(pod, "default", "sa", "n2", [Holding("g0", 1), Holding("g1", 1)]))
+    assert done(fleet.holders())[pod] == held
+    done(fleet.release(other))
+    done(fleet.correct(pod, "default", "sa", "n2", [Holding("g0", 1), Holding("g1", 1)]))
+    assert done(fleet.holders())[pod].node == "n2"
+    assert stock(ledger, "n1/g0") == (1, 0, 0)
+
+
 def test_units_asked_for_by_several_containers_are_claimed_together(ledger: Ledger) -> None:
     fleet, pod = DeviceLedger(ledger), new()
     done(fleet.publish("n1", [gpu("n1", "pool", 4)]))
@@ -267,8 +298,11 @@ def test_names_that_are_too_long_are_cut_and_told_in_full(ledger: Ledger) -> Non
     assert done(fleet.holders())[pod].devices == {names[1]: 1}
 
 
-def test_clusters_that_share_a_ledger_do_not_see_each_other(ledger: Ledger) -> None:
-    east, west = DeviceLedger(ledger, "east"), DeviceLedger(ledger, "west")
+@pytest.mark.parametrize("names", [("east", "west"), ("east", ""), ("east/1", "east")])
+def test_clusters_that_share_a_ledger_do_not_see_each_other(
+    ledger: Ledger, names: tuple[str, str]
+) -> None:
+    east, west = (DeviceLedger(ledger, name) for name in names)
     for fleet in (east, west):
         done(fleet.publish("n1", [gpu("n1", "g0")]))
     pod = new()

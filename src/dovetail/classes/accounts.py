@@ -30,6 +30,9 @@ AT_ONCE = 1024
 SHAPES_KEPT = 1024
 """Shapes that are gone are forgotten when they are more than twice the devices, and this."""
 
+FORMED_KEPT = 4096
+"""Counts of nested units are forgotten when they are more than four times the devices, and this."""
+
 
 class Accounts:
     def __init__(self, rows: Rows) -> None:
@@ -45,8 +48,9 @@ class Accounts:
         self._devices = 0
         self._reported: dict[str, tuple[int, int]] = {}
         """Units and free units."""
-        self._recounted: set[int] = set()
-        """Rows that are not as they were when somebody last emptied this."""
+        self._recounts = 0
+        self._recounted_at: Ints = np.zeros(0, np.int64)
+        """By row, which of all recounts was its last."""
         self._hardware = 0
         """Raised with each change of classes or devices."""
         self._shaping = 0
@@ -188,6 +192,9 @@ class Accounts:
     def _settle(self) -> None:
         columns = len(self._catalogue.columns)
         self._counts.make_room(columns, len(self._rows))
+        lacking = len(self._rows) - len(self._recounted_at)
+        if lacking > 0:
+            self._recounted_at = np.append(self._recounted_at, np.zeros(lacking, np.int64))
         if not self._stale:
             return
         self._reshape()
@@ -197,7 +204,8 @@ class Accounts:
         stocks = [stock for stock in self._stale.values() if stock is not None]
         for start in range(0, len(stocks), AT_ONCE):
             self._count(stocks[start : start + AT_ONCE], columns)
-        self._recounted.update(self._stale)
+        self._recounts += 1
+        self._recounted_at[list(self._stale)] = self._recounts
         self._stale.clear()
 
     def _reshape(self) -> None:
@@ -215,8 +223,10 @@ class Accounts:
             column = self._catalogue.column(name)
             mask = self._catalogue.mask(name)
             for at, each in enumerate(stocks):
-                units[column, at] = self._formable(name, mask, each.shapes, each.units)
                 free[column, at] = self._formable(name, mask, each.shapes, each.free)
+                # What is free was found; to find all there is may have been given up.
+                formed = self._formable(name, mask, each.shapes, each.units)
+                units[column, at] = max(formed, free[column, at])
         self._counts.put([each.row for each in stocks], units, free)
 
     def _formable(self, name: str, mask: int, shapes: list[int], units: list[int]) -> int:
@@ -225,6 +235,8 @@ class Accounts:
         state = pairs([shapes[at] for at in chosen], [units[at] for at in chosen])
         found = self._formed.get((name, state))
         if found is None:
+            if len(self._formed) > 4 * self._devices + FORMED_KEPT:
+                self._formed.clear()
             places = places_of(state, self._shapes, mask)
             found = self._formed[name, state] = formable(name, places, self._catalogue)
         return found

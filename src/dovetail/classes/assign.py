@@ -1,302 +1,187 @@
-"""Assignment: which devices of one node meet all demands together, if any do.
+"""Assignment: which devices of one node meet all wishes together, if any do.
 
-Units of demands on devices are a bipartite flow. A demand takes the first devices that are left;
-one that comes up short makes others move over, along an augmenting path. So a plain set of demands
-is refused only if nothing can meet it, in time polynomial in demands and devices.
+Plain demands are a flow. Bundles, whose devices have to agree in some value or be one device, are
+decided around it, value by value: how many of the bundle's sets are there? Sets are counted, never
+listed, so a thousand cost no more than two. What cannot lead anywhere is seen early:
 
-Demands for a single device, and groups whose devices have to agree in some value, are decided by
-backtracking around that flow: the flow without what is undecided is a bound, and choices that only
-differ in which of several alike devices or values they name are tried once. That may take time
-exponential in the number of such demands and groups; after `PATIENCE` positions it is given up, as
-if nothing had been found.
+* by the flow, as if whatever is undecided did not matter;
+* by the room that values have for a bundle, each by itself: it has to do for all sets (`room.py`);
+* among values that are alike in every way, a later one never gets more than one before it.
+
+Deciding takes time exponential in values and bundles at worst: packing bins is a case of it. When
+`patience` is used up it is given up, which is another answer than that there is no assignment.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from itertools import pairwise
+from collections import Counter
+from collections.abc import Iterator, Sequence
 
 import msgspec
 
-PATIENCE = 2000
+from dovetail.classes.bundles import Bundle, Place, keys_of
+from dovetail.classes.flow import Taken
+from dovetail.classes.ground import Ground, Places, Units
+from dovetail.classes.room import Open, Position, Room
 
-Value = tuple[str, ...]
-Taken = dict[int, int]
-"""Units by place."""
-
-
-class Place(msgspec.Struct, frozen=True, gc=False):
-    """A device as far as assignment can tell: two of one shape are alike."""
-
-    shape: int
-    mask: int
-    """A bit for each class that selects it."""
-    attributes: Mapping[str, str]
-    free: int
+PATIENCE = 20_000
+"""Demands looked at, in all positions together: some tenths of a second."""
 
 
-class Demand(msgspec.Struct, frozen=True):
-    """Units of devices that some class selects."""
-
-    bit: int
-    count: int
-    single: bool = False
-    """All from one device."""
-    groups: tuple[int, ...] = ()
-    """Whose values its devices have to agree with, outermost first."""
-    ask: int = 0
+class TooHard(Exception):
+    """It would take longer to decide than anybody should wait."""
 
 
-class Group(msgspec.Struct, frozen=True):
-    """The devices of its demands have one value for each of these keys."""
-
-    keys: tuple[str, ...]
-    family: tuple[int, str]
-    """Groups of one family are alike: what one of them got, another can have."""
-
-
-class Problem(msgspec.Struct, frozen=True):
-    """Demands to be met together. Groups of one family stand together."""
-
-    demands: tuple[Demand, ...]
-    groups: tuple[Group, ...] = ()
-
-
-class Flow:
-    """Units of demands on places; never more than are free."""
-
-    def __init__(self, free: Sequence[int], *, cheapest: bool) -> None:
-        """Places are numbered as they are preferred.
-
-        With `cheapest` the places used in the end are the most preferred that can be: a demand may
-        make others move over for it. Else nobody moves who need not.
-        """
-        self.takes: list[Taken] = []
-        self._left = list(free)
-        self._cheapest = cheapest
-        self._options: list[Sequence[int]] = []
-        self._users: list[set[int]] = [set() for _ in free]
-
-    def add(self, options: Sequence[int], count: int) -> bool:
-        """One more demand; options in ascending order. False if it cannot be met as well."""
-        demand = len(self.takes)
-        self.takes.append({})
-        self._options.append(options)
-        if not self._cheapest:
-            for place in options:
-                units = min(self._left[place], count)
-                if units:
-                    self._move(demand, place, units)
-                    self._left[place] -= units
-                    count -= units
-        while count:
-            path = self._path(demand)
-            if path is None:
-                return False
-            count -= self._augment(path, count)
-        return True
-
-    def _path(self, demand: int) -> list[tuple[int, int]] | None:
-        """Who takes which place in turn, from the place that has units left back to the demand."""
-        taker: dict[int, int] = {}
-        leaves: dict[int, int] = {}
-        queue = [demand]
-        end: int | None = None
-        for asker in queue:
-            for place in self._options[asker]:
-                if place in taker:
-                    continue
-                taker[place] = asker
-                if self._left[place] and (end is None or place < end):
-                    end = place
-                    if not self._cheapest:
-                        break
-                for user in self._users[place]:
-                    if user != demand and user not in leaves:
-                        leaves[user] = place
-                        queue.append(user)
-            if end is not None and not self._cheapest:
-                break
-        if end is None:
-            return None
-        path = [(taker[end], end)]
-        while path[-1][0] != demand:
-            place = leaves[path[-1][0]]
-            path.append((taker[place], place))
-        return path
-
-    def _augment(self, path: list[tuple[int, int]], wanted: int) -> int:
-        end = path[0][1]
-        units = min(wanted, self._left[end])
-        for (mover, _), (_, place) in pairwise(path):
-            units = min(units, self.takes[mover][place])
-        self._left[end] -= units
-        for (mover, to), (_, place) in pairwise(path):
-            self._move(mover, to, units)
-            self._move(mover, place, -units)
-        self._move(*path[-1], units)
-        return units
-
-    def _move(self, demand: int, place: int, units: int) -> None:
-        taken = self.takes[demand]
-        taken[place] = taken.get(place, 0) + units
-        if taken[place]:
-            self._users[place].add(demand)
-        else:
-            del taken[place]
-            self._users[place].discard(demand)
+def assign(
+    places: Sequence[Place],
+    wishes: Sequence[Bundle],
+    *,
+    cheapest: bool,
+    patience: int = PATIENCE,
+) -> list[Taken] | None:
+    """What each wish takes of the places, which stand in the order of preference; None: nothing
+    can meet them. With `cheapest` others move over for the sake of better places. Raises TooHard.
+    """
+    ground = Ground(places, {keys for wish in wishes for keys in keys_of(wish)})
+    return _Search(ground, cheapest=cheapest).run(wishes, patience)
 
 
-def assign(places: Sequence[Place], problem: Problem, *, cheapest: bool) -> list[Taken] | None:
-    """What each demand takes of the places, which stand in the order of preference."""
-    try:
-        return _Search(places, problem, cheapest=cheapest).run()
-    except _TooHard:
-        return None
+class _Where(msgspec.Struct, frozen=True):
+    """For whom, on which places, and how deep within bundles."""
 
-
-class _TooHard(Exception):
-    """More positions were looked at than anybody should wait for."""
+    wish: int
+    places: Places
+    depth: int
 
 
 class _Search:
-    """Decides the groups, then the demands for a single device, one after the other."""
+    def __init__(self, ground: Ground, *, cheapest: bool) -> None:
+        self._ground, self._cheapest = ground, cheapest
+        self._room = Room(ground)
+        self._families: dict[tuple[Bundle, Places], int] = {}
 
-    def __init__(self, places: Sequence[Place], problem: Problem, *, cheapest: bool) -> None:
-        self._places, self._cheapest = places, cheapest
-        self._demands, self._groups = problem.demands, problem.groups
-        self._free = [each.free for each in places]
-        self._options = [self._options_of(each) for each in problem.demands]
-        numbered = enumerate(problem.demands)
-        self._singles = sorted(
-            (number for number, each in numbered if each.single), key=self._likeness
-        )
-        keys = {each.keys for each in problem.groups}
-        self._values = {key: [_value(each, key) for each in places] for key in keys}
-        self._interchangeable = len(keys) == 1
-        self._value: list[Value] = []
-        self._device: dict[int, int] = {}
-        self._positions = 0
-
-    def run(self) -> list[Taken] | None:
-        self._positions += 1
-        if self._positions > PATIENCE:
-            raise _TooHard
-        takes = self._relaxed()
-        if takes is None or self._is_solution(takes):
-            return takes
-        group = len(self._value)
-        if group < len(self._groups):
-            for value in self._candidates(group):
-                self._value.append(value)
-                found = self.run()
-                self._value.pop()
-                if found is not None:
-                    return found
-            return None
-        demand = self._singles[len(self._device)]
-        for place in self._homes(demand):
-            self._device[demand] = place
-            found = self.run()
-            del self._device[demand]
-            if found is not None:
-                return found
+    def run(self, wishes: Sequence[Bundle], patience: int) -> list[Taken] | None:
+        start = Position((), ())
+        for number, wish in enumerate(wishes):
+            whole = Bundle(1, (), (wish,))
+            start = self._with_sets(start, whole, 1, _Where(number, self._ground.all, 0))
+        levels: list[Iterator[Position]] = [iter((start,))]
+        while levels:
+            position = next(levels[-1], None)
+            if position is None:
+                levels.pop()
+                continue
+            left = self._room.left(position.fixed)
+            demands = self._demands(position, left)
+            patience -= len(demands)
+            if patience < 0 and len(levels) > 1:
+                raise TooHard
+            if not self._room.is_enough(position, left):
+                continue
+            takes = self._ground.flow(demands, cheapest=self._cheapest)
+            if takes is not None and not position.open:
+                return _by_wish(len(wishes), demands, takes)
+            if takes is not None:
+                levels.append(self._moves(position, left))
         return None
 
-    def _relaxed(self) -> list[Taken] | None:
-        """The flow if all that is undecided did not matter."""
-        flow = Flow(self._free, cheapest=self._cheapest)
-        for number, demand in enumerate(self._demands):
-            if not flow.add(self._open(number), demand.count):
-                return None
-        return flow.takes
+    def _demands(self, position: Position, left: Sequence[int]) -> list[Units]:
+        """In the order of wishes, as if nothing had to agree that is undecided."""
+        found = list(position.fixed)
+        for each in position.open:
+            allowed = self._room.allowed(each, left)
+            found += [
+                Units(each.wish, bit, count * each.count, allowed & self._ground.selected(bit))
+                for bit, count in self._room.needs(each.bundle).items()
+            ]
+        return sorted(found, key=lambda each: each.wish)
 
-    def _options_of(self, demand: Demand) -> list[int]:
-        least = demand.count if demand.single else 1
-        return [
-            number
-            for number, each in enumerate(self._places)
-            if each.mask & demand.bit and each.free >= least
-        ]
-
-    def _open(self, number: int) -> list[int]:
-        """Places that what was decided leaves to the demand."""
-        if number in self._device:
-            return [self._device[number]]
-        options = self._options[number]
-        for group in self._demands[number].groups:
-            values = self._values[self._groups[group].keys]
-            if group < len(self._value):
-                options = [place for place in options if values[place] == self._value[group]]
-            else:
-                options = [place for place in options if values[place] is not None]
-        return options
-
-    def _is_solution(self, takes: list[Taken]) -> bool:
-        agreed: dict[int, Value | None] = {}
-        for demand, taken in zip(self._demands, takes, strict=True):
-            if demand.single and len(taken) > 1:
-                return False
-            for group in demand.groups:
-                values = self._values[self._groups[group].keys]
-                found = {values[place] for place in taken}
-                if {agreed.setdefault(group, values[next(iter(taken))])} != found:
-                    return False
-        return True
-
-    def _candidates(self, group: int) -> Iterator[Value]:
-        """Values for the group; of those that are alike in every way only the first."""
-        keys, family = self._groups[group].keys, self._groups[group].family
-        values = self._values[keys]
-        members = [number for number, each in enumerate(self._demands) if group in each.groups]
-        possible = {values[place] for number in members for place in self._open(number)}
-        ordered = [each for each in dict.fromkeys(values) if each in possible and each is not None]
-        if group and self._groups[group - 1].family == family and self._value[-1] in ordered:
-            # What the twin before it passed over was tried with the roles exchanged.
-            ordered = ordered[ordered.index(self._value[-1]) :]
-        seen: set[object] = set()
-        for value in ordered:
-            kind = self._kind(value, values) if self._interchangeable else value
-            if kind not in seen:
-                seen.add(kind)
-                yield value
-
-    def _kind(self, value: Value, values: Sequence[Value | None]) -> object:
-        held = [
-            (p.mask, p.free) for p, has in zip(self._places, values, strict=True) if has == value
-        ]
-        decided = zip(self._groups, self._value, strict=False)
-        return (
-            tuple(sorted(held)),
-            tuple(sorted(group.family for group, other in decided if other == value)),
+    def _with_sets(self, before: Position, bundle: Bundle, sets: int, where: _Where) -> Position:
+        """So many sets of the bundle more, with devices from there."""
+        wish, places = where.wish, where.places
+        fixed = tuple(
+            Units(wish, each.bit, each.count * sets, places & self._ground.selected(each.bit))
+            for each in bundle.demands
         )
+        found = Position(before.fixed + fixed, before.open)
+        for part in bundle.parts:
+            if part.same == ():
+                found = self._with_sets(found, part, part.count * sets, where)
+            else:
+                one = msgspec.structs.replace(part, count=1)
+                family = self._families.setdefault((one, places), len(self._families))
+                added = Open(wish, one, part.count * sets, places, family, where.depth)
+                found = Position(found.fixed, (*found.open, added))
+        return found
 
-    def _homes(self, demand: int) -> Iterator[int]:
-        """Places for a demand for a single device; of those that are alike only the first."""
-        count = self._demands[demand].count
-        load: dict[int, int] = {}
-        for number, place in self._device.items():
-            load[place] = load.get(place, 0) + self._demands[number].count
-        first = 0
-        if self._device:
-            before = next(reversed(self._device))
-            if self._likeness(before) == self._likeness(demand):
-                first = self._device[before]
-        seen: set[tuple[int, int, int]] = set()
-        for place in self._open(demand):
-            each = self._places[place]
-            alike = (each.shape, each.free, load.get(place, 0))
-            if place >= first and each.free - alike[2] >= count and alike not in seen:
-                seen.add(alike)
-                yield place
+    def _moves(self, position: Position, devices: Sequence[int]) -> Iterator[Position]:
+        """The bundle whose turn it is gets a value, and as many sets there as there is room for, or
+        less; then the value after it, and so on."""
+        at = min(range(len(position.open)), key=lambda at: position.open[at].order)
+        each = position.open[at]
+        rest = Position(position.fixed, position.open[:at] + position.open[at + 1 :])
+        values = self._room.by_value(each, position.fixed, devices)
+        after = sum(room for _, room in values)
+        left, most = each.places, dict(each.most)
+        for here, room in values:
+            if after < each.count:
+                return
+            after -= room
+            left &= ~here
+            if room:
+                kind = self._kind(each, here, rest)
+                upper = min(room, most.get(kind, room))
+                for sets in range(upper, max(0, each.count - after - 1), -1):
+                    more = msgspec.structs.replace(
+                        each, count=each.count - sets, places=left, most={**most, kind: sets}
+                    )
+                    where = _Where(each.wish, here, each.depth + 1)
+                    yield _going_on(self._with_sets(rest, each.bundle, sets, where), more, here)
+                most[kind] = 0
 
-    def _likeness(self, number: int) -> tuple[int, tuple[int, ...], int]:
-        """Equal for demands that can change places. Those with least choice, the largest, first."""
-        each = self._demands[number]
-        return (-each.count, each.groups, each.bit)
+    def _kind(self, each: Open, here: Places, rest: Position) -> object:
+        """Equal for values that can change places, with all that is decided on them.
+
+        All devices of the value count: also those of no use to this bundle, for others use them.
+        """
+        keys = each.bundle.same
+        values = [has for other, has in self._ground.values.items() if other != keys]
+        found: Counter[object] = Counter()
+        for place in self._ground.listed(self._ground.alike(here, keys)):
+            device, bit = self._ground.places[place], 1 << place
+            fixed = tuple(
+                (other.bit, other.count, other.places.bit_count())
+                for other in rest.fixed
+                if other.places & bit
+            )
+            opened = tuple(
+                (other.bundle, other.count, other.places.bit_count())
+                for other in rest.open
+                if other.places & bit
+            )
+            has = tuple(every[place] for every in values)
+            found[device.mask, device.free, has, fixed, opened] += 1
+        return frozenset(found.items())
 
 
-def _value(place: Place, keys: tuple[str, ...]) -> Value | None:
-    """None if the device lacks one of the keys: it then agrees with no other."""
-    found = tuple(place.attributes[key] for key in keys if key in place.attributes)
-    return found if len(found) == len(keys) else None
+def _going_on(found: Position, more: Open, here: Places) -> Position:
+    """With the sets that are left, if any are; those before them got the value `here`."""
+    if more.count:
+        # In front, so that it goes on before a twin begins.
+        return Position(found.fixed, (more, *found.open))
+    # What comes before `here` needs no look for a twin: that was tried with the roles exchanged.
+    opened = tuple(
+        msgspec.structs.replace(each, places=here | more.places)
+        if each.family == more.family
+        else each
+        for each in found.open
+    )
+    return Position(found.fixed, opened)
+
+
+def _by_wish(wishes: int, demands: Sequence[Units], takes: Sequence[Taken]) -> list[Taken]:
+    found: list[Taken] = [{} for _ in range(wishes)]
+    for each, taken in zip(demands, takes, strict=True):
+        for place, units in taken.items():
+            found[each.wish][place] = found[each.wish].get(place, 0) + units
+    return found

@@ -13,31 +13,23 @@ from numpy.typing import NDArray
 
 from dovetail.classes import words
 from dovetail.classes.accounts import Accounts
-from dovetail.classes.arrays import Ints
 from dovetail.classes.asks import Ask, Holding
-from dovetail.classes.assign import Place, Problem, assign
-from dovetail.classes.nested import problem_of
+from dovetail.classes.assign import PATIENCE, TooHard
+from dovetail.classes.choice import Chooser
+from dovetail.classes.nested import is_searched_for
 from dovetail.classes.states import States
-from dovetail.classes.stock import Pairs, Stock, pairs, places_of
-from dovetail.classes.strategies import (
-    Strategy,
-    Weigh,
-    cheapness,
-    fullness,
-    preference,
-    worth_by,
-)
+from dovetail.classes.stock import Pairs, Stock, in_order, pairs, places_of
+from dovetail.classes.strategies import Strategy, Weigh, cheapness, fullness, worth_by
 from dovetail.core.rows import Rows
 
-UNKNOWN = -1
+LEAST_PATIENCE = 200
+"""With each node, however many others were too hard before it."""
 
 
 class Book(Accounts):
     def __init__(self, rows: Rows) -> None:
         super().__init__(rows)
-        self._states = States()
-        self._state_of: Ints = np.zeros(0, np.int64)
-        self._states_at = -1
+        self._states, self._states_in_order = States(), States()
         self._worth: Weigh = worth_by(())
         self._worth_at = -1
 
@@ -49,24 +41,21 @@ class Book(Accounts):
         fit = np.ones(len(self._rows), np.bool_)
         for name, count in needs.items():
             fit &= self.free(name) >= count
-        if self._counts_decide(needs) or not fit.any():
+        if not fit.any() or self._counts_decide(needs):
             return fit
         rows = np.flatnonzero(fit)
-        if strategy is Strategy.STRICT_FIRST_FIT:
-            names = [self._rows.names[row] for row in rows.tolist()]
-            fit[rows] = [self.choose(name, asks, strategy) is not None for name in names]
-        else:
-            fit[rows] = np.isfinite(self._costs(rows, asks, Strategy.FIRST_FIT))
+        strict = strategy is Strategy.STRICT_FIRST_FIT
+        decisive = strategy if strict else Strategy.FIRST_FIT
+        fit[rows] = np.isfinite(self._costs(rows, asks, decisive))
         return fit
 
     def _counts_decide(self, needs: dict[str, int]) -> bool:
         """Whether asks are met wherever there are units enough for each class by itself."""
-        classes = [self._catalogue.get(name) for name in needs]
-        if any(cls is None or cls.single_device for cls in classes):
+        if any(is_searched_for(name, self._catalogue) for name in needs):
             return False
         if len(needs) <= 1:
             return True
-        if any(cls is not None and cls.members for cls in classes):
+        if any(self._catalogue[name].members for name in needs):
             return False
         return not self._shapes.overlap(self._catalogue.column(name) for name in needs)
 
@@ -94,56 +83,78 @@ class Book(Accounts):
 
         Rows have units enough for each class by itself.
         """
-        self._number_states(rows)
-        listed = tuple(sorted((each.class_name, each.count) for each in asks))
+        strict = strategy is Strategy.STRICT_FIRST_FIT
+        states, described = (self._states_in_order, in_order) if strict else (self._states, pairs)
+        states.renew(self._shaping, len(self._stocks), len(self._rows))
+
+        def state(row: int) -> Pairs:
+            stock = self._stocks[self._rows.names[row]]
+            return described(stock.shapes, stock.free)
+
+        listed = [(each.class_name, each.count) for each in asks]
         worth = self._scarcity()
-        question = (listed, strategy, worth if strategy.weighs else None)
-        problem, mask = problem_of(asks, self._catalogue), self._mask(asks)
+        question = (
+            tuple(listed if strict else sorted(listed)),
+            strategy,
+            worth if strategy.weighs else None,
+        )
+        numbers = states.of_rows(rows, self._recounted_at, state)
+        return states.answers(question, numbers, self._cost_of(asks, strategy, worth))
+
+    def _cost_of(
+        self, asks: Sequence[Ask], strategy: Strategy, worth: Weigh
+    ) -> Callable[[Pairs], float]:
+        """Of a state. Those that differ only in what nobody asks for are worked out once."""
+        chooser, mask = Chooser(asks, strategy, worth, self._catalogue), self._mask(asks)
+        known: dict[Pairs, float] = {}
+        patience = PATIENCE
 
         def cost(state: Pairs) -> float:
-            places = places_of(state, self._shapes, mask)
-            taken = _assigned(places, problem, strategy, worth)
-            if taken is None:
-                return np.inf
-            return float(sum(worth(places[at].mask) * units for at, _, units in taken))
+            nonlocal patience
+            listed = self._shapes.all
+            asked = tuple(each for each in state if listed[each[0]].mask & mask)
+            if asked not in known:
+                places = places_of(asked, self._shapes, mask)
+                try:
+                    chosen = chooser.chosen(places, patience)
+                except TooHard:
+                    # Where one node is too hard most are, and all of them share what time there is.
+                    chosen, patience = None, max(LEAST_PATIENCE, patience // 2)
+                known[asked] = (
+                    np.inf
+                    if chosen is None
+                    else float(sum(worth(places[at].mask) * units for at, _, units in chosen))
+                )
+            return known[asked]
 
-        return self._states.answers(question, self._state_of[rows], cost)
-
-    def _number_states(self, rows: NDArray[np.int64]) -> None:
-        if self._states_at != self._shaping or self._states.is_crowded(len(self._stocks)):
-            self._states.clear()
-            self._state_of = np.full(len(self._rows), UNKNOWN)
-            self._states_at = self._shaping
-        elif len(self._state_of) < len(self._rows):
-            added = np.full(len(self._rows) - len(self._state_of), UNKNOWN)
-            self._state_of = np.append(self._state_of, added)
-        self._state_of[list(self._recounted)] = UNKNOWN
-        self._recounted.clear()
-        for row in rows[self._state_of[rows] == UNKNOWN].tolist():
-            stock = self._stocks[self._rows.names[row]]
-            self._state_of[row] = self._states.number(pairs(stock.shapes, stock.free))
+        return cost
 
     def choose(
         self, node: str, asks: Sequence[Ask], strategy: Strategy = Strategy.FIRST_FIT
     ) -> tuple[Holding, ...] | None:
-        """Devices of the node for all asks together; None if there are none."""
+        """Devices of the node for all asks together; None if none were found."""
+        try:
+            return self._chosen(node, asks, strategy)
+        except TooHard:
+            return None
+
+    def _chosen(
+        self, node: str, asks: Sequence[Ask], strategy: Strategy
+    ) -> tuple[Holding, ...] | None:
+        """None if there are none. Raises TooHard."""
         self._settle()
         stock = self._stocks.get(node)
         if stock is None or not self._has_enough(stock, asks):
             return () if not asks else None
         devices, places = stock.open(self._mask(asks), self._shapes)
-        rounds = [[each] for each in asks] if strategy is Strategy.STRICT_FIRST_FIT else [asks]
-        found: list[Holding] = []
-        for together in rounds:
-            problem = problem_of(together, self._catalogue)
-            taken = _assigned(places, problem, strategy, self._scarcity())
-            if taken is None:
-                return None
-            for at, number, units in taken:
-                ask, place = together[number], places[at]
-                found.append(Holding(devices[at].name, units, ask.class_name, ask.container))
-                places[at] = Place(place.shape, place.mask, place.attributes, place.free - units)
-        return tuple(found)
+        chooser = Chooser(asks, strategy, self._scarcity(), self._catalogue)
+        chosen = chooser.chosen(places, PATIENCE)
+        if chosen is None:
+            return None
+        return tuple(
+            Holding(devices[at].name, units, asks[number].class_name, asks[number].container)
+            for at, number, units in chosen
+        )
 
     def _has_enough(self, stock: Stock, asks: Sequence[Ask]) -> bool:
         free = self._counts.free[:, stock.row]
@@ -152,11 +163,19 @@ class Book(Accounts):
             for name, count in _needs(asks).items()
         )
 
-    def why_not(self, node: str, asks: Sequence[Ask], named: Callable[[str], str] = str) -> str:
+    def why_not(
+        self,
+        node: str,
+        asks: Sequence[Ask],
+        named: Callable[[str], str] = str,
+        strategy: Strategy = Strategy.FIRST_FIT,
+    ) -> str:
         """Why asks cannot be met there, in words; empty if they can. `named` puts holders so."""
-        self._settle()
-        if self.choose(node, asks) is not None:
-            return ""
+        try:
+            if self._chosen(node, asks, strategy) is not None:
+                return ""
+        except TooHard:
+            return words.given_up(asks)
         stock = self._stocks.get(node)
         if stock is None:
             return f"node {node} has no devices"
@@ -166,7 +185,11 @@ class Book(Accounts):
             if name not in self._catalogue
             or self._counts.free[self._catalogue.column(name), stock.row] < count
         ]
-        return "; ".join(short) or words.together(asks, self._catalogue)
+        if short:
+            return "; ".join(short)
+        if strategy is Strategy.STRICT_FIRST_FIT and self.choose(node, asks) is not None:
+            return words.strictly(asks)
+        return words.together(asks, self._catalogue)
 
     def _shortage(self, stock: Stock, name: str, count: int, named: Callable[[str], str]) -> str:
         if name not in self._catalogue:
@@ -196,22 +219,6 @@ class Book(Accounts):
             self._worth = worth_by(self._counts.total_units.tolist())
             self._worth_at = self._hardware
         return self._worth
-
-
-def _assigned(
-    places: Sequence[Place], problem: Problem, strategy: Strategy, worth: Weigh
-) -> list[tuple[int, int, int]] | None:
-    """Places, the asks that use them, and the units of each; ask by ask, place by place."""
-    order = preference(strategy, places, worth)
-    takes = assign([places[at] for at in order], problem, cheapest=strategy.weighs)
-    if takes is None:
-        return None
-    units: dict[tuple[int, int], int] = {}
-    for demand, taken in zip(problem.demands, takes, strict=True):
-        for index, count in taken.items():
-            key = (demand.ask, order[index])
-            units[key] = units.get(key, 0) + count
-    return [(at, ask, count) for (ask, at), count in sorted(units.items())]
 
 
 def _needs(asks: Iterable[Ask]) -> dict[str, int]:

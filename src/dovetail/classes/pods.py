@@ -15,6 +15,7 @@ import msgspec
 
 from dovetail.classes.asks import Ask, Holding
 from dovetail.core import quantity
+from dovetail.core.device import MOST_UNITS
 from dovetail.core.errors import Malformed
 
 PREFIX = "resourceclass.dovetail.dev/"
@@ -124,6 +125,8 @@ def _count(container: Container, side: str, name: str, given: str | float) -> in
         raise BadAsk(f"{where}: {bad}") from bad
     if billionths % quantity.ONE or billionths <= 0:
         raise BadAsk(f"{where} is {given}: devices are whole, and at least 1 is asked for")
+    if billionths > MOST_UNITS * quantity.ONE:
+        raise BadAsk(f"{where} is {given}: no node has more than {MOST_UNITS} units")
     return billionths // quantity.ONE
 
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from operator import attrgetter
 
-from dovetail.classes.assign import Place
+from dovetail.classes.bundles import Place
 from dovetail.classes.holders import Holders
 from dovetail.classes.shapes import Shapes
-from dovetail.core.device import Device
+from dovetail.core.device import MOST_UNITS, Device
 
 
 class BadDevices(ValueError):
@@ -23,7 +24,7 @@ class Stock:
         """Raises BadDevices."""
         self.node = node
         self.row = -1
-        self.devices = sorted(devices, key=lambda each: (each.kind, each.name))
+        self.devices = sorted(devices, key=attrgetter("kind", "name"))
         self._index = {each.name: index for index, each in enumerate(self.devices)}
         self._check()
         self.shapes: list[int] = []
@@ -37,10 +38,10 @@ class Stock:
             twice = sorted({name for name in names if names.count(name) > 1})
             raise BadDevices(f"node {self.node!r}: two devices are called {', '.join(twice)}")
         for each in self.devices:
-            if each.units < 1:
+            if not 1 <= each.units <= MOST_UNITS:
                 raise BadDevices(
-                    f"node {self.node!r}: device {each.name!r} has {each.units} units: 1 or more"
-                    " are expected"
+                    f"node {self.node!r}: device {each.name!r} has {each.units} units: 1 to"
+                    f" {MOST_UNITS} are expected"
                 )
 
     def find(self, device: str) -> Device | None:
@@ -72,13 +73,17 @@ class Stock:
 
 
 Pairs = tuple[tuple[int, int], ...]
-"""Shapes and the units of each device, in a fixed order: devices of one shape are alike."""
+"""The shape of each device that has units, and how many."""
+
+
+def in_order(shapes: Sequence[int], units: Sequence[int]) -> Pairs:
+    """As devices are handed out."""
+    return tuple((shape, count) for shape, count in zip(shapes, units, strict=True) if count)
 
 
 def pairs(shapes: Sequence[int], units: Sequence[int]) -> Pairs:
-    return tuple(
-        sorted((shape, count) for shape, count in zip(shapes, units, strict=True) if count)
-    )
+    """The same for all nodes that have alike devices, whatever these are called."""
+    return tuple(sorted(in_order(shapes, units)))
 
 
 def places_of(found: Pairs, shapes: Shapes, mask: int) -> list[Place]:

@@ -13,7 +13,7 @@ from enum import StrEnum
 import numpy as np
 from numpy.typing import NDArray
 
-from dovetail.classes.assign import Place
+from dovetail.classes.bundles import Place
 
 RAREST = 10**12
 """The weight of a class of which there is one unit; others weigh less, as they have more."""

@@ -25,5 +25,24 @@ def together(asks: Sequence[Ask], catalogue: Catalogue) -> str:
     singles = [each for each in asks if catalogue[each.class_name].single_device]
     if len(asks) == 1 and singles:
         return f"class {asks[0].class_name}: no single device has {asks[0].count} free"
-    names = ", ".join(dict.fromkeys(each.class_name for each in asks))
-    return f"enough of each class is free, but not of all together: {names}"
+    return f"enough of each class is free, but not of all together: {_names(asks)}"
+
+
+def strictly(asks: Sequence[Ask]) -> str:
+    """Of asks that another strategy would meet."""
+    return (
+        "strictFirstFit takes class after class and never exchanges devices: enough is free for"
+        f" {_names(asks)}, but what goes to the first is what a later one needs"
+    )
+
+
+def given_up(asks: Sequence[Ask]) -> str:
+    """Of asks that nobody knows how to meet, nor that they cannot be met."""
+    return (
+        f"enough of each class is free, but no devices were found for all together: {_names(asks)};"
+        " the search was given up, since there are too many ways to try"
+    )
+
+
+def _names(asks: Sequence[Ask]) -> str:
+    return ", ".join(dict.fromkeys(each.class_name for each in asks))

@@ -8,14 +8,14 @@ from __future__ import annotations
 
 import difflib
 import tomllib
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple, NoReturn
 
 import msgspec
 from msgspec import inspect
 
-from dovetail.cli.config import Config, Setting, sections, settings
+from dovetail.cli.config import Config, Setting, settings
 from dovetail.core.errors import DovetailError
 
 DEFAULT = "default"
@@ -42,58 +42,75 @@ class Loaded(NamedTuple):
 
 def load(file: str | None, environment: Mapping[str, str], flags: Mapping[str, Any]) -> Loaded:
     """The configuration that these layers make; later ones win."""
-    file = file or environment.get(FILE_VARIABLE) or None
-    layers = (
-        *(of_file(Path(file)) if file else ()),
-        *of_environment(environment),
-        *of_flags(flags),
-    )
-    tree: dict[str, Any] = {}
+    given = layers(settings(), file or environment.get(FILE_VARIABLE), environment, flags)
     origins = {setting.key: DEFAULT for setting in settings()}
-    for setting, value, origin in layers:
+    origins |= {each.setting.key: each.origin for each in given}
+    return Loaded(msgspec.convert(tree_of(given), Config), origins)
+
+
+def layers(
+    known: Collection[Setting],
+    file: str | None,
+    environment: Mapping[str, str],
+    flags: Mapping[str, Any],
+) -> tuple[Given, ...]:
+    """All that is given of these settings; later ones win."""
+    return (
+        *(of_file(Path(file), known) if file else ()),
+        *of_environment(environment, known),
+        *of_flags(flags, known),
+    )
+
+
+def tree_of(given: Iterable[Given]) -> dict[str, Any]:
+    tree: dict[str, Any] = {}
+    for setting, value, _ in given:
         place = tree
         for section in setting.path[:-1]:
             place = place.setdefault(section, {})
         place[setting.path[-1]] = value
-        origins[setting.key] = origin
-    return Loaded(msgspec.convert(tree, Config), origins)
+    return tree
 
 
-def of_file(path: Path) -> Iterator[Given]:
+def of_file(path: Path, known: Collection[Setting]) -> Iterator[Given]:
     try:
         document = tomllib.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
         raise BadConfig(f"configuration file {path}: {error}") from error
-    for keys, value in leaves(document, path):
-        setting = next((one for one in settings() if one.path == keys), None)
+    for keys, value in leaves(document, path, known):
+        setting = next((one for one in known if one.path == keys), None)
         if setting is None:
-            refuse_unknown(path, ".".join(keys))
+            refuse_unknown(path, ".".join(keys), known)
         yield Given(setting, checked(setting, value, f"{path}: {setting.key}"), f"file {path}")
 
 
 def leaves(
-    table: Mapping[str, Any], path: Path, under: tuple[str, ...] = ()
+    table: Mapping[str, Any],
+    path: Path,
+    known: Collection[Setting],
+    under: tuple[str, ...] = (),
 ) -> Iterator[tuple[tuple[str, ...], Any]]:
+    sections = {setting.path[:-1] for setting in known}
     for name, value in table.items():
         keys = (*under, name)
-        is_section = keys in sections()
+        is_section = keys in sections
         if isinstance(value, dict) and not is_section:
-            refuse_unknown(path, ".".join(keys))
+            refuse_unknown(path, ".".join(keys), known)
         if is_section and not isinstance(value, dict):
             raise BadConfig(f"{path}: {'.'.join(keys)} is a section: write [{'.'.join(keys)}]")
-        yield from leaves(value, path, keys) if is_section else [(keys, value)]
+        yield from leaves(value, path, known, keys) if is_section else [(keys, value)]
 
 
-def of_environment(environment: Mapping[str, str]) -> Iterator[Given]:
-    for setting in settings():
+def of_environment(environment: Mapping[str, str], known: Collection[Setting]) -> Iterator[Given]:
+    for setting in known:
         text = environment.get(setting.variable)
         if text:
             origin = f"environment {setting.variable}"
             yield Given(setting, checked(setting, written(setting, text), origin), origin)
 
 
-def of_flags(flags: Mapping[str, Any]) -> Iterator[Given]:
-    for setting in settings():
+def of_flags(flags: Mapping[str, Any], known: Collection[Setting]) -> Iterator[Given]:
+    for setting in known:
         value = flags.get(setting.argument)
         if value is not None:
             origin = f"flag {setting.flag}"
@@ -159,8 +176,8 @@ def bounds(kind: inspect.IntType | inspect.FloatType) -> str:
     return f", {' and '.join(words)}" if words else ""
 
 
-def refuse_unknown(path: Path, key: str) -> NoReturn:
-    known = [setting.key for setting in settings()]
-    near = difflib.get_close_matches(key, known, n=1)
-    hint = f"did you mean {near[0]}?" if near else f"known are {', '.join(known)}"
+def refuse_unknown(path: Path, key: str, known: Collection[Setting]) -> NoReturn:
+    names = [setting.key for setting in known]
+    near = difflib.get_close_matches(key, names, n=1)
+    hint = f"did you mean {near[0]}?" if near else f"known are {', '.join(names)}"
     raise BadConfig(f"{path}: unknown key {key}; {hint}")

@@ -61,6 +61,9 @@ SECTIONS: dict[str, dict[str, Verb]] = {
             "scheduler",
             "Place pods of a Kubernetes cluster, and claim the devices they ask for.",
         ),
+        "manifests": Verb(
+            "dovetail.cli.manifests", "manifests", "Print what Kubernetes needs to know."
+        ),
         "db": Verb(
             "dovetail.cli.db",
             "db",

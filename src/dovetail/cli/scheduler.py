@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from functools import cache
 from typing import Any
 
@@ -16,12 +16,14 @@ import uvloop
 from dovetail.cli import logs, readiness
 from dovetail.cli.config import Setting, declared
 from dovetail.cli.exits import Failed
-from dovetail.cli.layers import checked, written
+from dovetail.cli.layers import layers, tree_of
 from dovetail.cli.options import option
 from dovetail.core.errors import DovetailError
 from dovetail.kube.scheduler.settings import Settings
 
 PREFIX = "DOVETAIL_SCHEDULER_"
+FILE = "config_file"
+FILE_VARIABLE = f"{PREFIX}CONFIG"
 
 
 class SchedulerSetting(Setting, frozen=True):
@@ -40,7 +42,8 @@ def settings() -> tuple[SchedulerSetting, ...]:
 def flags(command: Any) -> Any:
     for setting in reversed(settings()):
         command = option(setting)(command)
-    return command
+    shown = f"Configuration (TOML). [env: {FILE_VARIABLE}]"
+    return click.option("--config", FILE, metavar="FILE", help=shown)(command)
 
 
 @click.command()
@@ -63,28 +66,9 @@ def scheduler(**given: Any) -> None:
 
 
 def load(flags: Mapping[str, Any], environment: Mapping[str, str]) -> Settings:
-    """Flags over the environment over the defaults. Raises BadConfig."""
-    tree: dict[str, Any] = {}
-    for setting, value in layers(flags, environment):
-        place = tree
-        for section in setting.path[:-1]:
-            place = place.setdefault(section, {})
-        place[setting.path[-1]] = value
-    return msgspec.convert(tree, Settings)
-
-
-def layers(
-    flags: Mapping[str, Any], environment: Mapping[str, str]
-) -> Iterator[tuple[SchedulerSetting, Any]]:
-    for setting in settings():
-        text = environment.get(setting.variable)
-        if text:
-            where = f"environment {setting.variable}"
-            yield setting, checked(setting, written(setting, text), where)
-    for setting in settings():
-        value = flags.get(setting.argument)
-        if value is not None:
-            yield setting, checked(setting, written(setting, value), setting.flag)
+    """Flags over the environment over a file over the defaults. Raises BadConfig."""
+    file = flags.get(FILE) or environment.get(FILE_VARIABLE)
+    return msgspec.convert(tree_of(layers(settings(), file, environment, flags)), Settings)
 
 
 async def _run(found: Settings) -> None:

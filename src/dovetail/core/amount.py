@@ -46,11 +46,14 @@ PREFIXES = {"k": "k", "m": "M", "g": "G", "t": "T", "": ""}
 FORMS = "30G, 512Mi or 80GB; 40Gbps or 5GB/s; 8 or 0.5; v1.10 or 535.104.5"
 
 
-@lru_cache(maxsize=1 << 16)
 def read(text: str) -> Amount | None:
     """None: just text."""
-    if not text or len(text) > LONGEST:
-        return None
+    # Long text is not even remembered: it may be very long.
+    return _read(text) if 0 < len(text) <= LONGEST else None
+
+
+@lru_cache(maxsize=1 << 16)
+def _read(text: str) -> Amount | None:
     if found := VERSION.fullmatch(text):
         return Amount(Dimension.VERSION, _fields(found[1] or found[2]))
     if (speed := _rate(text)) is not None:

@@ -10,12 +10,14 @@ where a backslash goes before a quote or a backslash.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
+from dovetail.core.attributes import LONGEST_KEY, LONGEST_VALUE
 from dovetail.core.errors import Malformed
 from dovetail.core.selector import Expression, Operator, problems_of
 
 MARKS = {
+    "==": Operator.EQ,
     "=": Operator.EQ,
     "!=": Operator.NOT_IN,
     ">=": Operator.GT_EQ,
@@ -28,7 +30,7 @@ SIGNS = {kind: mark for mark, kind in MARKS.items() if kind is not Operator.NOT_
 NAMES = {kind: name for name, kind in WORDS.items()}
 
 BARE = re.compile(r"[^\s,()\"<>=!\\]+")
-TOKEN = re.compile(rf'\s*({BARE.pattern}|"(?:[^"\\]|\\.)*"|[<>!]=|[<>=!,()])\s*', re.DOTALL)
+TOKEN = re.compile(rf'\s*({BARE.pattern}|"(?:[^"\\]|\\.)*"|[<>!=]=|[<>=!,()])\s*', re.DOTALL)
 ESCAPED = re.compile(r"\\(.)", re.DOTALL)
 PUNCTUATION = frozenset((*MARKS, "!", ",", "(", ")"))
 
@@ -59,6 +61,16 @@ def written(expression: Expression) -> str:
             return f"{key}{SIGNS[kind]}{_word(expression.values[0])}"
 
 
+def faults_of(expression: Expression) -> Iterator[str]:
+    """Why it cannot be asked; what is too long for any attribute is not looked at further."""
+    if len(expression.key) > LONGEST_KEY:
+        yield f"a key of {len(expression.key)} characters; attributes have at most {LONGEST_KEY}"
+    elif (longest := max(map(len, expression.values), default=0)) > LONGEST_VALUE:
+        yield f"a value of {longest} characters; attributes have at most {LONGEST_VALUE}"
+    else:
+        yield from (f"{written(expression)}: {fault.message}" for fault in problems_of(expression))
+
+
 def _word(text: str) -> str:
     if BARE.fullmatch(text):
         return text
@@ -86,8 +98,8 @@ class _Reader:
         absent = self._taken("!")
         key = self._word("a key")
         expression = Expression(key, Operator.DOES_NOT_EXIST) if absent else self._demand(key)
-        for fault in problems_of(expression):
-            raise BadCondition(f"at character {start + 1}: {written(expression)}: {fault.message}")
+        for message in faults_of(expression):
+            raise BadCondition(f"at character {start + 1}: {message}")
         return expression
 
     def _demand(self, key: str) -> Expression:

@@ -12,6 +12,9 @@ UNHEALTHY = "Unhealthy"
 RESERVED = ("Kind", "Vendor", "Name", "Health")
 """Keys that stand for a device's own fields; no property may be called so."""
 
+MOST_UNITS = 2**31 - 1
+"""Of one device: sums over a fleet then stay far below where whole numbers of arrays end."""
+
 
 class Device(msgspec.Struct, frozen=True, kw_only=True):
     """One instance (a GPU: one unit) or a named pool (hugepages: many)."""

@@ -30,6 +30,8 @@ Text = Annotated[str, Meta(min_length=1, max_length=255)]
 DEFAULT_OWNER = "fleet"
 CANONICAL = re.compile("[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 """A UUID as it is written by default."""
+NUL = re.compile(rb"(?<!\\)(?:\\\\)*\\u0000")
+"""In JSON; an escaped backslash before it makes it text."""
 
 
 class InventoryLine(msgspec.Struct, forbid_unknown_fields=True, gc=False):
@@ -116,6 +118,9 @@ class FleetReader:
         self._line += 1
         if not text.strip():
             return
+        if b"\\u0000" in text and NUL.search(text):
+            # PostgreSQL cannot hold them, and SQLite had better not.
+            raise BadFleet(self._line, "", "NUL characters are not allowed")
         try:
             line = self._decoder.decode(text)
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:

@@ -110,7 +110,7 @@ class Snapshot:
         """A snapshot that stays as it is while this one goes on."""
         twin = Snapshot()
         for name, value in vars(self).items():
-            if isinstance(value, Column | Sets | dict):
+            if isinstance(value, Column | Sets | AttributeSets | dict):
                 setattr(twin, name, value.copy())
             else:
                 setattr(twin, name, value)
@@ -302,7 +302,7 @@ class Snapshot:
                     tables.traits.append((id_, trait))
                 for aggregate in self.aggregate_sets.members[self.aggregates.values[row]]:
                     tables.aggregates.append((id_, aggregate))
-                for key, value in self.attribute_sets.members[self.attributes.values[row]]:
+                for key, value in self.attribute_sets.members(self.attributes.values[row]):
                     tables.attributes.append((id_, key, value))
         for class_id, stock in self.stocks.items():
             columns = (column.values.tolist() for column in stock.columns())

@@ -1,88 +1,138 @@
-"""Where the API server is and how to show who we are: lightkube reads the configuration.
+"""Where the API server is and how to get in: lightkube reads the configuration.
 
-That is a kubeconfig, or a pod's service account, with certificates, tokens, token files that get
-rotated, and commands that print tokens.
+That is a kubeconfig, or a pod's service account. What lightkube leaves out is looked up here: the
+name a server's certificate is for, and what we cannot do and must not pass over in silence.
 """
 
 from __future__ import annotations
 
-import asyncio
-from contextlib import aclosing
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
 from urllib.parse import urlsplit
 
-import httpx2
-from lightkube.config.client_adapter import user_auth, verify_cluster
-from lightkube.config.kubeconfig import KubeConfig, SingleConfig
-from lightkube.config.models import User
+import msgspec
+import yaml
+from lightkube.config.client_adapter import verify_cluster
+from lightkube.config.kubeconfig import (
+    DEFAULT_KUBECONFIG,
+    SERVICE_ACCOUNT,
+    KubeConfig,
+    SingleConfig,
+)
+from lightkube.config.models import User, UserExec
 from lightkube.core.exceptions import ConfigError
-from yaml import YAMLError
 
 from dovetail.core.errors import DovetailError
+from dovetail.kube.credentials import (
+    VERSIONS,
+    Command,
+    Credentials,
+    Issue,
+    basic,
+    bearer,
+    from_file,
+    unchanging,
+)
 from dovetail.kube.wire import Address
 
-UNAUTHORIZED = 401
-AUTOMATIC = "the configuration of Kubernetes"
+SERVER_NAME = "tls-server-name"
+UNSUPPORTED = ("proxy-url", "as", "as-uid", "as-groups", "as-user-extra", "auth-provider")
+UNSUPPORTED_EXEC = {"provideClusterInfo": True, "interactiveMode": "Always"}
+
+Raw = Mapping[str, Any]
 
 
 class BadConfiguration(DovetailError):
     """No way to the API server is given, or none that can be used."""
 
 
-class Credentials:
-    """The header that says who we are. Client certificates are part of the connection."""
-
-    def __init__(self, auth: httpx2.Auth | None) -> None:
-        self._auth = auth
-        self._header: str | None = None
-        self._making = asyncio.Lock()
-
-    async def header(self, *, refused: str | None = None) -> str:
-        """The header's value, or "". One that was `refused` is read or made anew."""
-        if self._auth is None:
-            return ""
-        async with self._making:
-            if self._header is None or self._header == refused:
-                self._header = await made(self._auth, renew=refused is not None)
-            return self._header
-
-
-async def made(auth: httpx2.Auth, *, renew: bool) -> str:
-    """What `auth` puts into a request; if it is to renew that, after the server said no."""
-    request = httpx2.Request("GET", "https://unused")
-    async with aclosing(auth.async_auth_flow(request)) as flow:
-        try:
-            await anext(flow)
-            if renew:
-                await flow.asend(httpx2.Response(UNAUTHORIZED, request=request))
-        except StopAsyncIteration:
-            pass
-        except (ConfigError, OSError) as error:
-            raise BadConfiguration(f"no credentials: {error}") from error
-    return request.headers.get("Authorization", "")
-
-
 def access(kubeconfig: str | None) -> tuple[Address, Credentials]:
     """As `kubeconfig` says; without one, as the pod's service account, $KUBECONFIG or the user's
     own file say, the first that is there."""
+    place = kubeconfig or os.environ.get("KUBECONFIG") or DEFAULT_KUBECONFIG
+    in_pod = not kubeconfig and Path(SERVICE_ACCOUNT, "token").is_file()
+    if in_pod:
+        place = SERVICE_ACCOUNT
     try:
-        found = KubeConfig.from_file(kubeconfig) if kubeconfig else KubeConfig.from_env()
-        config = found.get()
-        assert config is not None
-        user = config.user or User()
-        address = address_of(config, user)
-        return address, Credentials(user_auth(user))
-    except (ConfigError, ValueError, OSError, YAMLError) as error:
-        raise BadConfiguration(f"{kubeconfig or AUTOMATIC}: {error}") from error
-    except (KeyError, TypeError) as error:
+        if in_pod:
+            return opened(KubeConfig.from_service_account(), {})
+        return from_kubeconfig(Path(place).expanduser())
+    except (ConfigError, ValueError, OSError, yaml.YAMLError, msgspec.MsgspecError) as error:
+        raise BadConfiguration(f"{place}: {error}") from error
+    except (AttributeError, KeyError, TypeError) as error:
         # lightkube takes the outermost shape of the file for granted.
-        raise BadConfiguration(f"{kubeconfig or AUTOMATIC}: no kubeconfig: {error!r}") from error
+        raise BadConfiguration(f"{place}: no kubeconfig: {error!r}") from error
 
 
-def address_of(config: SingleConfig, user: User) -> Address:
+def from_kubeconfig(file: Path) -> tuple[Address, Credentials]:
+    if not file.is_file():
+        raise ConfigError("not found")
+    written = yaml.safe_load(file.read_text())
+    return opened(KubeConfig.from_dict(written, fname=file), written)
+
+
+def opened(found: KubeConfig, written: Raw) -> tuple[Address, Credentials]:
+    config = found.get()
+    assert config is not None
+    user = config.user or User()
+    cluster = named(written, "clusters", "cluster", config.context.cluster)
+    refuse(cluster)
+    refuse(named(written, "users", "user", config.context.user))
+    issue = issuer(config, user)
+    return address_of(config, user, cluster.get(SERVER_NAME) or None), Credentials(issue)
+
+
+def named(written: Raw, plural: str, kind: str, name: str | None) -> Raw:
+    """One of the file's clusters or users, with everything that is said of it."""
+    said: dict[str, Raw] = {one["name"]: one[kind] or {} for one in written.get(plural) or ()}
+    return said.get(name or "", {})
+
+
+def refuse(said: Raw) -> None:
+    """What would be done otherwise than it says."""
+    for word in UNSUPPORTED:
+        if said.get(word):
+            raise ConfigError(f"{word} is not supported")
+    for word, value in UNSUPPORTED_EXEC.items():
+        if (said.get("exec") or {}).get(word) == value:
+            raise ConfigError(f"exec with {word}: {value} is not supported")
+
+
+def address_of(config: SingleConfig, user: User, server_name: str | None) -> Address:
     url = urlsplit(config.cluster.server)
     if url.scheme not in ("http", "https") or not url.hostname:
         raise ValueError(f"server {config.cluster.server!r} is no URL with http or https")
     if url.scheme == "http":
         return Address(url.hostname, url.port or 80, url.path.rstrip("/"))
     tls = verify_cluster(config.cluster, user, config.abs_file)
-    return Address(url.hostname, url.port or 443, url.path.rstrip("/"), tls)
+    return Address(url.hostname, url.port or 443, url.path.rstrip("/"), tls, server_name)
+
+
+def issuer(config: SingleConfig, user: User) -> Issue | None:
+    """The first of the ways in that the user has."""
+    if user.token_file:
+        return from_file(Path(config.abs_file(user.token_file)))
+    if user.token:
+        return unchanging(bearer(user.token.strip()))
+    if user.exec:
+        return command(config, user.exec).issue
+    if user.username and user.password:
+        return unchanging(basic(user.username, user.password))
+    return None
+
+
+def command(config: SingleConfig, said: UserExec) -> Command:
+    if said.apiVersion not in VERSIONS:
+        raise ConfigError(
+            f"exec of apiVersion {said.apiVersion}: one of {', '.join(VERSIONS)} is expected"
+        )
+    program = said.command
+    if os.sep in program:
+        program = os.fspath(config.abs_file(program))
+    return Command(
+        said.apiVersion,
+        (program, *(said.args or ())),
+        {each.name: each.value for each in said.env or ()},
+    )

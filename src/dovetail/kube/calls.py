@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import AsyncGenerator, Mapping
-from contextlib import aclosing
+from collections.abc import AsyncGenerator, AsyncIterator, Mapping
+from contextlib import aclosing, asynccontextmanager
 from urllib.parse import quote, urlencode
 
 import msgspec
 
-from dovetail.kube.access import UNAUTHORIZED, Credentials
+from dovetail.kube.credentials import Credentials
 from dovetail.kube.metrics import CALLS
 from dovetail.kube.port import ApiError, Conflict, Gone, NotFound, Unreachable
 from dovetail.kube.wire import Connection, Pool
@@ -22,10 +22,13 @@ from dovetail.kube.wire import Connection, Pool
 ANSWER_SECONDS = 30.0
 SILENCE_SECONDS = 150.0
 """Watches hear a bookmark about once a minute; one that hears nothing for so long is dead."""
+LONGEST_LINE = 1 << 26
+"""Far more than the largest object that etcd takes."""
 TOO_MANY = 429
 PATIENCE = 10
 LONGEST_PAUSE = 30.0
 BAD = 400
+UNAUTHORIZED = 401
 KINDS: dict[int, type[ApiError]] = {404: NotFound, 409: Conflict, 410: Gone}
 
 
@@ -91,7 +94,9 @@ class Calls:
                 header = await self._credentials.header(refused=header)
                 await self._asked(connection, request, header)
             if connection.status >= BAD:
-                raise refusal(connection.status, await connection.body())
+                async with in_time():
+                    said = await connection.body()
+                raise refusal(connection.status, said)
             async with aclosing(lines(connection)) as each:
                 async for line in each:
                     yield line
@@ -102,22 +107,17 @@ class Calls:
         started = time.perf_counter()
         result = "none"
         try:
-            async with asyncio.timeout(ANSWER_SECONDS):
+            async with in_time():
                 await connection.ask(self._written(request, header))
                 body = await connection.body()
             result = f"{connection.status // 100}xx"
-        except TimeoutError:
-            raise Unreachable(f"no answer within {ANSWER_SECONDS:.0f} s") from None
         finally:
             CALLS.labels(request.verb, request.kind, result).observe(time.perf_counter() - started)
         return body
 
     async def _asked(self, connection: Connection, request: Request, header: str) -> None:
-        try:
-            async with asyncio.timeout(ANSWER_SECONDS):
-                await connection.ask(self._written(request, header))
-        except TimeoutError:
-            raise Unreachable(f"no answer within {ANSWER_SECONDS:.0f} s") from None
+        async with in_time():
+            await connection.ask(self._written(request, header))
 
     def _written(self, request: Request, header: str) -> bytes:
         query = f"?{urlencode(request.query)}" if request.query else ""
@@ -130,8 +130,19 @@ class Calls:
         return f"{head}Content-Length: {len(request.body)}\r\n\r\n".encode() + request.body
 
 
+@asynccontextmanager
+async def in_time() -> AsyncIterator[None]:
+    try:
+        async with asyncio.timeout(ANSWER_SECONDS):
+            yield
+    except TimeoutError:
+        raise Unreachable(f"no answer within {ANSWER_SECONDS:.0f} s") from None
+
+
 async def lines(connection: Connection) -> AsyncGenerator[bytes, None]:
-    rest = b""
+    """Whole ones; what is left of one when the stream ends is not told."""
+    begun: list[bytes] = []
+    size = 0
     async with aclosing(connection.chunks()) as chunks:
         while True:
             try:
@@ -141,10 +152,16 @@ async def lines(connection: Connection) -> AsyncGenerator[bytes, None]:
                 return
             except TimeoutError:
                 raise Unreachable(f"no word for {SILENCE_SECONDS:.0f} s") from None
-            whole = (rest + chunk).split(b"\n")
-            rest = whole.pop()
-            for line in whole:
-                yield line
+            ends, newline, rest = chunk.rpartition(b"\n")
+            if newline:
+                whole = b"".join([*begun, ends])
+                begun, size = [], 0
+                for line in whole.split(b"\n"):
+                    yield line
+            begun.append(rest)
+            size += len(rest)
+            if size > LONGEST_LINE:
+                raise ApiError(0, "Unreadable", f"a line of more than {LONGEST_LINE} bytes")
 
 
 def pause(headers: Mapping[bytes, bytes]) -> float:

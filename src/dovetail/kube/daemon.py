@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import ipaddress
 import os
 import socket
 import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Coroutine, Iterator, Sequence
 from contextlib import contextmanager
+from typing import Any
 
 import structlog
 
@@ -20,7 +22,7 @@ from dovetail.kube.extender.app import application
 from dovetail.kube.extender.extender import Extender
 from dovetail.kube.port import KubeApi
 from dovetail.kube.scheduler.scheduler import Scheduler
-from dovetail.kube.scheduler.settings import LeaseSettings, Settings
+from dovetail.kube.scheduler.settings import ExtenderSettings, LeaseSettings, Settings
 from dovetail.kube.serving import listen, monitoring, serve, tls_of
 from dovetail.ledger import Ledger, open_ledger
 from dovetail.service.devices import DeviceLedger
@@ -40,6 +42,7 @@ async def run(
     """Until `stop` is set. Raises DovetailError if it cannot start."""
     strategy = Strategy(settings.strategy)
     extender = settings.extender
+    address = address_of(extender)
     tls = tls_of(extender.cert, extender.key, extender.client_ca)
     identity = f"{socket.gethostname()}_{os.getpid()}_{uuid.uuid4().hex[:8]}"
     with opened(settings.database) as ledger:
@@ -56,16 +59,27 @@ async def run(
             if settings.metrics_port is not None:
                 bound = listen(ALL_ADDRESSES, settings.metrics_port)
                 servers.append(serve(monitoring(lambda: scheduler.is_ready), bound))
-            if extender.listen is not None:
+            if address is not None:
                 app = application(Extender(api, scheduler, strategy))
-                servers.append(serve(app, listen(*address_of(extender.listen)), tls))
-            serving = [asyncio.create_task(each) for each in servers]
-            try:
-                await scheduler.run(stop, ready)
-            finally:
-                for task in serving:
-                    task.cancel()
-                await asyncio.gather(*serving, return_exceptions=True)
+                servers.append(serve(app, listen(*address), tls))
+            await beside(scheduler.run(stop, ready), servers)
+
+
+async def beside(
+    work: Coroutine[Any, Any, None], servers: Sequence[Coroutine[Any, Any, None]]
+) -> None:
+    """Do the work while the servers run; a server that fails ends it."""
+    working = asyncio.create_task(work)
+    serving = [asyncio.create_task(each) for each in servers]
+    try:
+        await asyncio.wait([working, *serving], return_when=asyncio.FIRST_COMPLETED)
+        for task in (*serving, working):
+            if task.done():
+                task.result()
+    finally:
+        for task in (working, *serving):
+            task.cancel()
+            await asyncio.gather(task, return_exceptions=True)
 
 
 @contextmanager
@@ -89,9 +103,27 @@ def timing_of(lease: LeaseSettings) -> Timing:
     return Timing(lease=lease.seconds, renew=lease.seconds * 2 / 3, retry=lease.seconds * 2 / 15)
 
 
-def address_of(text: str) -> tuple[str, int]:
+def address_of(extender: ExtenderSettings) -> tuple[str, int] | None:
     """Of `HOST:PORT`, or `[ADDRESS]:PORT`. Raises BadSettings."""
-    host, colon, port = text.rpartition(":")
-    if not (host and colon and port.isdecimal() and int(port) <= 65535):
-        raise BadSettings(f"--extender-listen: {text!r} is not HOST:PORT, such as 127.0.0.1:8888")
-    return host.strip("[]"), int(port)
+    if extender.listen is None:
+        return None
+    given, colon, port = extender.listen.rpartition(":")
+    if not (given and colon and port.isascii() and port.isdecimal() and int(port) <= 65535):
+        raise BadSettings(
+            f"--extender-listen: {extender.listen!r} is not HOST:PORT, such as 127.0.0.1:8888"
+        )
+    host = given.strip("[]")
+    if extender.client_ca is None and not (is_loopback(host) or extender.open_beyond_loopback):
+        raise BadSettings(
+            f"--extender-listen: {host} is not loopback, and whoever can ask can bind pods: "
+            "--extender-client-ca says whose certificates are believed (or set "
+            "--extender-open-beyond-loopback)"
+        )
+    return host, int(port)
+
+
+def is_loopback(host: str) -> bool:
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"

@@ -143,6 +143,9 @@ class Election:
         try:
             lease = await self._api.get(Lease, self._name, self._namespace)
         except NotFound:
+            if self.leader != self.identity and self._held():
+                # Whoever deleted it did not tell its holder, which may still lead.
+                return
             made = {"metadata": {"name": self._name}, "spec": self._renewed()}
             await self._api.create(Lease, made, namespace=self._namespace)
             lease = await self._api.get(Lease, self._name, self._namespace)

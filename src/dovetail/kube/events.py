@@ -26,6 +26,8 @@ LOG = structlog.get_logger("dovetail.kube.events")
 
 Type = Literal["Normal", "Warning"]
 LONGEST_NOTE = 1024
+LONGEST_NAME = 230
+"""Of the object's name in the event's: both may have 253 characters."""
 DEFAULT_NAMESPACE = "default"
 """Events about objects without a namespace live there."""
 
@@ -110,7 +112,9 @@ class Recorder:
         self._some.set()
         while len(self._stories) > self._limits.remembered:
             forgotten, _ = self._stories.popitem(last=False)
-            self._waiting.pop(forgotten, None)
+            if forgotten in self._waiting:
+                del self._waiting[forgotten]
+                EVENTS.labels("dropped").inc()
 
     async def run(self) -> None:
         """Send what was told, until cancelled."""
@@ -145,8 +149,11 @@ class Recorder:
                 return "repeated"
             except NotFound:
                 # Events are kept for an hour. This one begins anew.
-                story.count = count = count - story.sent
-        name = f"{story.body['regarding']['name'][:230]}.{uuid.uuid4().hex[:16]}"
+                story.count -= story.sent
+                story.name, story.sent, count = "", 0, story.count
+        # Names end in letters or digits before each dot.
+        about = story.body["regarding"]["name"][:LONGEST_NAME].rstrip("-.")
+        name = f"{about}.{uuid.uuid4().hex[:16]}"
         meta = {"name": name, "namespace": story.namespace}
         body = {**story.body, "metadata": meta, "eventTime": story.last}
         if count > 1:

@@ -3,6 +3,10 @@
 A list brings everything, a watch what changed since. A watch that ended goes on from the last
 version heard of; if that is too old, the list is taken again and compared with what is here, so
 that whoever listens hears of what was missed. Nobody is told of what did not change.
+
+A cluster that was restored from a backup is behind us. It would accept our watch and say nothing
+until it has caught up with our version, and never tell what the restore undid. So it is asked for
+its version before a watch goes on.
 """
 
 from __future__ import annotations
@@ -35,6 +39,8 @@ Handler = Callable[[T | None, T | None], None]
 STEADY_SECONDS = 5.0
 """A watch that lasted this long was a good one: the next trouble is a first trouble."""
 TOO_MANY = 429
+NOTHING = "metadata.name=dovetail-asks-for-the-version"
+"""A list of next to nothing, which is all the same of the newest version."""
 BREATH = 200
 """Objects of a list that are taken in before others get their turn on the event loop."""
 
@@ -83,10 +89,10 @@ class Informer(Generic[T]):
             await asyncio.sleep(self._backoff.next())
 
     async def _once(self) -> None:
-        """One list, if there is no version to go on from, and one watch, however they end."""
+        """A list, if there is no version to go on from, and one watch, however they end."""
         why = "closed"
         try:
-            if self._version is None:
+            if self._version is None or await self._undone(self._version):
                 await self._list()
             await self._watch()
         except Gone:
@@ -101,6 +107,16 @@ class Informer(Generic[T]):
                 self._version = None
             LOG.warning("watch refused", kind=self._name, code=error.code, error=str(error))
         WATCH_ENDS.labels(self._name, why).inc()
+
+    async def _undone(self, version: str) -> bool:
+        """Whether the server has gone back behind `version`."""
+        where = {**self._where, "labels": "", "fields": NOTHING}
+        there = (await self._api.list(self._kind, **where)).resource_version
+        if not newer(version, there):
+            return False
+        LOG.warning("server went back", kind=self._name, version=version, to=there)
+        self._version = None
+        return True
 
     async def _list(self) -> None:
         RELISTS.labels(self._name).inc()
@@ -147,7 +163,8 @@ class Informer(Generic[T]):
             del self.store[key]
             self._tell(old, None)
             old = None
-        if old is None or old.metadata.resource_version != new.metadata.resource_version:
+        # After a restore, a version can come again with something else in it.
+        if old is None or old != new:
             self.store[key] = new
             self._tell(old, new)
 

@@ -211,8 +211,19 @@ class PodSpec(Read, frozen=True, kw_only=True):
     resource_claims: tuple[dict[str, Any], ...] = ()
 
 
+class ContainerStatus(Read, frozen=True, kw_only=True):
+    name: str
+    resources: Resources | None = None
+    """What it has now, which may still be more than what it asks for now."""
+    allocated_resources: dict[str, str | int | float] = {}
+
+
 class PodStatus(Read, frozen=True, kw_only=True):
     phase: str = ""
+    container_statuses: tuple[ContainerStatus, ...] = ()
+    init_container_statuses: tuple[ContainerStatus, ...] = ()
+    resources: Resources | None = None
+    allocated_resources: dict[str, str | int | float] = {}
     conditions: tuple[Condition, ...] = ()
     start_time: str | None = None
     nominated_node_name: str = ""

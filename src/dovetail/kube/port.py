@@ -1,6 +1,6 @@
 """What the Kubernetes edge asks of a client: eight calls. The rest of `kube` knows no more of it.
 
-`client.py` answers them with lightkube against a real API server; tests also have one in memory.
+`client.py` answers them over HTTP against a real API server; tests also have one in memory.
 """
 
 from __future__ import annotations

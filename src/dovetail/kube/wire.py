@@ -22,6 +22,11 @@ CONNECT_SECONDS = 10.0
 IDLE_SECONDS = 50.0
 """Connections unused for longer are not used again: the server is about to close them."""
 MOST_BUFFERED = 1 << 20
+FINAL = 200
+"""Statuses below come ahead of the answer."""
+LARGEST_HEAD = 1 << 20
+LARGEST_BODY = 1 << 30
+"""More is no answer of an API server, and must not take the memory of the process."""
 KEEPALIVE = (
     (SOL_SOCKET, SO_KEEPALIVE, 1),
     (IPPROTO_TCP, TCP_KEEPIDLE, 20),
@@ -37,6 +42,8 @@ class Address(msgspec.Struct, frozen=True):
     prefix: str = ""
     """What paths start with, if the API is not at the root."""
     tls: ssl.SSLContext | None = None
+    server_name: str | None = None
+    """Whom the server's certificate is for, if that is not the host."""
 
 
 class Connection(asyncio.Protocol):
@@ -48,7 +55,9 @@ class Connection(asyncio.Protocol):
         self._changed: asyncio.Future[None] | None = None
         self._chunks: list[bytes] = []
         self._buffered = 0
-        self._head = self._whole = self._kept = False
+        self._head_size = 0
+        self._head = self._kept = False
+        self._whole = True
         self.broken = ""
         """Why nothing more will come."""
         self.used = 0.0
@@ -58,9 +67,8 @@ class Connection(asyncio.Protocol):
     async def ask(self, request: bytes) -> None:
         """Send it and wait for status and headers."""
         self._head = self._whole = False
+        self._head_size = 0
         self.headers = {}
-        self._chunks.clear()
-        self._buffered = 0
         assert self._transport is not None
         self._transport.write(request)
         while not self._head:
@@ -68,9 +76,13 @@ class Connection(asyncio.Protocol):
 
     async def body(self) -> bytes:
         parts = []
+        size = 0
         while not self._whole or self._chunks:
             if self._chunks:
                 parts.append(self._taken())
+                size += len(parts[-1])
+                if size > LARGEST_BODY:
+                    raise Unreachable(f"an answer of more than {LARGEST_BODY} bytes")
             else:
                 await self._change()
         return b"".join(parts)
@@ -85,7 +97,8 @@ class Connection(asyncio.Protocol):
 
     @property
     def reusable(self) -> bool:
-        return self._whole and self._kept and not self.broken
+        """The whole answer was read, and another may follow."""
+        return self._whole and self._kept and not self._chunks and not self.broken
 
     def close(self) -> None:
         self.broken = self.broken or "closed here"
@@ -124,7 +137,12 @@ class Connection(asyncio.Protocol):
         try:
             self._parser.feed_data(data)
         except httptools.HttpParserError as error:
-            self.broken = f"not HTTP: {error}"
+            self.broken = f"not HTTP: {error.__context__ or error}"
+        if not self._head:
+            self._head_size += len(data)
+            if self._head_size > LARGEST_HEAD:
+                self.broken = self.broken or f"headers of more than {LARGEST_HEAD} bytes"
+        if self.broken:
             self.close()
         self._wake()
 
@@ -134,12 +152,20 @@ class Connection(asyncio.Protocol):
 
     # What the parser calls.
 
+    def on_message_begin(self) -> None:
+        if self._whole:
+            # Such as a proxy's 408 on an idle connection. It must not answer the next request.
+            raise RuntimeError("an answer that nobody asked for")
+
     def on_header(self, name: bytes, value: bytes) -> None:
         self.headers[name.lower()] = value
 
     def on_headers_complete(self) -> None:
         self.status = self._parser.get_status_code()
-        self._head = True
+        # 1xx only announces the answer.
+        self._head = self.status >= FINAL
+        if not self._head:
+            self.headers = {}
 
     def on_body(self, data: bytes) -> None:
         self._chunks.append(data)
@@ -150,6 +176,8 @@ class Connection(asyncio.Protocol):
             self._transport.pause_reading()
 
     def on_message_complete(self) -> None:
+        if not self._head:
+            return
         self._whole = True
         # Asked later, it would answer for a next message.
         self._kept = self._parser.should_keep_alive()
@@ -183,7 +211,11 @@ class Pool:
         try:
             async with asyncio.timeout(CONNECT_SECONDS):
                 _, connection = await asyncio.get_running_loop().create_connection(
-                    Connection, where.host, where.port, ssl=where.tls
+                    Connection,
+                    where.host,
+                    where.port,
+                    ssl=where.tls,
+                    server_hostname=where.server_name,
                 )
         except (OSError, TimeoutError) as error:
             # Certificates that do not match are OSErrors, too.

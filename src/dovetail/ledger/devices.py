@@ -20,7 +20,7 @@ from dovetail.core.device import RESERVED, Device
 from dovetail.core.errors import BadParent, Malformed
 from dovetail.core.inventory import MAX_INT, Inventory
 from dovetail.core.provider import Provider
-from dovetail.ledger import attributes, classes, inventories, providers
+from dovetail.ledger import attributes, claims, classes, inventories, providers
 from dovetail.ledger.loading import chunks, marks
 from dovetail.ledger.protocol import Transaction
 
@@ -255,6 +255,35 @@ def places(tx: Transaction, names: Sequence[str]) -> dict[str, str]:
 
 
 # -- who holds what ------------------------------------------------------------------------------
+
+Claimed = tuple[tuple[int, ...], ...]
+"""What tells one claim of a consumer from every later one, be it on the same devices."""
+
+
+def claimed(tx: Transaction, consumer: str) -> Claimed:
+    """The consumer's claim; empty if it has none.
+
+    A consumer that comes back may get its old row and begins with the same generation. But each
+    claim raises the generations of its providers. Claims of others do so, too, on a device with
+    units for several: then a claim is taken for another one, never another one for it.
+    """
+    rows = tx.rows(
+        """SELECT c.id, c.generation, a.provider_id, a.class_id, a.used, a.created_at, p.generation
+           FROM consumers c
+           JOIN allocations a ON a.consumer_id = c.id
+           JOIN providers p ON p.id = a.provider_id
+           WHERE c.uuid = ? ORDER BY a.provider_id, a.class_id""",
+        (consumer,),
+    )
+    return tuple(map(tuple, rows))
+
+
+def release(tx: Transaction, consumer: str, claim: Claimed) -> bool:
+    """Give back this claim; False if it is not what the consumer holds any more."""
+    # Locks the consumer, so that what is compared is what is released.
+    if claims.find_consumer(tx, consumer) is None or claimed(tx, consumer) != claim:
+        return False
+    return claims.release(tx, consumer)
 
 
 class Held(msgspec.Struct, frozen=True):

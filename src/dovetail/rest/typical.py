@@ -13,7 +13,8 @@ from dovetail.core.errors import Malformed
 from dovetail.core.request import Request
 from dovetail.engine.rank import Typical
 from dovetail.rest.asking import query_of, request_in
-from dovetail.rest.errors import HttpError
+from dovetail.rest.errors import HttpError, bad_request
+from dovetail.rest.placement.candidate_query import names_class
 
 
 class Line(msgspec.Struct, forbid_unknown_fields=True):
@@ -35,9 +36,17 @@ def counted(path: Path) -> Iterator[tuple[Request, int]]:
             continue
         try:
             line = msgspec.json.decode(text, type=Line)
-            request = request_in(query_of(line.query), {})
+            request = understood(line.query)
         except (msgspec.DecodeError, UnicodeDecodeError) as error:
             raise Malformed(f"{path}, line {number}: {error}") from error
         except HttpError as error:
             raise Malformed(f"{path}, line {number}: {error.message}") from error
         yield request, line.count
+
+
+def understood(text: str) -> Request:
+    query = query_of(text)
+    if names_class(query):
+        # The file is read before there is a ledger, which knows the classes.
+        raise bad_request("`class` is not known here: say what it selects, as `attributes`")
+    return request_in(query, {})

@@ -25,7 +25,7 @@ from dovetail.core.errors import (
     StaleGeneration,
 )
 from dovetail.ledger import Cursor, Ledger, Transaction, claims, device_classes, devices
-from dovetail.ledger.devices import DEVICE_CLASS, Held
+from dovetail.ledger.devices import DEVICE_CLASS, Claimed, Held
 from dovetail.ledger.protocol import Change, Log, Operation, T
 from dovetail.service.definitions import as_document, of_document
 
@@ -76,6 +76,10 @@ class DeviceLedger:
         if not await self._read(lambda tx: devices.is_published(tx, root, found)):
             await self._write(lambda tx: devices.publish(tx, root, found))
 
+    def refuse_unfit(self, node: str, found: Sequence[Device]) -> None:
+        """Raises Malformed for devices that `publish` would not take, whatever the ledger has."""
+        devices.refuse_unfit(self._prefix + node, found)
+
     async def withdraw(self, node: str) -> None:
         """Devices that are held stay on record, with nothing more to be had of them."""
         root = self._prefix + node
@@ -87,26 +91,37 @@ class DeviceLedger:
         self, holder: str, namespace: str, account: str, node: str, holdings: Iterable[Holding]
     ) -> None:
         """All or nothing, and durable. Raises AlreadyClaimed or Taken."""
-        units: Counter[str] = Counter()
-        for holding in holdings:
-            units[holding.device] += holding.units
-        if not units:
-            raise Malformed(f"{holder} claims nothing on node {node!r}")
-        owner = Claim(
-            consumer=uuid_of(holder),
-            project=namespace,
-            user=account,
-            consumer_type=POD,
-            allocations={},
-        )
-        root = self._prefix + node
+        owner = owner_of(holder, namespace, account)
+        root, units = self._prefix + node, units_of(holder, node, holdings)
         try:
             await self._write(lambda tx: take(tx, owner, root, units))
         except StaleGeneration as error:
             raise AlreadyClaimed(holder) from error
 
+    async def correct(
+        self, holder: str, namespace: str, account: str, node: str, holdings: Iterable[Holding]
+    ) -> None:
+        """Make this all that the holder has, whatever it had; at no time has it neither.
+
+        For a holder of which it is settled what it has. Raises Taken, changing nothing.
+        """
+        owner = msgspec.structs.replace(
+            owner_of(holder, namespace, account), check_generation=False
+        )
+        root, units = self._prefix + node, units_of(holder, node, holdings)
+        await self._write(lambda tx: take(tx, owner, root, units))
+
+    async def claim_of(self, holder: str) -> Claimed:
+        """To tell `release_claim` which claim is meant; empty if there is none."""
+        return await self._read(lambda tx: devices.claimed(tx, holder))
+
+    async def release_claim(self, holder: str, claim: Claimed) -> bool:
+        """Give back this claim; False if it was given back before, whatever is claimed since."""
+        return await self._write(lambda tx: devices.release(tx, holder, claim))
+
     async def release(self, holder: str) -> bool:
-        """Give back everything; False if nothing was held."""
+        """Give back everything; False if nothing was held. For a holder that is gone for good:
+        where another claim may have been made meanwhile, `release_claim`."""
         return await self._write(lambda tx: claims.release(tx, holder))
 
     async def holders(self) -> Mapping[str, HeldBy]:
@@ -114,7 +129,7 @@ class DeviceLedger:
         held = await self._read(devices.held)
         by_consumer: dict[str, list[Held]] = defaultdict(list)
         for each in held:
-            if each.node.startswith(self._prefix):
+            if self._is_mine(each.node):
                 by_consumer[each.consumer].append(each)
         return {consumer: self._held_by(mine) for consumer, mine in by_consumer.items()}
 
@@ -132,7 +147,7 @@ class DeviceLedger:
         newest, (roots, there, held) = await asyncio.wrap_future(
             self._ledger.follow(cursor, changed_trees)
         )
-        mine = {root: node for root, node in there.items() if node.startswith(self._prefix)}
+        mine = {root: node for root, node in there.items() if self._is_mine(node)}
         known = {} if cursor is None else self._nodes
         before = known if roots is None else {root: known[root] for root in roots & known.keys()}
         after = {root: node for root, node in known.items() if root not in before}
@@ -141,10 +156,14 @@ class DeviceLedger:
             node.removeprefix(self._prefix): {} for node in (*before.values(), *mine.values())
         }
         for each in held:
-            if each.node.startswith(self._prefix):
+            if self._is_mine(each.node):
                 on_node = told[each.node.removeprefix(self._prefix)]
                 on_node.setdefault(each.device, {})[each.consumer] = each.units
         return newest, told
+
+    def _is_mine(self, root: str) -> bool:
+        """Nodes have no slashes in their names: what has more of them is another cluster's."""
+        return root.startswith(self._prefix) and "/" not in root.removeprefix(self._prefix)
 
     # -- resource classes ------------------------------------------------------------------------
 
@@ -167,6 +186,27 @@ class DeviceLedger:
 
     async def _write(self, operation: Operation[T]) -> T:
         return await asyncio.wrap_future(self._ledger.write(operation))
+
+
+def owner_of(holder: str, namespace: str, account: str) -> Claim:
+    """A claim of a pod that nobody has claimed for, without what is claimed."""
+    return Claim(
+        consumer=uuid_of(holder),
+        project=namespace,
+        user=account,
+        consumer_type=POD,
+        allocations={},
+    )
+
+
+def units_of(holder: str, node: str, holdings: Iterable[Holding]) -> Counter[str]:
+    """By device."""
+    units: Counter[str] = Counter()
+    for holding in holdings:
+        units[holding.device] += holding.units
+    if not units:
+        raise Malformed(f"{holder} claims nothing on node {node!r}")
+    return units
 
 
 def uuid_of(holder: str) -> str:

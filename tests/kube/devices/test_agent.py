@@ -20,7 +20,7 @@ def test_an_agent_publishes_its_machine(cluster: Cluster) -> None:
     cluster.add_nodes(1, prefix="agent")
 
     def speeds() -> dict[str, str]:
-        told = cluster.kubectl("get", "node", "agent-0", "-o", "json")
+        _, told = cluster.request("GET", "/api/v1/nodes/agent-0")
         found = devices_of(msgspec.json.decode(told, type=Node))
         return {each.name: each.properties["speed"] for each in found if each.kind == "nic"}
 

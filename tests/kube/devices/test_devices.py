@@ -7,14 +7,14 @@ from typing import Any
 
 import msgspec
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dovetail.classes.dra import from_device_class
 from dovetail.core.device import Device
 from dovetail.core.selector import compiled
 from dovetail.kube.devices import devices_of
-from dovetail.kube.devices.annotation import DEVICES, BadDevices, annotated, text_of
+from dovetail.kube.devices.annotation import DEVICES, MOST_UNITS, BadDevices, annotated, text_of
 from dovetail.kube.objects import Node, ResourceSlice
 
 DRIVER = "gpu.example.com"
@@ -93,7 +93,8 @@ DEVICE = st.builds(
 )
 
 
-@given(st.lists(DEVICE, unique_by=lambda device: device.name))
+@settings(max_examples=40, deadline=None)
+@given(st.lists(DEVICE, max_size=5, unique_by=lambda device: device.name))
 def test_what_was_written_is_read(devices: list[Device]) -> None:
     assert list(annotated("n1", {DEVICES: text_of(devices)})) == devices
 
@@ -195,6 +196,11 @@ def test_units_that_a_plugin_took_back_are_not_there() -> None:
     assert (found.units, found.healthy) == (6, True)
     (gone,) = devices_of(node(capacity={"a.b/c": "8"}, allocatable={"a.b/c": "0"}))
     assert (gone.units, gone.healthy) == (8, False)
+
+
+def test_more_units_than_can_be_counted_are_as_many_as_can() -> None:
+    (found,) = devices_of(node(capacity={"a.b/bytes": "64Gi"}))
+    assert found.units == MOST_UNITS
 
 
 def test_classes_are_no_devices() -> None:

@@ -15,7 +15,11 @@ from dovetail.classes.strategies import Strategy
 from dovetail.kube.extender.app import application
 from dovetail.kube.extender.extender import Extender
 from dovetail.kube.objects import Pod
+from dovetail.kube.port import NotFound
+from dovetail.kube.scheduler.claims import Claims
 from dovetail.kube.scheduler.plans import FENCE, held_by
+from dovetail.kube.scheduler.state import State
+from dovetail.ledger import LedgerBusy
 from tests.kube.scheduler.world import NAMESPACE, World, device, node_body, until, until_told
 
 pytestmark = pytest.mark.usefixtures("impatient")
@@ -26,9 +30,10 @@ ALL = ["n1", "n2", "plain"]
 class Asking:
     """kube-scheduler's side of the conversation."""
 
-    def __init__(self, world: World, client: httpx2.AsyncClient) -> None:
+    def __init__(self, world: World, client: httpx2.AsyncClient, state: State) -> None:
         self._world = world
         self._client = client
+        self.state = state
 
     async def post(self, verb: str, message: object) -> Any:
         answer = await self._client.post(f"/{verb}", content=msgspec.json.encode(message))
@@ -71,7 +76,7 @@ def told(
                 transport=transport, base_url="http://extender"
             ) as client:
                 await until(lambda: len(scheduler.state.devices) == 3)
-                await story(Asking(world, client))
+                await story(Asking(world, client, scheduler.state))
 
     asyncio.run(whole())
 
@@ -195,6 +200,83 @@ def test_a_pod_that_is_another_by_now_is_not_bound(world: World) -> None:
         assert not world.is_bound("p")
 
     told(world, story)
+
+
+def test_a_claim_made_after_a_fence_and_left_behind_is_given_back(world: World) -> None:
+    """Nobody may rely on it, and without that the pod would wait for ever."""
+
+    async def story(ask: Asking) -> None:
+        pod = await world.pod("p", scheduler="default-scheduler", gpu=1)
+        held = [Holding("g1", 1, "gpu", "main")]
+        await Claims(world.api, world.devices).give_back(pod, "test")
+        await world.devices.claim(pod.metadata.uid, NAMESPACE, "default", "n2", held)
+        await until_told(lambda: ask.is_left("p", ["n2"], []))
+        await until_told(lambda: ask.is_left("p", ["n2"], ["n2"]))
+        assert await ask.bind("p", "n2") == ""
+        assert await world.held() == {"p": {"g0": 1}}
+
+    told(world, story)
+
+
+def test_a_pod_that_is_bound_already_is_left_where_it_is(world: World) -> None:
+    async def story(ask: Asking) -> None:
+        await world.pod("p", scheduler="default-scheduler", gpu=1)
+        assert await ask.bind("p", "n1") == ""
+        await until(lambda: ask.state.pods[world.see("p").metadata.uid].spec.node_name == "n1")
+        assert await ask.bind("p", "n1") == ""
+        assert "is bound to n1 already" in await ask.bind("p", "n2")
+        assert ask.state.nodes.node_of(world.see("p").metadata.uid) == "n1"
+        assert not ask.state.planned()
+
+    told(world, story)
+
+
+def test_a_plan_that_fails_with_an_error_is_forgotten(world: World) -> None:
+    async def story(ask: Asking) -> None:
+        pod = await world.pod("p", scheduler="default-scheduler", gpu=1)
+        await until(lambda: pod.metadata.uid in ask.state.pods)
+
+        async def gone(verb: str, *_: object) -> None:
+            if verb in ("create binding", "get"):
+                raise NotFound(404, "NotFound", "gone")
+
+        async def busy(*_: object) -> bool:
+            raise LedgerBusy("away")
+
+        world.api.before = gone
+        world.devices.release = busy  # type: ignore[method-assign]
+        assert await ask.bind("p", "n1") == "away"
+        assert not ask.state.planned()
+
+    told(world, story)
+
+
+def test_pods_that_ask_directly_are_kept_from_what_is_held_by_class(world: World) -> None:
+    gpus = "nvidia.com/gpu"
+
+    async def story(ask: Asking) -> None:
+        await world.resource_class("pool", gpus)
+        await world.node("n3", plugged={gpus: 2})
+        await until(lambda: "n3" in ask.state.devices)
+        await world.pod("classy", scheduler="default-scheduler", pool=1)
+        await until_told(lambda: ask.is_left("classy", ["n3"], ["n3"]))
+        await until_told(lambda: is_bound(ask, "classy", "n3"))
+        await world.pod("two", scheduler="default-scheduler", direct={gpus: 2})
+        answer = await ask.post("filter", ask.about("two", ["n1", "n3"]))
+        assert answer["NodeNames"] == ["n1"], "of what n1 has, kube-scheduler knows best"
+        assert answer["FailedNodes"] == {"n3": f"Insufficient {gpus}"}
+        assert await ask.bind("two", "n3") == f"Insufficient {gpus} on n3"
+        await world.pod("one", scheduler="default-scheduler", direct={gpus: 1})
+        assert await ask.bind("one", "n3") == ""
+        await world.pod("more", scheduler="default-scheduler", pool=1)
+        assert await ask.filter("more", ["n3"]) == []
+
+    told(world, story)
+
+
+async def is_bound(ask: Asking, name: str, node: str) -> bool:
+    """Sooner or later: a new device is not in the ledger at once."""
+    return await ask.bind(name, node) == ""
 
 
 @pytest.mark.parametrize("body", [b"", b"{", b'{"Pod": 3}', b"[]"])

@@ -153,7 +153,7 @@ AMOUNTS = st.one_of(
 )
 
 
-@settings(max_examples=600)
+@settings(max_examples=300, deadline=None)
 @given(AMOUNTS)
 def test_the_definition_knows_the_same_amounts_as_the_code(text: str) -> None:
     assert bool(re.fullmatch(amount_form(), text, re.ASCII)) == (amount.read(text) is not None)

@@ -6,6 +6,8 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from typing import Any
 
+import pytest
+
 from dovetail.classes.asks import Holding
 from dovetail.classes.pods import annotations_of
 from dovetail.core.device import Device
@@ -24,7 +26,7 @@ OTHER = "22222222-2222-2222-2222-222222222222"
 
 
 class Stage:
-    """A pod that is to be bound, a node with two devices, and a binder that is in a hurry."""
+    """A pod that is to be bound, nodes with two devices, and a binder that is in a hurry."""
 
     def __init__(self, world: World) -> None:
         self.world = world
@@ -33,8 +35,9 @@ class Stage:
         self.binder = Binder(self.api, self.claims, lambda: Backoff(0.001, 0.001))  # type: ignore[arg-type]
 
     async def set(self) -> None:
-        devices = [Device(node="n1", name=name, kind="gpu") for name in ("g0", "g1")]
-        await self.world.devices.publish("n1", devices)
+        for node in ("n1", "n2"):
+            devices = [Device(node=node, name=name, kind="gpu") for name in ("g0", "g1")]
+            await self.world.devices.publish(node, devices)
         await self.world.pod("p", gpu=1)
 
     @property
@@ -146,13 +149,29 @@ def test_conflict_bound_elsewhere_without_devices_the_claim_is_released(world: W
     told(world, story)
 
 
-def test_conflict_bound_with_other_devices_the_ledger_says_what_the_pod_says(world: World) -> None:
+def test_conflict_bound_elsewhere_with_devices_the_ledger_says_what_the_pod_says(
+    world: World,
+) -> None:
     async def story(stage: Stage) -> None:
         async def by_another() -> None:
-            await stage.bind_elsewhere("n1", G1)
+            await stage.bind_elsewhere("n2", G1)
 
         assert await stage.bind(before_create_binding=by_another) is Outcome.OTHERWISE
-        assert await world.held() == {"p": {"g1": 1}}
+        held = (await world.devices.holders())[stage.pod.metadata.uid]
+        assert (held.node, held.devices) == ("n2", {"g1": 1})
+
+    told(world, story)
+
+
+def test_conflict_bound_elsewhere_with_devices_of_another_nothing_is_held(world: World) -> None:
+    async def story(stage: Stage) -> None:
+        await world.devices.claim(OTHER, "x", "y", "n2", G1)
+
+        async def by_another() -> None:
+            await stage.bind_elsewhere("n2", G1)
+
+        assert await stage.bind(before_create_binding=by_another) is Outcome.OTHERWISE
+        assert await world.held() == {OTHER: {"g1": 1}}
 
     told(world, story)
 
@@ -267,6 +286,32 @@ def test_refused_the_claim_stays_for_the_next_turn(world: World) -> None:
         assert await stage.bind(before_create_binding=refused(403)) is Outcome.FAILED
         assert stage.bindings == 1
         assert await world.held() == {"p": {"g0": 1}}
+
+    told(world, story)
+
+
+@pytest.mark.parametrize("devices", [G0, G1])
+def test_who_is_held_up_between_fence_and_release_takes_no_newer_claim_away(
+    world: World, devices: tuple[Holding, ...]
+) -> None:
+    """Be it on the same devices."""
+
+    async def story(stage: Stage) -> None:
+        before = stage.pod
+        await stage.claims.claim(before, "n1", G0)
+        release = world.devices.release_claim
+
+        async def held_up(*about: Any) -> bool:
+            """Meanwhile another leader gives the claim back, too, decides anew, and binds."""
+            world.devices.release_claim = release  # type: ignore[method-assign]
+            assert await stage.claims.give_back(stage.pod, "by another")
+            await stage.claims.claim(stage.pod, "n1", devices)
+            await stage.bind_elsewhere("n1", devices)
+            return await release(*about)
+
+        world.devices.release_claim = held_up  # type: ignore[method-assign]
+        assert not await stage.claims.give_back(before, "by us")
+        assert await world.held() == {"p": {devices[0].device: 1}}
 
     told(world, story)
 

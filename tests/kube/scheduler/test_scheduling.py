@@ -9,9 +9,11 @@ import pytest
 from dovetail.classes.asks import Holding
 from dovetail.classes.pods import read_allocation
 from dovetail.kube.objects import Node, Pod, ResourceClass
-from dovetail.kube.scheduler import ledger_view
+from dovetail.kube.scheduler import cycle, ledger_view, queue
+from dovetail.kube.scheduler.wants import Want, Wants
 from dovetail.service.devices import Taken
 from tests.kube.scheduler.world import NAMESPACE, World, device, until, until_told
+from tests.ledger.world import make
 
 pytestmark = pytest.mark.usefixtures("impatient")
 
@@ -270,5 +272,82 @@ def test_a_node_that_is_gone_takes_no_pods(world: World) -> None:
             await world.node("n2")
             await until(lambda: world.is_bound("p"))
         assert world.see("p").spec.node_name == "n2"
+
+    asyncio.run(story())
+
+
+def test_a_node_whose_devices_the_ledger_cannot_have_keeps_nobody_else_waiting(
+    world: World,
+) -> None:
+    async def story() -> None:
+        await world.resource_class("gpu")
+        await world.node("bad", device("g0", properties={"note": "x" * 2000}))
+        await world.node("good", device("g0"))
+        await world.pod("p", gpu=1)
+        async with world.scheduling():
+            await until(lambda: world.is_bound("p"))
+        assert world.see("p").spec.node_name == "good"
+
+    asyncio.run(story())
+
+
+def test_a_node_that_the_ledger_refuses_keeps_nobody_else_waiting(world: World) -> None:
+    """Its name is that of a provider that is no root."""
+
+    async def story() -> None:
+        make(world.ledger, "bad", make(world.ledger, "rack"))
+        await world.resource_class("gpu")
+        await world.node("bad", device("g0"))
+        await world.node("good", device("g0"), device("g1"))
+        await world.pod("p", gpu=2)
+        async with world.scheduling():
+            await until(lambda: world.is_bound("p"))
+
+    asyncio.run(story())
+
+
+def test_a_pod_that_cannot_be_decided_keeps_nobody_else_waiting(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def story() -> None:
+        await world.node("n1")
+        await world.pod("poison")
+        of = Wants.of
+
+        def failing(self: Wants, pod: Pod) -> Want:
+            if pod.metadata.name == "poison":
+                raise RuntimeError("a bug")
+            return of(self, pod)
+
+        monkeypatch.setattr(Wants, "of", failing)
+        async with world.scheduling():
+            await world.pod("p")
+            await until(lambda: world.is_bound("p"))
+            monkeypatch.setattr(Wants, "of", of)
+            await until(lambda: world.is_bound("poison"))
+
+    asyncio.run(story())
+
+
+def test_pods_that_waited_long_are_tried_however_busy_it_is(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def story() -> None:
+        await world.node("n1", cpu="0")
+        async with world.scheduling() as scheduler:
+            await world.pod("p")
+            await until(lambda: len(world.notes("p")) == 1)
+            uid = world.see("p").metadata.uid
+            entry = scheduler.queue.find(uid)
+            assert entry is not None
+            before = entry.attempts
+            monkeypatch.setattr(queue, "STALE", 0.0)
+            monkeypatch.setattr(cycle, "LONGEST_WAIT", 0.2)
+
+            def tried() -> bool:
+                scheduler.cycle.stir()
+                return entry.attempts > before
+
+            await until(tried)
 
     asyncio.run(story())

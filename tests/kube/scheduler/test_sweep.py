@@ -43,8 +43,17 @@ def test_claims_of_pods_that_are_over_are_to_be_released() -> None:
     assert found({"a": holding("g0")}, over).over == ("a",)
 
 
-def test_claims_of_pods_that_were_bound_without_devices_are_to_be_released() -> None:
-    assert found({"a": holding("g0")}, pod("a", "n1")).over == ("a",)
+def test_claims_of_pods_that_run_elsewhere_without_devices_are_to_be_released() -> None:
+    assert found({"a": holding("g0", node="n2")}, pod("a", "n1")).over == ("a",)
+
+
+def test_an_annotation_that_was_taken_away_takes_no_devices_from_the_pod() -> None:
+    """It runs with them all the same."""
+    assert found({"a": holding("g0")}, pod("a", "n1")) == NOTHING
+
+
+def test_an_annotation_that_was_edited_moves_no_claim() -> None:
+    assert found({"a": holding("g0")}, pod("a", "n1", "g1")) == NOTHING
 
 
 def test_claims_of_pods_that_are_not_known_are_to_be_looked_into() -> None:
@@ -63,9 +72,8 @@ def test_pods_without_their_claim_are_to_be_claimed_for_oldest_binding_first() -
     assert found({}, young, old).unclaimed == (old, young)
 
 
-def test_pods_whose_claim_is_another_are_to_be_claimed_for() -> None:
+def test_pods_whose_claim_is_on_another_node_are_to_be_claimed_for() -> None:
     here = pod("a", "n1", "g0")
-    assert found({"a": holding("g1")}, here).unclaimed == (here,)
     assert found({"a": holding("g0", node="n2")}, here).unclaimed == (here,)
 
 

@@ -24,8 +24,15 @@ def device(name: str, kind: str = "gpu", **about: Any) -> dict[str, Any]:
     return {"name": name, "kind": kind, **about}
 
 
-def node_body(name: str, devices: Sequence[Mapping[str, Any]] = (), cpu: str = "8") -> Any:
+def node_body(
+    name: str,
+    devices: Sequence[Mapping[str, Any]] = (),
+    cpu: str = "8",
+    plugged: Mapping[str, int] | None = None,
+) -> Any:
+    """`plugged` is what device plugins have."""
     amounts = {"cpu": cpu, "memory": "32Gi", "pods": "110"}
+    amounts |= {resource: str(units) for resource, units in (plugged or {}).items()}
     notes = {"dovetail.dev/devices": json.dumps(list(devices))} if devices else {}
     return {
         "metadata": {"name": name, "annotations": notes},
@@ -42,9 +49,16 @@ def class_body(name: str, kind: str = "gpu") -> Any:
     }
 
 
-def pod_body(name: str, scheduler: str = "dovetail", cpu: str = "100m", **classes: int) -> Any:
-    """`gpu=2` asks for two of the class `gpu`."""
+def pod_body(
+    name: str,
+    scheduler: str = "dovetail",
+    cpu: str = "100m",
+    direct: Mapping[str, int] | None = None,
+    **classes: int,
+) -> Any:
+    """`gpu=2` asks for two of the class `gpu`; `direct` is asked for without a class."""
     asked = {f"resourceclass.dovetail.dev/{key}": str(count) for key, count in classes.items()}
+    asked |= {resource: str(units) for resource, units in (direct or {}).items()}
     resources = {"requests": {"cpu": cpu, **asked}, "limits": asked}
     container = {"name": "main", "image": "none", "resources": resources}
     return {
@@ -61,8 +75,8 @@ class World:
         self.ledger: Ledger = open_ledger(database)
         self.devices = DeviceLedger(self.ledger)
 
-    async def node(self, name: str, *devices: Mapping[str, Any], cpu: str = "8") -> None:
-        await self.api.create(Node, node_body(name, devices, cpu))
+    async def node(self, name: str, *devices: Mapping[str, Any], **about: Any) -> None:
+        await self.api.create(Node, node_body(name, devices, **about))
 
     async def set_devices(self, name: str, *devices: Mapping[str, Any]) -> None:
         notes = {"dovetail.dev/devices": json.dumps(list(devices))}

@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from dovetail.core import quantity
 from dovetail.core.device import RESERVED, Device
 from dovetail.core.errors import Malformed
+from dovetail.kube.devices.annotation import MOST_UNITS
 from dovetail.kube.objects import Node
 
 OWN = "resourceclass."
@@ -27,7 +28,7 @@ def plugged(node: Node) -> Iterator[Device]:
         if units and extended(resource):
             yield Device(
                 node=node.metadata.name,
-                name=resource.replace("/", "."),
+                name=pool_name(resource),
                 kind=resource,
                 vendor=resource.partition("/")[0],
                 units=min(units, _whole(allocatable.get(resource, "0"))) or units,
@@ -35,6 +36,11 @@ def plugged(node: Node) -> Iterator[Device]:
                 healthy=_whole(allocatable.get(resource, "0")) > 0,
                 properties=dict(_labels(node, resource)),
             )
+
+
+def pool_name(resource: str) -> str:
+    """Of the device that a resource is."""
+    return resource.replace("/", ".")
 
 
 def extended(resource: str) -> bool:
@@ -52,6 +58,6 @@ def _labels(node: Node, resource: str) -> Iterator[tuple[str, str]]:
 
 def _whole(amount: str) -> int:
     try:
-        return int(quantity.parse(amount))
+        return min(int(quantity.parse(amount)), MOST_UNITS)
     except Malformed:
         return 0

@@ -2,7 +2,8 @@
 
 kube-scheduler looks at everything but devices; those are chosen and claimed here, in the same book
 and by the same protocol as in Dovetail's own scheduler. Any replica may be asked: where two of them
-are, the ledger decides.
+are, the ledger decides. Where kube-scheduler also asks about pods that want units of a plugin's
+pool without a class, it hears on which nodes too many of them are held by class.
 """
 
 from __future__ import annotations
@@ -11,8 +12,9 @@ import asyncio
 from collections.abc import Sequence
 
 import structlog
+from msgspec.structs import replace
 
-from dovetail.classes.asks import Ask
+from dovetail.classes.asks import Ask, Holding
 from dovetail.classes.strategies import Strategy
 from dovetail.core.errors import DovetailError, Malformed
 from dovetail.kube.extender.wire import (
@@ -24,11 +26,13 @@ from dovetail.kube.extender.wire import (
     HostPriority,
     NodeList,
 )
+from dovetail.kube.fit.demand import demand_of
 from dovetail.kube.objects import Pod
 from dovetail.kube.port import ApiError, KubeApi, Unreachable
 from dovetail.kube.scheduler.adoption import holdings_for
 from dovetail.kube.scheduler.binding import Outcome
 from dovetail.kube.scheduler.plans import Plan, fence_of
+from dovetail.kube.scheduler.pools import asked_directly
 from dovetail.kube.scheduler.scheduler import Scheduler
 from dovetail.kube.scheduler.wants import asks_of_pod
 
@@ -52,18 +56,26 @@ class Extender:
     def filter(self, args: Args) -> FilterResult:
         try:
             asks = asks_of_pod(args.pod)
+            direct = asked_directly(demand_of(args.pod))
         except Malformed as error:
             return FilterResult(error=str(error))
         names = args.names()
+        crowded = {
+            name: f"Insufficient {resource}"
+            for name in (names if direct else ())
+            if (resource := self._state.crowded(name, direct))
+        }
+        names = [name for name in names if name not in crowded]
         failed = self._lacking(args.pod, asks, names) if asks else {}
         kept = [name for name in names if name not in failed]
         # Evicting pods is no way to devices here: what those held would not come to this pod.
+        found = FilterResult(failed_nodes=crowded, failed_and_unresolvable_nodes=failed)
         if args.node_names is not None:
-            return FilterResult(node_names=kept, failed_and_unresolvable_nodes=failed)
+            return replace(found, node_names=kept)
         left = set(kept)
         items = args.nodes.items if args.nodes is not None else []
         nodes = NodeList([each for each in items if each["metadata"]["name"] in left])
-        return FilterResult(nodes=nodes, failed_and_unresolvable_nodes=failed)
+        return replace(found, nodes=nodes)
 
     def _lacking(self, pod: Pod, asks: tuple[Ask, ...], names: Sequence[str]) -> dict[str, str]:
         """Nodes without the devices, with the reason."""
@@ -72,7 +84,7 @@ class Extender:
             return dict.fromkeys(names, f"there is no resource class {lost[0]!r}")
         claimed = self._state.holders.claimed(pod.metadata.uid)
         if claimed is not None:
-            return self._claimed_elsewhere(pod, claimed[0], names)
+            return self._claimed_already(pod, claimed[0], names)
         fits = self._state.book.fits(asks, self._strategy)
         failed: dict[str, str] = {}
         for name in names:
@@ -88,9 +100,18 @@ class Extender:
             return "too few free devices of resource classes"
         return self._state.book.why_not(name, asks, self._state.name_of)
 
-    def _claimed_elsewhere(self, pod: Pod, node: str, names: Sequence[str]) -> dict[str, str]:
-        """A binding was begun and not finished: it is finished where it was begun."""
-        failed = {name: f"devices of {node} are claimed already" for name in names if name != node}
+    def _claimed_already(self, pod: Pod, node: str, names: Sequence[str]) -> dict[str, str]:
+        """A binding was begun and not finished: it is finished where it was begun.
+
+        Unless a claim of the pod was given back before: who did so may still be about to release
+        this one.
+        """
+        is_void = fence_of(pod) and not self._state.is_planned(pod.metadata.uid)
+        failed = {
+            name: f"devices of {node} are claimed already"
+            for name in names
+            if name != node or is_void
+        }
         if len(failed) == len(names):
             self._give_back(pod, node)
         return failed
@@ -104,7 +125,7 @@ class Extender:
 
     async def _given_back(self, pod: Pod, node: str) -> None:
         try:
-            await self._parts.claims.give_back(pod, f"{node} no longer fits the pod")
+            await self._parts.claims.give_back(pod, f"the binding to {node} cannot be finished")
             await self._parts.view.refresh()
         except DovetailError as error:
             LOG.warning("claim not given back", pod=pod.key, error=str(error))
@@ -141,32 +162,54 @@ class Extender:
             pod = await self._api.get(Pod, args.pod_name, args.pod_namespace)
         if pod.metadata.uid != args.pod_uid:
             return f"pod {pod.key} is another by now"
+        if pod.spec.node_name:
+            # kube-scheduler asks again if it did not hear our answer.
+            there = pod.spec.node_name
+            return None if there == args.node else f"pod {pod.key} is bound to {there} already"
         plan = self._plan(pod, args.node)
         if isinstance(plan, str):
             return plan
+        return await self._carried_out(plan)
+
+    async def _carried_out(self, plan: Plan) -> str | None:
         self._state.assume(plan)
-        outcome = await self._parts.binder.carry_out(plan)
-        if outcome is Outcome.BOUND:
-            self._parts.teller.scheduled(pod, plan.node, plan.holdings)
-            return None
-        await self._parts.view.refresh()
-        self._state.forget(plan.uid)
-        return f"not bound to {plan.node}: {outcome.value}"
+        outcome = Outcome.FAILED
+        try:
+            outcome = await self._parts.binder.carry_out(plan)
+            if outcome is not Outcome.BOUND or plan.uid not in self._state.pods:
+                await self._parts.view.refresh()
+        finally:
+            # A plan that was carried out counts until its pod is seen; but one that was never seen
+            # may be gone again before it is.
+            if outcome is not Outcome.BOUND or plan.uid not in self._state.pods:
+                self._state.forget(plan.uid)
+        if outcome is not Outcome.BOUND:
+            return f"not bound to {plan.node}: {outcome.value}"
+        self._parts.teller.scheduled(plan.pod, plan.node, plan.holdings)
+        return None
 
     def _plan(self, pod: Pod, node: str) -> Plan | str:
-        asks = asks_of_pod(pod)
+        asks, direct = asks_of_pod(pod), asked_directly(demand_of(pod))
+        if crowded := self._state.crowded(node, direct):
+            return f"Insufficient {crowded} on {node}"
         if not asks:
             return Plan(pod, node)
         claimed = self._state.holders.claimed(pod.metadata.uid)
         if claimed is None:
-            chosen = self._state.book.choose(node, asks, self._strategy)
-            if chosen is None:
-                why = self._state.book.why_not(node, asks, self._state.name_of)
-                return f"no devices left on {node}: {why}"
-            return Plan(pod, node, chosen)
+            return self._chosen(pod, node, asks, direct)
         if claimed[0] != node or fence_of(pod):
             return f"devices of {claimed[0]} are claimed already"
         holdings = holdings_for(self._state, asks, node, claimed[1])
         if holdings is None:
             return f"devices claimed on {node} are no longer those asked for"
         return Plan(pod, node, holdings, is_claimed=True)
+
+    def _chosen(
+        self, pod: Pod, node: str, asks: tuple[Ask, ...], direct: tuple[Holding, ...]
+    ) -> Plan | str:
+        with self._state.holders.using(node, direct):
+            chosen = self._state.book.choose(node, asks, self._strategy)
+            if chosen is None:
+                why = self._state.book.why_not(node, asks, self._state.name_of)
+                return f"no devices left on {node}: {why}"
+        return Plan(pod, node, chosen)

@@ -8,6 +8,7 @@ from functools import lru_cache
 import msgspec
 
 from dovetail.kube.fit.requests import CPU, MEMORY, TYPICAL, amounts, pod_requests, units
+from dovetail.kube.fit.resizing import in_use
 from dovetail.kube.fit.selectors import equal_to, readable
 from dovetail.kube.fit.terms import PodKind, PodTerm, Port, Spread, pod_term, spread_of
 from dovetail.kube.objects import (
@@ -72,14 +73,15 @@ DECODER = msgspec.msgpack.Decoder(Asked)
 def demand_of(pod: Pod) -> Demand:
     """Where the pod is already plays no part. Raises BadQuantity."""
     meta, spec = pod.metadata, pod.spec
+    containers, init_containers, resources = in_use(pod)
     return read(
         ENCODER.encode(
             (
                 meta.namespace,
                 meta.labels,
-                spec.containers,
-                spec.init_containers,
-                spec.resources,
+                containers,
+                init_containers,
+                resources,
                 spec.overhead,
                 spec.node_selector,
                 spec.affinity,

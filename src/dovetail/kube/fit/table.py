@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import msgspec
 
 from dovetail.core.rows import Rows
@@ -42,6 +44,8 @@ class NodeTable:
         self._places: dict[str, Place] = {}
         self._on: dict[str, dict[str, Place]] = {}
         """By node: also of nodes that are not there (yet), since events have no common order."""
+        self._aside: dict[str, tuple[tuple[str, int], ...]] = {}
+        """By node, likewise."""
 
     def set_node(self, node: Node) -> None:
         """Take in a node that is new or may have changed. Raises BadQuantity, changing nothing."""
@@ -57,6 +61,7 @@ class NodeTable:
             self._nodes.present[row] = True
             for place in self._on.get(name, {}).values():
                 self._put(place, row)
+            self._nodes.room.add(row, self._aside.get(name, ()))
         self._seen[name] = node
         self._nodes.labels.put(row, node.metadata.labels)
         self._nodes.set_taints(row, node.spec.taints)
@@ -74,6 +79,7 @@ class NodeTable:
         del self._seen[name]
         for place in self._on.get(name, {}).values():
             self._lift(place, row)
+        self._nodes.room.add(row, self._aside.get(name, ()), -1)
         self._nodes.present[row] = False
         self._nodes.unschedulable[row] = False
         self._nodes.labels.put(row, {})
@@ -117,6 +123,22 @@ class NodeTable:
         row = self._rows.get(place.node)
         if row is not None:
             self._lift(place, row)
+
+    def set_aside(self, node: str, amounts: Mapping[str, int]) -> None:
+        """So much of the node is held by others than pods that ask for it: no room for pods."""
+        before = self._aside.pop(node, ())
+        now = tuple((name, amount) for name, amount in amounts.items() if amount)
+        if now:
+            self._aside[node] = now
+        row = self._rows.get(node)
+        if row is not None and before != now:
+            self._nodes.room.add(row, before, -1)
+            self._nodes.room.add(row, now)
+
+    def free(self, node: str, resource: str) -> int:
+        """What is left of it; below nothing, if too much was given."""
+        row = self._rows.get(node)
+        return 0 if row is None else self._nodes.room.amounts(row, resource)[1]
 
     def node_of(self, uid: str) -> str | None:
         """Where a pod is counted."""

@@ -8,6 +8,7 @@ from importlib import resources
 PARTS = {
     "crds": "ResourceClass, the kind itself",
     "scheduler": "the scheduler's account and rights, and two replicas of it",
+    "guard": "only a binding writes which devices a pod has",
     "use": "who may ask for a class: the verb `use`, checked when a pod is created",
 }
 """Name of the file, and what is in it."""

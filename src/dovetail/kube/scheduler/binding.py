@@ -9,7 +9,7 @@ a binding without a claim. What happens when things go otherwise:
                                that is there is ADOPTED: the same binding is finished, by whoever
                                comes first. Both ask for the same thing, so neither does harm
     claim: no answer           it may stand; adopted next time if it does
-    binding: conflict          the pod is read. Bound as planned: done. Bound otherwise: the ledger
+    binding: conflict          the pod is read. Bound as planned: done. Bound elsewhere: the ledger
                                is made to say what the pod's annotation says. Gone: the claim is
                                released. Fenced: somebody gave the claim back; decided anew. Only
                                changed: sent again for the new version
@@ -22,6 +22,8 @@ A claim of a pod that is not bound may be released only behind a fence: a write 
 gives it a new version, after which every binding that was under way fails. The answer to that
 write tells whether a binding came first. A fence names itself in a condition of the pod, so that
 whoever finds a version newer than the one it had planned with can tell that its claim is void.
+What is released then is the claim that was there before the fence, and no later one: whoever put
+the fence may be held up for long, while others go on.
 """
 
 from __future__ import annotations

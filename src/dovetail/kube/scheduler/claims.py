@@ -11,8 +11,8 @@ import structlog
 from dovetail.classes.asks import Holding
 from dovetail.kube.objects import Pod
 from dovetail.kube.port import ApiError, KubeApi, NotFound, Unreachable
-from dovetail.kube.scheduler.plans import FENCE, amounts, holdings_of, is_over
-from dovetail.service.devices import AlreadyClaimed, DeviceLedger, Taken
+from dovetail.kube.scheduler.plans import FENCE, holdings_of, is_over
+from dovetail.service.devices import DeviceLedger, Taken
 
 LOG = structlog.get_logger("dovetail.kube.scheduler")
 
@@ -24,7 +24,7 @@ class Kept(Enum):
     """How the ledger stands to what a bound pod's annotation says."""
 
     EQUAL = "equal"
-    """The ledger says the same, now if not before."""
+    """The ledger has what the pod has, now if not before."""
     CONFLICT = "conflict"
     """Somebody else holds one of these devices."""
 
@@ -42,9 +42,7 @@ class Claims:
 
     async def claim(self, pod: Pod, node: str, holdings: Sequence[Holding]) -> None:
         """Durable when it returns. Raises AlreadyClaimed, Taken."""
-        meta = pod.metadata
-        account = pod.spec.service_account_name or "default"
-        await self._ledger.claim(meta.uid, meta.namespace, account, node, holdings)
+        await self._ledger.claim(*owner_of(pod), node, holdings)
 
     async def release(self, uid: str) -> bool:
         """For a pod that nobody can bind any more."""
@@ -53,42 +51,53 @@ class Claims:
         return found
 
     async def make_true(self, pod: Pod) -> Kept:
-        """Have the ledger say of a bound pod what its annotation says."""
-        uid, wanted = pod.metadata.uid, holdings_of(pod)
-        if not wanted or is_over(pod):
+        """Have the ledger say where a bound pod is, and what it has there.
+
+        What is claimed for it on its node stays, whatever its annotation says by now: that can be
+        edited by whoever may edit the pod, and the devices that it runs with are the claimed ones.
+        """
+        uid, node, wanted = pod.metadata.uid, pod.spec.node_name, holdings_of(pod)
+        if is_over(pod):
             await self.release(uid)
             return Kept.EQUAL
-        node = pod.spec.node_name
-        try:
-            await self.claim(pod, node, wanted)
-        except Taken:
-            return Kept.CONFLICT
-        except AlreadyClaimed:
-            held = (await self._ledger.holders()).get(uid)
-            if held is not None and (held.node, dict(held.devices)) == (node, amounts(wanted)):
-                return Kept.EQUAL
-        else:
+        claim = await self._ledger.claim_of(uid)
+        held = (await self._ledger.holders()).get(uid) if claim else None
+        if held is not None and held.node == node:
             return Kept.EQUAL
+        if wanted:
+            try:
+                await self._ledger.correct(*owner_of(pod), node, wanted)
+            except Taken:
+                pass
+            else:
+                return Kept.EQUAL
         # It runs where it is bound; what is claimed elsewhere it cannot use.
-        await self.release(uid)
-        try:
-            await self.claim(pod, node, wanted)
-        except (Taken, AlreadyClaimed):
-            return Kept.CONFLICT
-        return Kept.EQUAL
+        await self._ledger.release_claim(uid, claim)
+        return Kept.CONFLICT if wanted else Kept.EQUAL
 
     async def give_back(self, pod: Pod, why: str) -> bool:
-        """Fence the pod and release what is claimed for it, unless it was bound before that."""
+        """Fence the pod and release what is claimed for it, unless it was bound before that.
+
+        Released is the claim that was there before the fence: one made after it is good, and
+        whoever made it may have done so while we were held up.
+        """
+        uid = pod.metadata.uid
+        claim = await self._ledger.claim_of(uid)
         try:
             after = await self._api.apply(Pod, fence(pod, why), manager=FENCE_MANAGER, sub="status")
         except NotFound:
-            return await self.release(pod.metadata.uid)
+            return await self.release(uid)
         except (ApiError, Unreachable) as error:
             LOG.info("claim not given back yet", pod=pod.key, error=str(error))
             return False
         if after.spec.node_name:
             return False
-        return await self.release(pod.metadata.uid)
+        return await self._ledger.release_claim(uid, claim)
+
+
+def owner_of(pod: Pod) -> tuple[str, str, str]:
+    """As the ledger knows it: uid, namespace and account."""
+    return pod.metadata.uid, pod.metadata.namespace, pod.spec.service_account_name or "default"
 
 
 def fence(pod: Pod, why: str) -> dict[str, object]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Callable, Coroutine
+from contextlib import suppress
 
 import structlog
 
@@ -38,7 +39,7 @@ SLICE = 0.005
 WAKE_SECONDS = 0.1
 """What may help is gathered for so long before pods are woken."""
 LONGEST_WAIT = 10.0
-"""Seconds until the loop looks around, though nothing happened."""
+"""Seconds until the loop looks around for pods that were forgotten, whatever happens or not."""
 QUICK_TRIES = 5
 """Turns of a pod that follow each other at once, when others are faster; then it waits."""
 PATIENCE = 3
@@ -75,6 +76,7 @@ class Cycle:
         self._stir = asyncio.Event()
         self._news = Wake(0)
         self._woken = 0.0
+        self._looked = 0.0
 
     def stir(self) -> None:
         """There may be something to do."""
@@ -89,11 +91,12 @@ class Cycle:
         while True:
             await self._decide_all()
             self._stir.clear()
-            try:
+            with suppress(TimeoutError):
                 async with asyncio.timeout(self._patience()):
                     await self._stir.wait()
-            except TimeoutError:
-                self._queue.wake_stale(self._clock())
+            if self._clock() >= self._looked + LONGEST_WAIT:
+                self._looked = self._clock()
+                self._queue.wake_stale(self._looked)
 
     async def drain(self, seconds: float) -> None:
         """Let what is in flight come to its end."""
@@ -142,6 +145,12 @@ class Cycle:
                 )
         except BadPod as error:
             self._refuse(pod, Wake(0), str(error))
+            return
+        except Exception:
+            # A bug. It must not keep the others from being placed, as it would again and again.
+            LOG.exception("pod not decided", pod=pod.key)
+            metrics.ATTEMPTS.labels(Outcome.FAILED.value).inc()
+            self._queue.back_off(pod.metadata.uid, self._clock())
             return
         match found:
             case Refusal(why=why):
@@ -200,7 +209,8 @@ class Cycle:
             await self._view.refresh()
         except DovetailError as error:
             LOG.warning("claim not given back", pod=pod.key, error=str(error))
-        self._queue.back_off(uid, self._clock())
+        finally:
+            self._queue.back_off(uid, self._clock())
 
     async def _carry_out(self, plan: Plan) -> None:
         started = time.perf_counter()
@@ -208,8 +218,16 @@ class Cycle:
             outcome = await self._binder.carry_out(plan)
             if outcome not in (Outcome.BOUND, Outcome.OTHERWISE, Outcome.GONE):
                 await self._view.refresh()
-        except DovetailError as error:
-            LOG.warning("plan failed", pod=plan.pod.key, node=plan.node, error=str(error))
+        except Exception as error:
+            # What is not of the domain is a bug: show where. The pod must have its next turn.
+            is_bug = not isinstance(error, DovetailError)
+            LOG.warning(
+                "plan failed",
+                pod=plan.pod.key,
+                node=plan.node,
+                error=repr(error),
+                exc_info=error if is_bug else None,
+            )
             outcome = Outcome.FAILED
         metrics.ATTEMPTS.labels(outcome.value).inc()
         if outcome is Outcome.BOUND:

@@ -66,13 +66,28 @@ def decided(state: State, want: Want, strategy: Strategy) -> Choice | Refusal:
     score = state.nodes.score(want.demand, mask)
     if want.asks and strategy not in BY_ROOM:
         score += DEVICE_WEIGHT * state.book.score(want.asks, strategy)
-    node = state.rows.names[int(score.argmax())]
     # 3. Its devices.
+    row = int(score.argmax())
+    while score[row] > -np.inf:
+        node = state.rows.names[row]
+        holdings = chosen(state, node, want, strategy)
+        if holdings is not None:
+            return Choice(node, holdings)
+        # Room and devices are there, but not for both sorts of asks; or the strategy does not find
+        # them in reasonable time.
+        score[row] = -np.inf
+        row = int(score.argmax())
+    return Refusal(in_words(state, want, verdict))
+
+
+def chosen(state: State, node: str, want: Want, strategy: Strategy) -> tuple[Holding, ...] | None:
+    """Devices of the node beside what the pod uses of it directly; None if there are too few."""
     if not want.asks:
-        return Choice(node)
-    holdings = state.book.choose(node, want.asks, strategy)
-    assert holdings is not None, f"{node} fits {want.asks} and then does not"
-    return Choice(node, holdings)
+        return ()
+    if not want.direct:
+        return state.book.choose(node, want.asks, strategy)
+    with state.holders.using(node, want.direct):
+        return state.book.choose(node, want.asks, strategy)
 
 
 def in_words(state: State, want: Want, verdict: Verdict) -> str:
@@ -84,7 +99,7 @@ def in_words(state: State, want: Want, verdict: Verdict) -> str:
     example = ""
     if roomy.any():
         reasons += class_reasons(state, want.asks, roomy)
-        example = f" {nearest(state, want.asks, roomy)}"
+        example = f" {nearest(state, want, roomy)}"
     return summary(0, nodes, reasons) + example
 
 
@@ -102,14 +117,15 @@ def class_reasons(state: State, asks: tuple[Ask, ...], roomy: Mask) -> Counter[s
     return found
 
 
-def nearest(state: State, asks: tuple[Ask, ...], roomy: Mask) -> str:
+def nearest(state: State, want: Want, roomy: Mask) -> str:
     """What the node lacks that lacks least."""
     lack = np.zeros(len(roomy))
-    for name, count in totals(asks).items():
+    for name, count in totals(want.asks).items():
         lack += np.clip(count - state.book.free(name), 0, None)
     row = int(np.where(roomy, lack, np.inf).argmin())
     node = state.rows.names[row]
-    why = state.book.why_not(node, asks, state.name_of)
+    with state.holders.using(node, want.direct):
+        why = state.book.why_not(node, want.asks, state.name_of)
     return f"Nearest is {node}: {why}."
 
 

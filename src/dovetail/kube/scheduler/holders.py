@@ -3,11 +3,15 @@
 The ledger says it for everybody, but late. A pod's annotation says it for bound pods, even if the
 ledger was lost. A plan that is being carried out says it before both. A device counts as held
 while any of them says so: the book may be too careful for a moment, never too generous.
+
+Pools of device plugins are also held by pods that ask for them directly, without a class. Of these
+neither ledger nor annotations know, only what the pods ask for and where they are.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 
 import msgspec
 
@@ -19,14 +23,26 @@ Amounts = Mapping[str, int]
 """Units by device."""
 
 
+DIRECT = "@/"
+"""Ends the book's name for what a holder uses without a class; no node is called like that."""
+
+
+def holder_of(name: str) -> str:
+    """Whom the book means by a name."""
+    return name.partition("@")[0]
+
+
 class Held(msgspec.Struct, frozen=True):
     node: str
     holdings: tuple[Holding, ...]
 
 
 class Holders:
-    def __init__(self, book: Book) -> None:
+    def __init__(self, book: Book, changed: Callable[[str], None] = lambda _: None) -> None:
+        """`changed` is told the node where something is held or free that was not before, except
+        by pods that ask for it directly."""
         self._book = book
+        self._changed = changed
         self._claims: dict[str, dict[str, Amounts]] = {}
         """What the ledger has, by consumer and node."""
         self._on_node: dict[str, set[str]] = {}
@@ -71,6 +87,27 @@ class Holders:
         """It was, or it came to nothing."""
         self._witness(self._assumed, uid, None)
 
+    def use(self, uid: str, held: Held | None) -> None:
+        """What a pod uses without a class; None: nothing any more."""
+        if held is None:
+            self._book.release(uid + DIRECT)
+        else:
+            self._book.hold(uid + DIRECT, held.node, held.holdings)
+
+    @contextmanager
+    def using(self, node: str, holdings: tuple[Holding, ...]) -> Iterator[None]:
+        """The book as it would be if somebody used these without a class."""
+        self.use("", Held(node, holdings) if holdings else None)
+        try:
+            yield
+        finally:
+            self.use("", None)
+
+    def by_class(self, node: str, device: str) -> int:
+        """Units that are held otherwise than directly."""
+        held = self._book.held(node, device)
+        return sum(units for name, units in held.items() if not name.endswith(DIRECT))
+
     def _set_claim(self, uid: str, node: str, amounts: Amounts) -> None:
         if amounts:
             self._claims.setdefault(uid, {})[node] = amounts
@@ -99,11 +136,11 @@ class Holders:
                 return
             self._book.release(name)
             del self._names[uid, node]
-        if not holdings:
-            return
-        name = uid if self._book.holder(uid) is None else f"{uid}@{node}"
-        self._names[uid, node] = name
-        self._book.hold(name, node, holdings)
+        if holdings:
+            name = uid if self._book.holder(uid) is None else f"{uid}@{node}"
+            self._names[uid, node] = name
+            self._book.hold(name, node, holdings)
+        self._changed(node)
 
     def _believed(self, uid: str, node: str) -> tuple[Holding, ...]:
         told = [

@@ -9,7 +9,13 @@ import asyncio
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Generic, TypeVar
 
+import structlog
+
+from dovetail.core.errors import DovetailError
 from dovetail.kube.workqueue import WorkQueue
+from dovetail.ledger import LedgerBusy
+
+LOG = structlog.get_logger("dovetail.kube.scheduler")
 
 T = TypeVar("T")
 
@@ -30,6 +36,7 @@ class Publisher(Generic[T]):
         put: Callable[[str, T], Awaitable[None]],
         drop: Callable[[str], Awaitable[None]],
     ) -> None:
+        self._name = name
         self._things = things
         self._put, self._drop = put, drop
         self._queue = WorkQueue(name, cap=30.0)
@@ -37,14 +44,24 @@ class Publisher(Generic[T]):
         self._on = False
 
     async def start(self) -> None:
-        """Tell everything, and from now on what changes. Raises what the ledger raises."""
+        """Tell everything, and from now on what changes. Raises LedgerBusy.
+
+        What the ledger refuses is tried again later: others need not wait for it.
+        """
         self._on = True
         self._told.clear()
         left = list(self._things)
 
         async def tell_some() -> None:
             while left:
-                await self._tell(left.pop())
+                name = left.pop()
+                try:
+                    await self._tell(name)
+                except LedgerBusy:
+                    raise
+                except DovetailError as error:
+                    LOG.warning(f"cannot {self._name}", of=name, error=str(error))
+                    self._queue.add(name)
 
         await asyncio.gather(*(tell_some() for _ in range(AT_FIRST)))
 

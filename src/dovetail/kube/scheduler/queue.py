@@ -140,10 +140,6 @@ class Queue:
         """When the next back-off ends."""
         return self._due[0][0] if self._due else None
 
-    def has_ready(self, now: float) -> bool:
-        self._collect(now)
-        return bool(self._ready)
-
     def depths(self) -> dict[str, int]:
         found = {"ready": 0, "backing off": 0, "parked": 0, "in flight": 0}
         for entry in self._entries.values():

@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Coroutine, Sequence
 from contextlib import suppress
+from functools import partial
 from typing import Any
 
 import structlog
@@ -67,7 +68,7 @@ class Scheduler:
         self._is_prepared = False
         self.is_ready = False
         """Whether it knows the cluster."""
-        self.state = State(self, devices_of)
+        self.state = State(self, partial(publishable, ledger))
         self.queue = Queue()
         self.view = LedgerView(ledger, self.state.hear_ledger)
         self.claims = Claims(api, ledger, self.state.hear_release)
@@ -279,6 +280,16 @@ class Informers:
         with suppress(TimeoutError):
             async with asyncio.timeout(LATE_SECONDS):
                 await asyncio.gather(self.classes.synced(), self.slices.synced())
+
+
+def publishable(
+    ledger: DeviceLedger, node: Node, slices: Sequence[ResourceSlice]
+) -> tuple[Device, ...]:
+    """The devices of a node. Raises Malformed, also where the ledger could not have them: what it
+    does not have cannot be claimed, and pods would be sent there in vain."""
+    found = devices_of(node, slices)
+    ledger.refuse_unfit(node.metadata.name, found)
+    return found
 
 
 def is_ours(pod: Pod, name: str) -> bool:

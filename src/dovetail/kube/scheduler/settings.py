@@ -37,6 +37,13 @@ class ExtenderSettings(Struct, frozen=True):
         str | None,
         Meta(description="Certificates (PEM) one of which must have signed kube-scheduler's own."),
     ] = None
+    open_beyond_loopback: Annotated[
+        bool,
+        Meta(
+            description="Needed to listen for other machines without `client_ca`: everybody who "
+            "can reach the port can then bind any pod to any node."
+        ),
+    ] = False
 
 
 class Settings(Struct, frozen=True):

@@ -8,20 +8,24 @@ plan is forgotten. Does no I/O; whoever makes it is told what became of pods and
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence, Set
+from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from typing import Protocol
 
 import structlog
 
 from dovetail.classes import resource_class
+from dovetail.classes.asks import Holding
 from dovetail.classes.book import Book
 from dovetail.core.device import Device
 from dovetail.core.errors import Malformed
 from dovetail.core.rows import Rows
+from dovetail.kube.devices.capacity import pool_name
 from dovetail.kube.fit import NodeTable
+from dovetail.kube.fit.demand import demand_of
 from dovetail.kube.objects import Namespace, Node, Pod, ResourceClass, ResourceSlice
-from dovetail.kube.scheduler.holders import Amounts, Held, Holders
+from dovetail.kube.scheduler.holders import Amounts, Held, Holders, holder_of
 from dovetail.kube.scheduler.plans import Plan, asked_classes, holdings_of, is_over
+from dovetail.kube.scheduler.pools import Pools, asked_directly, pools_of
 from dovetail.kube.scheduler.queue import Wake
 
 LOG = structlog.get_logger("dovetail.kube.scheduler")
@@ -56,7 +60,7 @@ class State:
         self.rows = Rows()
         self.nodes = NodeTable(self.rows)
         self.book = Book(self.rows)
-        self.holders = Holders(self.book)
+        self.holders = Holders(self.book, self._count_pools)
         self.pods: dict[str, Pod] = {}
         """By uid: all that are not over."""
         self.devices: dict[str, tuple[Device, ...]] = {}
@@ -71,6 +75,8 @@ class State:
         self._slices: dict[str, dict[str, ResourceSlice]] = {}
         """By node, by name."""
         self._known: dict[str, Node] = {}
+        self._pools: dict[str, Pools] = {}
+        """By node."""
         self._moments = dict.fromkeys(Wake, 0)
 
     def moment(self, hopes: Wake) -> int:
@@ -79,11 +85,22 @@ class State:
 
     def name_of(self, holder: str) -> str:
         """What users call a holder: the pod's name, where it is a pod of this cluster."""
-        pod = self.pods.get(holder)
-        return f"pod {pod.key}" if pod is not None else holder
+        uid = holder_of(holder)
+        pod = self.pods.get(uid)
+        return f"pod {pod.key}" if pod is not None else uid or "the pod itself"
 
     def has_node(self, name: str) -> bool:
         return name in self._known
+
+    def crowded(self, node: str, direct: Iterable[Holding]) -> str:
+        """The first resource of which too few units are left there for a pod that asks for so many
+        directly; empty if there is none, or the node has no such devices."""
+        resources = {pool_name(resource): resource for _, resource in self._pools.get(node, ())}
+        for each in direct:
+            resource = resources.get(each.device)
+            if resource is not None and self.nodes.free(node, resource) < each.units:
+                return resource
+        return ""
 
     # Plans.
 
@@ -97,7 +114,7 @@ class State:
     def assume(self, plan: Plan) -> None:
         """Count the plan as if it were carried out."""
         self._plans[plan.uid] = plan
-        self.nodes.add_pod(plan.pod, plan.node)
+        self._count_pod(plan.pod, plan.node)
         if plan.holdings:
             self.holders.assume(plan.uid, Held(plan.node, plan.holdings))
 
@@ -107,9 +124,18 @@ class State:
             return
         pod = self.pods.get(uid)
         if pod is None or not pod.spec.node_name:
-            self.nodes.remove_pod(uid)
+            self._uncount_pod(uid)
         self.holders.forget(uid)
         self._helped(Wake.GONE)
+
+    def _count_pod(self, pod: Pod, node: str) -> None:
+        self.nodes.add_pod(pod, node)
+        direct = asked_directly(demand_of(pod))
+        self.holders.use(pod.metadata.uid, Held(node, direct) if direct else None)
+
+    def _uncount_pod(self, uid: str) -> None:
+        self.nodes.remove_pod(uid)
+        self.holders.use(uid, None)
 
     # What informers tell.
 
@@ -133,7 +159,7 @@ class State:
         self._listener.settled(uid)
         self.holders.hear_pod(uid, None)
         if self._plans.pop(uid, None) is not None or known.spec.node_name:
-            self.nodes.remove_pod(uid)
+            self._uncount_pod(uid)
             self.holders.forget(uid)
             self._helped(Wake.GONE)
         if asked_classes(pod):
@@ -144,7 +170,7 @@ class State:
         before, self.pods[uid] = self.pods.get(uid), pod
         if before is not None and is_alike(before, pod):
             return
-        self.nodes.add_pod(pod)
+        self._count_pod(pod, pod.spec.node_name)
         holdings = holdings_of(pod)
         self.holders.hear_pod(uid, Held(pod.spec.node_name, holdings) if holdings else None)
         if self._plans.pop(uid, None) is not None:
@@ -168,6 +194,8 @@ class State:
     def _node_gone(self, name: str) -> None:
         self._known.pop(name, None)
         self.devices.pop(name, None)
+        self._pools.pop(name, None)
+        self.nodes.set_aside(name, {})
         self.nodes.drop_node(name)
         self.book.drop_node(name)
         self.rows.drop(name)
@@ -181,6 +209,8 @@ class State:
                     there[each.key] = each
                 else:
                     there.pop(each.key, None)
+                if not there:
+                    del self._slices[each.spec.node_name]
         for name in {each.spec.node_name for each in (old, new) if each is not None}:
             if (node := self._known.get(name)) is not None:
                 self._see_devices(node)
@@ -198,8 +228,17 @@ class State:
             return
         self.devices[name] = devices
         self.book.set_node(name, devices)
+        self._pools[name] = pools_of(devices)
+        self._count_pools(name)
         self._listener.devices_changed(name, devices)
         self._helped(Wake.DEVICES)
+
+    def _count_pools(self, node: str) -> None:
+        """What is held by class is no room for pods that ask for the same units directly."""
+        held: dict[str, int] = {}
+        for device, resource in self._pools.get(node, ()):
+            held[resource] = held.get(resource, 0) + self.holders.by_class(node, device)
+        self.nodes.set_aside(node, held)
 
     def on_class(self, old: ResourceClass | None, new: ResourceClass | None) -> None:
         written = new or old

@@ -17,14 +17,14 @@ from dovetail.service.devices import HeldBy
 
 class Findings(msgspec.Struct, frozen=True):
     over: tuple[str, ...]
-    """Claims of pods that are over: to be released."""
+    """Claims of pods that are over, or run elsewhere without devices: to be released."""
     unknown: tuple[str, ...]
     """Claims of pods that are not in the cache: to be released if there are none such indeed."""
     unbound: tuple[str, ...]
     """Claims of pods that wait for their binding: to be adopted."""
     unclaimed: tuple[Pod, ...]
-    """Bound pods that say they hold devices, and the ledger says otherwise or nothing: to be
-    claimed again, the oldest binding first."""
+    """Bound pods that say they hold devices, and the ledger has nothing for them on their node: to
+    be claimed again, the oldest binding first."""
 
 
 def findings(
@@ -39,7 +39,7 @@ def findings(
         pod = pods.get(uid)
         if pod is None:
             unknown.append(uid)
-        elif is_over(pod) or (pod.spec.node_name and not held_by(pod)):
+        elif is_over(pod) or (pod.spec.node_name not in ("", held.node) and not held_by(pod)):
             over.append(uid)
         elif not pod.spec.node_name:
             unbound.append(uid)
@@ -51,12 +51,14 @@ def findings(
 
 
 def agrees(pod: Pod, holders: Mapping[str, HeldBy]) -> bool:
-    """Whether the ledger has what the annotation of a bound pod says."""
-    says = held_by(pod)
-    if not says:
+    """Whether the ledger has devices for a bound pod where it is, if it says that it has some.
+
+    Which ones, the ledger knows better: annotations can be edited after the binding.
+    """
+    if not held_by(pod):
         return True
     held = holders.get(pod.metadata.uid)
-    return held is not None and (held.node, dict(held.devices)) == (pod.spec.node_name, says)
+    return held is not None and held.node == pod.spec.node_name
 
 
 def bound_at(pod: Pod) -> tuple[str, str, str]:

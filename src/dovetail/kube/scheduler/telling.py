@@ -40,10 +40,10 @@ class Teller:
         self._queue = WorkQueue("pod conditions", cap=30.0)
 
     async def run(self) -> None:
-        await self._queue.run(self._write, WORKERS)
-
-    def close(self) -> None:
-        self._queue.close()
+        try:
+            await self._queue.run(self._write, WORKERS)
+        finally:
+            self._queue.close()
 
     def refused(self, pod: Pod, why: str) -> None:
         """It fits nowhere, or cannot be placed here at all."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
-from dovetail.classes.asks import Ask
+from dovetail.classes.asks import Ask, Holding
 from dovetail.classes.pods import Container, Role, asks_of
 from dovetail.core.errors import DovetailError, Malformed
 from dovetail.kube import objects
@@ -12,6 +12,7 @@ from dovetail.kube.fit.demand import Demand, demand_of
 from dovetail.kube.fit.limits import unsupported
 from dovetail.kube.objects import Pod
 from dovetail.kube.scheduler.plans import asked_classes
+from dovetail.kube.scheduler.pools import asked_directly
 from dovetail.kube.scheduler.queue import Wake
 
 MOST = 4096
@@ -23,6 +24,8 @@ class Want(msgspec.Struct, frozen=True, eq=False):
 
     demand: Demand
     asks: tuple[Ask, ...]
+    direct: tuple[Holding, ...]
+    """What it uses of pools without a class."""
     hopes: Wake
     """What could help such a pod, if it fits nowhere."""
 
@@ -45,8 +48,8 @@ class Wants:
             # other can have its identity.
             found = self._known.get(id(demand))
             if found is None:
-                asks = asks_of_pod(pod)
-                found = Want(demand, asks, hopes_of(demand, asks))
+                asks, direct = asks_of_pod(pod), asked_directly(demand)
+                found = Want(demand, asks, direct, hopes_of(demand, bool(asks), bool(direct)))
                 if len(self._known) >= MOST:
                     self._known.clear()
                 self._known[id(demand)] = found
@@ -71,8 +74,10 @@ def container_of(container: objects.Container, role: Role) -> Container:
     return Container(container.name, resources.requests, resources.limits, role)
 
 
-def hopes_of(demand: Demand, asks: tuple[Ask, ...]) -> Wake:
+def hopes_of(demand: Demand, asks: bool, direct: bool) -> Wake:
     hopes = Wake.NODE | Wake.GONE
     if asks:
         hopes |= Wake.CLASS | Wake.DEVICES
+    if direct:
+        hopes |= Wake.DEVICES
     return hopes | Wake.PLACED if demand.near or demand.spread else hopes

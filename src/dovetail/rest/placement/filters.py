@@ -16,6 +16,8 @@ from dovetail.rest.http import Asked
 from dovetail.rest.validation import is_uuid_like
 
 INVALID = "Invalid query string parameters: "
+MOST_CONDITIONS = 64
+"""On the attributes of one group: each is a look at all distinct values of its key."""
 
 
 def resources(text: str) -> dict[str, int]:
@@ -157,6 +159,11 @@ def attributes(values: Sequence[str], suffix: str) -> tuple[Selector, ...]:
             raise bad_request(
                 f"{INVALID}`attributes{suffix}`: {error} in {value!r}", errors.BAD_VALUE
             ) from error
+        if len(found) > MOST_CONDITIONS:
+            raise bad_request(
+                f"{INVALID}`attributes{suffix}`: more than {MOST_CONDITIONS} conditions.",
+                errors.BAD_VALUE,
+            )
     return tuple(found)
 
 

@@ -1,0 +1,96 @@
+"""Sets of attributes: a selector selects the same of them as it does one by one, whenever asked."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dovetail.core import selector as selectors
+from dovetail.core.selector import Condition, Expression, Operator, Selector, compiled
+from dovetail.engine import attributes
+from dovetail.engine.attributes import AttributeSets
+
+keys = st.sampled_from("abc")
+values = st.sampled_from(["1", "2", "30G", "30000M", "x", ""])
+sets = st.lists(st.dictionaries(keys, values), max_size=12)
+expressions = st.one_of(
+    st.builds(Expression, st.sampled_from("abcz"), st.sampled_from(sorted(selectors.PRESENCE))),
+    st.builds(
+        Expression,
+        st.sampled_from("abcz"),
+        st.sampled_from(sorted(selectors.SETS)),
+        st.lists(values, min_size=1, max_size=3).map(tuple),
+    ),
+    st.builds(Expression, keys, st.just(Operator.EQ), st.tuples(values)),
+    st.builds(
+        Expression,
+        keys,
+        st.sampled_from(sorted(selectors.ORDERED)),
+        st.sampled_from([("1",), ("30G",), ("2",)]),
+    ),
+)
+branches = st.lists(expressions, max_size=3).map(tuple)
+wanted = st.lists(branches, max_size=3).map(tuple)
+
+
+def one_by_one(known: AttributeSets, selector: Selector) -> list[bool]:
+    return [compiled(selector)(dict(known.members(number))) for number in range(len(known))]
+
+
+@given(sets, sets, wanted)
+def test_what_came_later_is_selected_as_what_was_there(
+    first: list[dict[str, str]], later: list[dict[str, str]], selector: Selector
+) -> None:
+    known = AttributeSets()
+    for batch in (first, later):
+        numbers = [known.number(each.items()) for each in batch]
+        found = known.selected(selector).tolist()
+        assert found == one_by_one(known, selector)
+        assert [found[number] for number in numbers] == [*map(compiled(selector), batch)]
+        assert [dict(known.members(number)) for number in numbers] == batch
+
+
+@given(sets, sets, wanted)
+def test_a_copy_goes_its_own_way(
+    first: list[dict[str, str]], later: list[dict[str, str]], selector: Selector
+) -> None:
+    known = AttributeSets()
+    for each in first:
+        known.number(each.items())
+    before = known.selected(selector).tolist()
+    twin = known.copy()
+    for each in later:
+        twin.number(each.items())
+    assert twin.selected(selector).tolist() == one_by_one(twin, selector)
+    assert known.selected(selector).tolist() == before
+    assert len(known) == len(before)
+
+
+def test_a_condition_is_decided_once_for_each_value_of_its_key(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Thousands of devices have a serial number of their own, and are of a few kinds."""
+    asked: list[str | None] = []
+
+    def counting(expression: Expression) -> Condition:
+        met = selectors.condition(expression)
+        return lambda value: asked.append(value) or met(value)  # type: ignore[func-returns-value]
+
+    monkeypatch.setattr(attributes, "condition", counting)
+    known = AttributeSets()
+    for number in range(1000):
+        known.number([("Kind", f"kind{number % 3}"), ("serial", str(number))])
+    selector = ((Expression("Kind", Operator.IN, ("kind1",)),),)
+    assert known.selected(selector).sum() == 333
+    assert len(asked) == 4, "three kinds, and none at all"
+    known.number([("Kind", "kind1"), ("serial", "new")])
+    assert known.selected(selector).sum() == 334
+    assert len(asked) == 6
+
+
+def test_only_so_many_selectors_are_remembered() -> None:
+    known = AttributeSets()
+    for number in range(attributes.KEPT + 10):
+        known.selected(((Expression(str(number), Operator.EXISTS),),))
+    assert len(known._decided) == attributes.KEPT

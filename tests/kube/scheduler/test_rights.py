@@ -1,0 +1,84 @@
+"""The scheduler as its manifest has it: with the rights given there, and no others."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+import yaml
+
+from dovetail.cli.scheduler import settings
+from dovetail.kube import manifests
+from tests.kube.cluster import Cluster
+from tests.kube.scheduler import real
+
+NAME = "dovetail-scheduler"
+
+
+def test_the_deployment_sets_what_can_be_set() -> None:
+    parts = yaml.safe_load_all(manifests.text(["scheduler"]))
+    (deployment,) = [each for each in parts if each["kind"] == "Deployment"]
+    pod = deployment["spec"]["template"]["spec"]
+    (container,) = pod["containers"]
+    command, *arguments = container["args"]
+    assert command == "scheduler"
+    flags = {each for each in arguments if each.startswith("--")}
+    assert flags <= {each.flag for each in settings()}
+    assert {each["name"] for each in container["env"]} <= {each.variable for each in settings()}
+    assert pod["securityContext"]["runAsNonRoot"]
+    assert container["securityContext"]["readOnlyRootFilesystem"]
+
+
+@pytest.fixture
+def installed(own_cluster: Cluster) -> Cluster:
+    """The manifest, less what would need an image, and a user who may do what its account may."""
+    cluster = own_cluster
+    real.install(cluster)
+    parts = list(yaml.safe_load_all(manifests.text(["scheduler"])))
+    cluster.apply(*(each for each in parts if each["kind"] != "Deployment"))
+    applying = ("apply", "--server-side", "--dry-run=server", "-f", "-")
+    cluster.kubectl(*applying, given=manifests.text(["scheduler"]))
+    user = f"--user={NAME}"
+    cluster.kubectl("create", "clusterrolebinding", "test", f"--clusterrole={NAME}", user)
+    cluster.kubectl("create", "rolebinding", "test", "-n", "dovetail", f"--role={NAME}", user)
+    return cluster
+
+
+def test_it_leads_places_pods_and_tells_with_the_rights_of_its_account(
+    installed: Cluster, database: str
+) -> None:
+    cluster = installed
+    cluster.apply(real.class_object("gpu"))
+    cluster.add_nodes(2, annotations=real.devices("g0"))
+    cluster.make_namespace("work")
+    its_own = ("--kubeconfig", str(cluster.user(NAME)), "--lease-namespace", "dovetail")
+    with real.running(real.scheduler(cluster, database, "scheduler", *its_own)) as process:
+        cluster.await_that(lambda: real.is_ready(process), "scheduler")
+        real.create(cluster, [real.pod_object(f"p{n}", "work", {"gpu": 1}) for n in range(3)])
+        cluster.await_that(lambda: real.bound(cluster, "work") == 2, "pods with nodes")
+        cluster.await_that(
+            lambda: {"Scheduled", "FailedScheduling"} <= reasons(cluster), "events about them"
+        )
+        numbers = ("get", "rescls", "gpu", "-o", "jsonpath={.status.requested}")
+        cluster.await_that(lambda: cluster.kubectl(*numbers) == "2", "numbers of the class")
+        assert "PodScheduled=False" in conditions(cluster)
+        cluster.kubectl("annotate", "nodes", "--all", "--overwrite", "dovetail.dev/devices=[]")
+        lost = "dovetail.dev/DevicesAvailable=False"
+        cluster.await_that(lambda: lost in conditions(cluster), "condition of pods that lost them")
+    assert "forbidden" not in real.log_of(cluster.directory, "scheduler").lower()
+    lease = ("get", "lease", NAME, "-n", "dovetail", "-o", "jsonpath={.spec.holderIdentity}")
+    assert cluster.kubectl(*lease) == "", "the lease is given back"
+
+
+def reasons(cluster: Cluster) -> set[str]:
+    listed = cluster.kubectl("get", "events", "-n", "work", "-o", "jsonpath={.items[*].reason}")
+    return set(listed.split())
+
+
+def conditions(cluster: Cluster) -> set[str]:
+    listed = json.loads(cluster.kubectl("get", "pods", "-n", "work", "-o", "json"))["items"]
+    return {
+        f"{each['type']}={each['status']}"
+        for pod in listed
+        for each in pod["status"].get("conditions", [])
+    }
