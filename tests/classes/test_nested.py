@@ -5,6 +5,7 @@ from __future__ import annotations
 from hypothesis import given, settings
 
 from dovetail.classes.asks import Ask, Status
+from dovetail.classes.hierarchy import DEEPEST
 from dovetail.classes.resource_class import ResourceClass
 from dovetail.core.device import Device
 
@@ -82,7 +83,7 @@ def test_a_class_whose_members_are_not_there_yet_has_nothing() -> None:
     asks = [Ask("pair", 1)]
     assert (kept.status("pair"), kept.choose("n1", asks)) == (Status(0, 0), None)
     assert kept.why_not("n1", asks) == (
-        "class pair has a member that does not exist, or is part of itself"
+        "class pair has a member that does not exist, goes in a circle or too deep"
     )
     kept.set_class(A)
     kept.set_class(B)
@@ -108,6 +109,13 @@ def test_a_class_that_is_part_of_itself_has_nothing() -> None:
     classes = [A, nested("x", {"y": 1}), nested("y", {"x": 1, "a": 1}), nested("z", {"a": 1})]
     kept = book(classes, [device("d1", "a")])
     assert [kept.status(name).allocatable for name in "xyz"] == [0, 0, 1]
+
+
+def test_classes_may_be_four_levels_deep_and_a_longer_chain_has_nothing() -> None:
+    chain = [nested(f"l{depth + 1}", {f"l{depth}": 1}) for depth in range(2000)]
+    kept = book([selecting("l0", "a"), *chain], [device("d1", "a")])
+    found = [kept.status(f"l{depth}").allocatable for depth in (0, DEEPEST, DEEPEST + 1, 2000)]
+    assert found == [1, 1, 0, 0]
 
 
 def test_a_unit_larger_than_any_node_costs_nothing_to_refuse() -> None:

@@ -195,7 +195,7 @@ class Book(Accounts):
         if name not in self._catalogue:
             return f"there is no class {name}"
         if self._catalogue.leaves(name) is None:
-            return f"class {name} has a member that does not exist, or is part of itself"
+            return f"class {name} has a member that does not exist, goes in a circle or too deep"
         column, row = self._catalogue.column(name), stock.row
         mask = self._catalogue.mask(name)
         holders = dict.fromkeys(

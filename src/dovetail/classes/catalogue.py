@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
+from dovetail.classes.hierarchy import DEEPEST
 from dovetail.classes.resource_class import ResourceClass
 from dovetail.core.rows import Rows
 
@@ -17,7 +18,8 @@ class Catalogue:
     def __init__(self) -> None:
         self.columns = Rows()
         self._classes: dict[str, ResourceClass] = {}
-        self._leaves: dict[str, Leaves | None] = {}
+        self._leaves: dict[tuple[str, int], Leaves | None] = {}
+        """By class, and how deep its members may go."""
         self._keys: frozenset[str] | None = None
 
     def __contains__(self, name: str) -> bool:
@@ -68,22 +70,27 @@ class Catalogue:
         return [name for name, cls in self._classes.items() if cls.members]
 
     def leaves(self, name: str) -> Leaves | None:
-        """What one unit takes; None if a class is missing, or is part of itself."""
-        if name not in self._leaves:
-            # Whoever meets this entry before it is filled in is part of itself.
-            self._leaves[name] = None
-            self._leaves[name] = self._counted(name)
-        return self._leaves[name]
+        """What one unit takes; None if a class is missing, or goes too deep, or in a circle."""
+        return self._parts(name, DEEPEST)
 
-    def _counted(self, name: str) -> Leaves | None:
+    def _parts(self, name: str, levels: int) -> Leaves | None:
+        """As far as members are at most so many levels deep: a circle is deeper than any number."""
+        key = name, levels
+        if key not in self._leaves:
+            self._leaves[key] = self._counted(name, levels)
+        return self._leaves[key]
+
+    def _counted(self, name: str, levels: int) -> Leaves | None:
         cls = self._classes.get(name)
         if cls is None:
             return None
         if not cls.members:
             return {name: 1}
+        if not levels:
+            return None
         found: dict[str, int] = {}
         for member in cls.members:
-            parts = self.leaves(member.name)
+            parts = self._parts(member.name, levels - 1)
             if parts is None:
                 return None
             for leaf, count in parts.items():

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence, Set
 
 import msgspec
 
-from dovetail.core.device import RESERVED, Device
+from dovetail.core.device import MOST_UNITS, RESERVED, Device
 from dovetail.core.errors import Malformed
 from dovetail.kube.objects import Node
 from dovetail.kube.port import KubeApi
@@ -16,7 +16,6 @@ DEVICES = "dovetail.dev/devices"
 
 NAME = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9_.-]*[A-Za-z0-9])?", re.ASCII)
 LONGEST = 200
-MOST_UNITS = 2**31 - 1
 
 
 class BadDevices(Malformed):

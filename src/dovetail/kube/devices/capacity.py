@@ -10,9 +10,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from dovetail.core import quantity
-from dovetail.core.device import RESERVED, Device
+from dovetail.core.device import MOST_UNITS, RESERVED, Device
 from dovetail.core.errors import Malformed
-from dovetail.kube.devices.annotation import MOST_UNITS
 from dovetail.kube.objects import Node
 
 OWN = "resourceclass."

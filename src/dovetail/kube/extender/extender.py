@@ -98,7 +98,7 @@ class Extender:
             return "the node is not known yet"
         if brief:
             return "too few free devices of resource classes"
-        return self._state.book.why_not(name, asks, self._state.name_of)
+        return self._state.book.why_not(name, asks, self._state.name_of, self._strategy)
 
     def _claimed_already(self, pod: Pod, node: str, names: Sequence[str]) -> dict[str, str]:
         """A binding was begun and not finished: it is finished where it was begun.
@@ -210,6 +210,6 @@ class Extender:
         with self._state.holders.using(node, direct):
             chosen = self._state.book.choose(node, asks, self._strategy)
             if chosen is None:
-                why = self._state.book.why_not(node, asks, self._state.name_of)
+                why = self._state.book.why_not(node, asks, self._state.name_of, self._strategy)
                 return f"no devices left on {node}: {why}"
         return Plan(pod, node, chosen)

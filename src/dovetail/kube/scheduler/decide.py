@@ -61,7 +61,7 @@ def decided(state: State, want: Want, strategy: Strategy) -> Choice | Refusal:
             return Refusal(f"there is no resource class {lacking[0]!r}.")
         mask = mask & state.book.fits(want.asks, strategy)
     if not mask.any():
-        return Refusal(in_words(state, want, verdict))
+        return Refusal(in_words(state, want, verdict, strategy))
     # 2. The best of them.
     score = state.nodes.score(want.demand, mask)
     if want.asks and strategy not in BY_ROOM:
@@ -77,7 +77,7 @@ def decided(state: State, want: Want, strategy: Strategy) -> Choice | Refusal:
         # them in reasonable time.
         score[row] = -np.inf
         row = int(score.argmax())
-    return Refusal(in_words(state, want, verdict))
+    return Refusal(in_words(state, want, verdict, strategy))
 
 
 def chosen(state: State, node: str, want: Want, strategy: Strategy) -> tuple[Holding, ...] | None:
@@ -90,7 +90,7 @@ def chosen(state: State, node: str, want: Want, strategy: Strategy) -> tuple[Hol
         return state.book.choose(node, want.asks, strategy)
 
 
-def in_words(state: State, want: Want, verdict: Verdict) -> str:
+def in_words(state: State, want: Want, verdict: Verdict, strategy: Strategy) -> str:
     reasons = verdict.reasons()
     nodes = sum(1 for name in state.rows.names if name and state.has_node(name))
     if not want.asks:
@@ -99,7 +99,7 @@ def in_words(state: State, want: Want, verdict: Verdict) -> str:
     example = ""
     if roomy.any():
         reasons += class_reasons(state, want.asks, roomy)
-        example = f" {nearest(state, want, roomy)}"
+        example = f" {nearest(state, want, roomy, strategy)}"
     return summary(0, nodes, reasons) + example
 
 
@@ -117,7 +117,7 @@ def class_reasons(state: State, asks: tuple[Ask, ...], roomy: Mask) -> Counter[s
     return found
 
 
-def nearest(state: State, want: Want, roomy: Mask) -> str:
+def nearest(state: State, want: Want, roomy: Mask, strategy: Strategy) -> str:
     """What the node lacks that lacks least."""
     lack = np.zeros(len(roomy))
     for name, count in totals(want.asks).items():
@@ -125,7 +125,7 @@ def nearest(state: State, want: Want, roomy: Mask) -> str:
     row = int(np.where(roomy, lack, np.inf).argmin())
     node = state.rows.names[row]
     with state.holders.using(node, want.direct):
-        why = state.book.why_not(node, want.asks, state.name_of)
+        why = state.book.why_not(node, want.asks, state.name_of, strategy)
     return f"Nearest is {node}: {why}."
 
 
