@@ -3,7 +3,7 @@
 Whatever happens, no inventory is used above its capacity, what was acknowledged is there to the
 unit, what was released is gone, and a write that nobody answered happened wholly or not at all.
 
-Each backend gets DOVETAIL_STRESS_SECONDS, 20 by default. For the long run, with its figures:
+Each backend gets DOVETAIL_STRESS_SECONDS, 12 by default. For the long run, with its figures:
 
     DOVETAIL_STRESS_SECONDS=60 .venv/bin/pytest -s tests/stress
 """
@@ -29,7 +29,7 @@ from .history import History, merged
 from .tables import inspect
 from .wire import LostError, UnreachableError, Wire
 
-SECONDS = float(os.environ.get("DOVETAIL_STRESS_SECONDS", "20"))
+SECONDS = float(os.environ.get("DOVETAIL_STRESS_SECONDS", "12"))
 CLIENTS = 8
 
 pytestmark = pytest.mark.timeout(SECONDS + 120)
