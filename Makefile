@@ -80,6 +80,7 @@ bench-classes: setup kube ## Time resource classes: accounting, and pods bound p
 soak-kube: setup kube ## 1,000 nodes and 20,000 pods while watches, servers and leaders are cut off; then schedulers killed mid-claim (MINUTES=3)
 	$(BIN)/python -m tests.kube.soak --nodes 1000 --pods 20000 --minutes $(or $(MINUTES),3)
 	$(BIN)/python -m tests.kube.scheduler.chaos
+	$(BIN)/python -m tests.kube.scheduler.chaos --racing
 
 test-numa: setup ## Pin a container in a QEMU guest with two NUMA nodes, and look where its pages are
 	$(BIN)/python -m tests.node.numa_guest
