@@ -15,7 +15,10 @@ import grpc
 
 PROJECT = Path(__file__).parents[3]
 PROGRAMS = ("containerd", "containerd-shim-runc-v2", "ctr", "runc")
-LIBRARIES = ("grpc", "google", "msgspec", "structlog", "prometheus_client", "typing_extensions.py")
+LIBRARIES = (
+    *("grpc", "google", "hpack", "msgspec", "structlog", "prometheus_client"),
+    "typing_extensions.py",
+)
 UNUSED = shutil.ignore_patterns(
     "test", "tests", "site-packages", "__pycache__", "tkinter", "idlelib", "ensurepip", "*.a"
 )
