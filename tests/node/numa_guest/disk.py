@@ -109,7 +109,7 @@ def _root(root: Path) -> None:
     for name in PROGRAMS:
         shutil.copy(str(shutil.which(name)), root / "usr/bin")
     _python(root)
-    _ours(root / "opt/t")
+    put_ours(root / "opt/t")
     _shared_libraries(root)
     (root / "etc/hosts").write_text("127.0.0.1 localhost\n")
     (root / "etc/resolv.conf").write_text("")
@@ -127,7 +127,7 @@ def _python(root: Path) -> None:
     (root / "usr/bin/python3").symlink_to(program)
 
 
-def _ours(target: Path) -> None:
+def put_ours(target: Path) -> None:
     site = Path(grpc.__file__).parents[1]
     for name in LIBRARIES:
         _copy_tree(site / name, target / name)
