@@ -14,8 +14,8 @@ import pytest
 from hypothesis import settings
 
 from dovetail.ledger import Ledger, open_ledger
-from tests import databases, openb_data, spec_examples
-from tests.kube import assets
+from tests.support import databases, openb_data, spec_examples
+from tests.support.kube import assets
 
 # How long an example takes says something about the machine, not about the code.
 settings.register_profile("dovetail", deadline=None)

@@ -13,10 +13,10 @@ from pathlib import Path
 
 from tests.node.agent.cri import FakeRuntime, Kubelet
 from tests.node.agent.rig import Process, Rig, a_kubelet, a_node
-from tests.node.stories import eventually
+from tests.support.node.stories import eventually
 
-from dovetail.node.manager.checkpoint import NAME
 from dovetail.node.sdk.files import write_atomically
+from dovetail.node.state.checkpoint import NAME
 from dovetail.node.topology import Nic, synthetic
 
 from .times import Times

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from tests.node.hints import literal
 
-from dovetail.node.cpus import CpuSet
+from dovetail.node.common.cpus import CpuSet
 from dovetail.node.hints import Hint, Options, Policy, merge
 
 from .times import Times

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import grpc
-from tests.node import containerd
+from tests.support.node import containerd
 
 from .times import Times
 

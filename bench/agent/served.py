@@ -5,9 +5,9 @@ import signal
 import sys
 from pathlib import Path
 
-from dovetail.node.pods import Sandbox
-from dovetail.node.runtime.proxy import Proxy
-from dovetail.node.settings import Settings
+from dovetail.node.common.pods import Sandbox
+from dovetail.node.common.settings import Settings
+from dovetail.node.cri_proxy.proxy import Proxy
 
 
 class Open:

@@ -17,12 +17,12 @@ from time import perf_counter
 from typing import Any
 
 from dovetail.cli.main import main as dovetail
+from dovetail.node.admission import pod_admission as admission
+from dovetail.node.admission.gate import Manager
 from dovetail.node.hints.merge import merge
-from dovetail.node.manager import admission
-from dovetail.node.manager.manager import Manager
-from dovetail.node.manager.sources.directory import Directory
-from dovetail.node.manager.store import Store
 from dovetail.node.registry.endpoint import Endpoint
+from dovetail.node.sources.directory import Directory
+from dovetail.node.state.store import Store
 
 ADMISSION = "admission"
 

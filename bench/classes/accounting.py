@@ -5,13 +5,13 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import product
 
-from dovetail.classes.asks import Ask
-from dovetail.classes.book import Book
-from dovetail.classes.resource_class import Member, ResourceClass
-from dovetail.classes.strategies import Strategy
 from dovetail.core.device import Device
 from dovetail.core.rows import Rows
-from dovetail.core.selector import Expression, Operator
+from dovetail.core.selectors.selector import Expression, Operator
+from dovetail.devices.allocation.inventory import Book
+from dovetail.devices.allocation.request import Ask
+from dovetail.devices.allocation.strategies import Strategy
+from dovetail.devices.classes.documents import Member, ResourceClass
 
 from ..agent.times import Times
 

@@ -20,14 +20,14 @@ from typing import Any
 
 import msgspec
 import uvloop
-from tests.kube.cluster import Cluster
-from tests.kube.process import Process
+from tests.support.kube.cluster import Cluster
+from tests.support.kube.process import Process
 
 from dovetail.kube import manifests
-from dovetail.kube.client import connect
-from dovetail.kube.devices.annotation import DEVICES
-from dovetail.kube.informer import Informer
-from dovetail.kube.objects import Pod
+from dovetail.kube.api.client import connect
+from dovetail.kube.classes.annotation import DEVICES
+from dovetail.kube.runtime.informer import Informer
+from dovetail.podfit.objects import Pod
 
 from ..report import progress
 

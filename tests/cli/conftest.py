@@ -21,7 +21,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from dovetail.cli.main import main
-from tests.server import reserved_port
+from tests.support.server import reserved_port
 
 Run = Callable[..., Result]
 DOVETAIL = str(Path(sys.executable).parent / "dovetail")

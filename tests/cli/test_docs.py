@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from dovetail.cli import exits
 from dovetail.cli.main import VERBS
+from dovetail.cli.support import exits
 from tests.cli.conftest import commands, demo_server
-from tests.cli.page import PAGE, PAGES, Player
+from tests.support.page import PAGE, PAGES, Player
 
 TEXT = PAGE.read_text(encoding="utf-8")
 VARYING = re.compile(

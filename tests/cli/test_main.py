@@ -10,8 +10,8 @@ import pytest
 from click.testing import CliRunner
 
 from dovetail import __version__
-from dovetail.cli import exits
 from dovetail.cli.main import VERBS, main
+from dovetail.cli.support import exits
 
 HEAVY = {
     "alembic",

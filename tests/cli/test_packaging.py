@@ -11,11 +11,12 @@ from pathlib import Path
 
 from click.testing import CliRunner
 
-from dovetail.cli.config import settings
-from dovetail.cli.layers import load
 from dovetail.cli.main import main
+from dovetail.cli.run.config import settings
+from dovetail.cli.run.config_layers import load
+from tests.support.paths import ROOT
 
-PACKAGING = Path(__file__).parent.parent.parent / "packaging"
+PACKAGING = ROOT / "packaging"
 UNIT = (PACKAGING / "dovetail.service").read_text(encoding="utf-8")
 
 

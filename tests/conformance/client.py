@@ -23,7 +23,7 @@ from unittest import mock
 import fixtures
 from placement.tests.functional.fixtures import placement
 
-from . import report, runner, server
+from tests.conformance import report, runner, server
 
 PACKAGE = "osc_placement.tests.functional"
 

@@ -22,9 +22,8 @@ from urllib.parse import urlsplit
 import httpx
 from gabbi import handlers, suitemaker, utils
 
-from tests.server import ServerError
-
-from . import report, runner, server, worlds
+from tests.conformance import report, runner, server, worlds
+from tests.support.server import ServerError
 
 LEFT_OUT = {("basic-http", "bad content length not int")}
 """No HTTP client sends a Content-Length that is not a number, and servers end such a request

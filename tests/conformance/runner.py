@@ -11,7 +11,7 @@ from functools import partial
 from pathlib import Path
 from typing import TypeVar
 
-from . import report, server
+from tests.conformance import report, server
 
 Item = TypeVar("Item")
 

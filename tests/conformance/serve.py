@@ -17,7 +17,7 @@ import socket
 from pathlib import Path
 
 from dovetail.cli.main import main as dovetail
-from tests import databases
+from tests.support import databases
 
 PROFILES = {
     "default": ("--policy", "legacy"),
@@ -56,7 +56,7 @@ def raise_servers(path: Path) -> None:
     """Answers every line with the pid of the server it made of it."""
     # Whoever ends is to be gone at once: those who wait for that are no parents.
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)
-    importlib.import_module("dovetail.cli.serve")
+    importlib.import_module("dovetail.cli.run.serve")
     with socket.socket(socket.AF_UNIX) as listening:
         listening.bind(str(path))
         listening.listen()

@@ -16,9 +16,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from tests.server import STOP_SECONDS, ServerError, await_answer, reserved_port
+from tests.support.paths import ROOT
+from tests.support.server import STOP_SECONDS, ServerError, await_answer, reserved_port
 
-PROGRAMS = Path(__file__).parents[2] / ".venv" / "bin"
+PROGRAMS = ROOT / ".venv" / "bin"
 
 
 @contextmanager

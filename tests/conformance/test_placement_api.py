@@ -7,13 +7,12 @@ import os
 import signal
 import subprocess
 from contextlib import suppress
-from pathlib import Path
 
 import pytest
 
-from tests import databases, reference
+from tests.support import databases, reference
+from tests.support.paths import ROOT
 
-ROOT = Path(__file__).parents[2]
 WHOLE_SUITE = "1315 passed, 0 failed, 1 left out"
 
 pytestmark = pytest.mark.timeout(1800)

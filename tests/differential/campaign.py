@@ -7,14 +7,14 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
-from . import forests, shrinking
-from .comparison import alike
-from .judging import Verdict, judge
-from .oracle import Oracle
-from .query import Query
-from .questions import Questioner
-from .wire import Call, Pair
-from .world import World
+from tests.differential import forests, shrinking
+from tests.differential.comparison import alike
+from tests.differential.judging import Verdict, judge
+from tests.differential.oracle import Oracle
+from tests.differential.query import Query
+from tests.differential.questions import Questioner
+from tests.differential.wire import Call, Pair
+from tests.differential.world import World
 
 PER_WORLD = 40
 MOST_SHRUNK = 3

@@ -10,10 +10,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from dovetail.rest.placement.schemas import GROUP_EXTENSIONS
-
-from .oracle import NESTED, Candidate, Oracle
-from .query import Query
-from .wire import Answer
+from tests.differential.oracle import NESTED, Candidate, Oracle
+from tests.differential.query import Query
+from tests.differential.wire import Answer
 
 Request = tuple[frozenset[tuple[str, str, int]], frozenset[tuple[str, frozenset[str]]] | None]
 """One allocation request: what is taken, and the mappings where the version shows them."""

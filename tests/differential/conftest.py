@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from . import servers
-from .wire import Pair, Server
+from tests.differential import servers
+from tests.differential.wire import Pair, Server
 
 
 @pytest.fixture(scope="session")

@@ -15,11 +15,11 @@ from collections import Counter, defaultdict
 from dataclasses import replace
 from functools import cached_property
 
-from .comparison import MAPPINGS, Expectation, Found, Request
-from .oracle import Candidate, Choice, Oracle
-from .query import Group, Query
-from .wire import Answer
-from .world import SHARES, World
+from tests.differential.comparison import MAPPINGS, Expectation, Found, Request
+from tests.differential.oracle import Candidate, Choice, Oracle
+from tests.differential.query import Group, Query
+from tests.differential.wire import Answer
+from tests.differential.world import SHARES, World
 
 Reached = dict[Candidate, set[str]]
 """Candidates with the anchors they can be reached from."""

@@ -5,8 +5,8 @@ from __future__ import annotations
 import random
 from collections.abc import Callable
 
-from .query import Query
-from .wire import Call
+from tests.differential.query import Query
+from tests.differential.wire import Call
 
 Pairs = list[tuple[str, str]]
 

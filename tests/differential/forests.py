@@ -11,8 +11,8 @@ import uuid
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
-from .wire import Call
-from .world import SHARES, Consumer, Inventory, Provider, World
+from tests.differential.wire import Call
+from tests.differential.world import SHARES, Consumer, Inventory, Provider, World
 
 CLASSES = ("VCPU", "PCPU", "MEMORY_MB", "DISK_GB", "SRIOV_NET_VF", "VGPU", "CUSTOM_FPGA")
 TRAITS = ("HW_CPU_X86_AVX2", "HW_NUMA_ROOT", "CUSTOM_RED", "CUSTOM_BLUE", "CUSTOM_FAST")

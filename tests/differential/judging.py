@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from . import defects
-from .comparison import Expectation, Found, alike, found, headers_alike
-from .oracle import Oracle
-from .query import Query
-from .wire import Answer, Call, Pair
+from tests.differential import defects
+from tests.differential.comparison import Expectation, Found, alike, found, headers_alike
+from tests.differential.oracle import Oracle
+from tests.differential.query import Query
+from tests.differential.wire import Answer, Call, Pair
 
 UNEXPLAINED = "the reference is not right, for no known reason"
 

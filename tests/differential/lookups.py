@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import random
 
-from .forests import CLASSES, PROJECTS, TRAITS, USERS, some_of, some_uuid
-from .wire import NEWEST, Call
-from .world import World
+from tests.differential.forests import CLASSES, PROJECTS, TRAITS, USERS, some_of, some_uuid
+from tests.differential.wire import NEWEST, Call
+from tests.differential.world import World
 
 RESOURCES, MEMBER_OF, IN_TREE, REQUIRED, FORBIDDEN = 4, 3, 14, 18, 22
 REPEATED_AGGREGATES, NOT_MEMBER, KINDS, ANY_TRAIT = 24, 32, 38, 39

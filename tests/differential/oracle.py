@@ -12,8 +12,8 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from .query import Group, Query
-from .world import SHARES, Provider, World
+from tests.differential.query import Group, Query
+from tests.differential.world import SHARES, Provider, World
 
 NESTED = 29
 """From 1.29 on a candidate may take from several providers of one tree."""

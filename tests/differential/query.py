@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
-from .wire import Call, Params
+from tests.differential.wire import Call, Params
 
 
 @dataclass(frozen=True, slots=True)

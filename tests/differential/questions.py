@@ -9,13 +9,13 @@ from __future__ import annotations
 import random
 from dataclasses import replace
 
-from .faults import spoilt
-from .forests import CLASSES, TRAITS, some_of, some_uuid
-from .lookups import Lookups, some_version
-from .oracle import Oracle
-from .query import Group, Query
-from .wire import Call
-from .world import SHARES, Provider, World
+from tests.differential.faults import spoilt
+from tests.differential.forests import CLASSES, TRAITS, some_of, some_uuid
+from tests.differential.lookups import Lookups, some_version
+from tests.differential.oracle import Oracle
+from tests.differential.query import Group, Query
+from tests.differential.wire import Call
+from tests.differential.world import SHARES, Provider, World
 
 MOST_COMBINATIONS = 3000
 FEW = 4

@@ -15,9 +15,9 @@ import tempfile
 from contextlib import ExitStack
 from pathlib import Path
 
-from . import servers
-from .campaign import Campaign, Tally
-from .wire import Pair
+from tests.differential import servers
+from tests.differential.campaign import Campaign, Tally
+from tests.differential.wire import Pair
 
 
 def main() -> int:

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from tests import reference as installed
-from tests import server
+from tests.support import reference as installed
+from tests.support import server
 
 
 @contextmanager

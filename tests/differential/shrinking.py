@@ -6,9 +6,9 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Any, TypeVar
 
-from .query import Group, Query
-from .wire import Call
-from .world import Consumer, Inventory, Provider, World
+from tests.differential.query import Group, Query
+from tests.differential.wire import Call
+from tests.differential.world import Consumer, Inventory, Provider, World
 
 Case = tuple[World, Query | Call]
 Value = TypeVar("Value", Query, Group)

@@ -11,9 +11,9 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from .comparison import Request, found
-from .wire import Answer, Call, Server
-from .world import SHARES, Inventory, Provider, World
+from tests.differential.comparison import Request, found
+from tests.differential.wire import Answer, Call, Server
+from tests.differential.world import SHARES, Inventory, Provider, World
 
 PLENTY = Inventory(8)
 Build = Callable[..., World]

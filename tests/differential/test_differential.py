@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from .campaign import Campaign
-from .wire import Pair
+from tests.differential.campaign import Campaign
+from tests.differential.wire import Pair
 
 CASES = 240
 SEED = 2026

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from functools import cached_property
 
-from .wire import Call
+from tests.differential.wire import Call
 
 SHARES = "MISC_SHARES_VIA_AGGREGATE"
 

@@ -6,9 +6,8 @@ from msgspec.structs import replace
 
 from dovetail.core.request import Request
 from dovetail.engine import Snapshot, search
-
-from .forest import CLASSES, Forest, Provider, name_of, rows, uuid_of
-from .oracle import Candidate
+from tests.engine.forest import CLASSES, Forest, Provider, name_of, rows, uuid_of
+from tests.engine.oracle import Candidate
 
 
 def loaded(forest: Forest) -> Snapshot:

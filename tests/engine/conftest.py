@@ -7,11 +7,10 @@ from collections.abc import Callable
 import pytest
 
 from dovetail.core.request import Request
-
-from . import oracle
-from .answers import ask, loaded
-from .forest import Forest
-from .oracle import Candidate
+from tests.engine import oracle
+from tests.engine.answers import ask, loaded
+from tests.engine.forest import Forest
+from tests.engine.oracle import Candidate
 
 Answer = Callable[[Forest, Request], set[Candidate]]
 

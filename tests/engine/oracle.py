@@ -13,9 +13,8 @@ from itertools import product
 from typing import NamedTuple
 
 from dovetail.core.request import Affinity, Group, Request
-from dovetail.core.selector import Expression, Operator
-
-from .forest import SHARING, Forest, Provider
+from dovetail.core.selectors.selector import Expression, Operator
+from tests.engine.forest import SHARING, Forest, Provider
 
 Sets = tuple[frozenset[str], ...]
 

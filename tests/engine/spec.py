@@ -8,9 +8,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from dovetail.core.request import Affinity, Group
-
-from .forest import Inventory, grow, node
-from .oracle import Candidate
+from tests.engine.forest import Inventory, grow, node
+from tests.engine.oracle import Candidate
 
 Taken = frozenset[tuple[str, str, int]]
 

@@ -18,9 +18,8 @@ from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 
 from dovetail.core.request import Affinity, Group, NamedSelector, Request
-from dovetail.core.selector import Expression, Operator, Selector
-
-from .forest import CLASSES, SHARING, TRAITS, Forest, Inventory, Provider
+from dovetail.core.selectors.selector import Expression, Operator, Selector
+from tests.engine.forest import CLASSES, SHARING, TRAITS, Forest, Inventory, Provider
 
 FEW_CLASSES = CLASSES[:3]
 FEW_TRAITS = TRAITS[1:4]

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dovetail.core import selector as selectors
-from dovetail.core.selector import Condition, Expression, Operator, Selector, compiled
+from dovetail.core.selectors import selector as selectors
+from dovetail.core.selectors.selector import Condition, Expression, Operator, Selector, compiled
 from dovetail.engine import attributes
 from dovetail.engine.attributes import AttributeSets
 

@@ -10,10 +10,9 @@ from typing import Any
 import pytest
 
 from dovetail.core.request import Group, Request
-
-from .conftest import Answer
-from .forest import SHARING, Forest, Inventory, grow, node
-from .oracle import Candidate
+from tests.engine.conftest import Answer
+from tests.engine.forest import SHARING, Forest, Inventory, grow, node
+from tests.engine.oracle import Candidate
 
 TWO_HOSTS_AND_A_SHARE = grow(
     node("cn1", VCPU=4, aggregates=["agg"]),

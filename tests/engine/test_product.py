@@ -8,10 +8,9 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dovetail.engine.offers import Options
-from dovetail.engine.product import Products, beyond
-
-from .strategies import examples
+from dovetail.engine.combine.offers import Options
+from dovetail.engine.combine.product import Products, beyond
+from tests.engine.strategies import examples
 
 Tree = list[int]
 """How many options each slot has in it."""

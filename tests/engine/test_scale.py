@@ -14,9 +14,8 @@ import pytest
 
 from dovetail.core.request import Affinity, Group, Request
 from dovetail.engine import Snapshot, search
-
-from .answers import ask, loaded
-from .forest import Node, grow, node
+from tests.engine.answers import ask, loaded
+from tests.engine.forest import Node, grow, node
 
 MANY = 200
 EVEN = 0b10101010

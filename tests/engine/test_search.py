@@ -15,11 +15,10 @@ from msgspec.structs import replace
 
 from dovetail.core.request import Group, Request
 from dovetail.engine.snapshot import WORTH_COMPACTING
-
-from . import oracle
-from .answers import ask, carry_over, loaded
-from .forest import SHARING, Forest, grow, node
-from .strategies import (
+from tests.engine import oracle
+from tests.engine.answers import ask, carry_over, loaded
+from tests.engine.forest import SHARING, Forest, grow, node
+from tests.engine.strategies import (
     alike_forests,
     examples,
     forests,
@@ -78,10 +77,10 @@ def test_batches_and_signs_of_life_change_nothing(forest: Forest, request: Reque
     """Small forests fit one batch and are searched in no time: make both as small as can be."""
     plainly = ask(loaded(forest), request)
     with (
-        patch("dovetail.engine.turns.FIRST_BATCH", 1),
-        patch("dovetail.engine.turns.LARGEST_BATCH", 2),
-        patch("dovetail.engine.turns.LARGEST_TURN", 3),
-        patch("dovetail.engine.walk.PULSE", 1),
+        patch("dovetail.engine.combine.round_robin.FIRST_BATCH", 1),
+        patch("dovetail.engine.combine.round_robin.LARGEST_BATCH", 2),
+        patch("dovetail.engine.combine.round_robin.LARGEST_TURN", 3),
+        patch("dovetail.engine.combine.backtrack.PULSE", 1),
     ):
         assert ask(loaded(forest), request) == plainly
 

@@ -7,10 +7,9 @@ candidates.
 from __future__ import annotations
 
 from dovetail.core.request import Group, Request
-
-from .conftest import Answer
-from .forest import SHARING, Forest, grow, node
-from .spec import (
+from tests.engine.conftest import Answer
+from tests.engine.forest import SHARING, Forest, grow, node
+from tests.engine.spec import (
     ACCEL,
     COMPUTE,
     NETWORK_HOST,

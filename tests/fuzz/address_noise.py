@@ -10,9 +10,9 @@ from urllib.parse import quote
 
 from hypothesis import strategies as st
 
-from .names import NAMES
-from .routes import CALLS, Call, Query
-from .world import AGGREGATE, HOST
+from tests.fuzz.names import NAMES
+from tests.fuzz.routes import CALLS, Call, Query
+from tests.fuzz.world import AGGREGATE, HOST
 
 AMOUNTS = (
     *("VCPU", "VCPU:", ":1", "VCPU:0", "VCPU:-1", "VCPU:+1", "VCPU:1.0", "VCPU:1e3", "VCPU:0x1"),

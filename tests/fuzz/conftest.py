@@ -13,9 +13,8 @@ from pathlib import Path
 
 import pytest
 
-from tests import databases, server
-
-from .examiner import Examiner
+from tests.fuzz.examiner import Examiner
+from tests.support import databases, server
 
 SHARES = {"sqlite": 1.0, "postgresql": 0.15}
 """The rules are one code for both; PostgreSQL differs in what its columns can hold."""

@@ -13,10 +13,9 @@ from typing import Any
 
 from hypothesis import HealthCheck, settings
 
-from tests.server import Server
-
-from .message import Message, Reply, exchange
-from .world import World
+from tests.fuzz.message import Message, Reply, exchange
+from tests.fuzz.world import World
+from tests.support.server import Server
 
 SCALE = float(os.environ.get("DOVETAIL_FUZZ_SCALE", "0"))
 """Above 0: that many times the usual examples, drawn anew in every run."""

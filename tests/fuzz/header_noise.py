@@ -6,8 +6,8 @@ from collections.abc import Callable
 
 from hypothesis import strategies as st
 
-from .message import Message
-from .routes import CALLS, JSON, PATHS
+from tests.fuzz.message import Message
+from tests.fuzz.routes import CALLS, JSON, PATHS
 
 VERSIONS = (
     *(b"placement latest", b"placement 1.40", b"placement 2.0", b"placement 0.9", b"placement 1"),

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 from hypothesis import strategies as st
 
-from .names import KNOWN, NAMES
+from tests.fuzz.names import KNOWN, NAMES
 
 
 class Raw(NamedTuple):

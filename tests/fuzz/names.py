@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .world import AGGREGATE, BIG, CONSUMER, HOST, NEWCOMER, NUMA, POOL, SPARE
+from tests.fuzz.world import AGGREGATE, BIG, CONSUMER, HOST, NEWCOMER, NUMA, POOL, SPARE
 
 KNOWN = (
     *(HOST, NUMA, POOL, SPARE, CONSUMER, NEWCOMER, AGGREGATE, "host", "numa", "project"),

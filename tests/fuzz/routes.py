@@ -9,8 +9,19 @@ import json
 from typing import Any, NamedTuple
 from urllib.parse import urlencode
 
-from .message import Headers, Message
-from .world import AGGREGATE, BIG, CONSUMER, GENERATIONS, HOST, NEWCOMER, NUMA, POOL, SPARE, VERSION
+from tests.fuzz.message import Headers, Message
+from tests.fuzz.world import (
+    AGGREGATE,
+    BIG,
+    CONSUMER,
+    GENERATIONS,
+    HOST,
+    NEWCOMER,
+    NUMA,
+    POOL,
+    SPARE,
+    VERSION,
+)
 
 JSON = b"application/json"
 NDJSON = b"application/x-ndjson"

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from hypothesis import given
 
-from .address_noise import noisy_paths, noisy_queries
-from .examiner import Examiner
-from .routes import Call
+from tests.fuzz.address_noise import noisy_paths, noisy_queries
+from tests.fuzz.examiner import Examiner
+from tests.fuzz.routes import Call
 
 
 def test_bent_queries(examiner: Examiner) -> None:

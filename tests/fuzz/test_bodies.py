@@ -6,10 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from .examiner import Examiner
-from .json_noise import encoded, noisy
-from .message import Message
-from .routes import CALLS, CLAIMS, FLEET, WITH_BODY, Call
+from tests.fuzz.examiner import Examiner
+from tests.fuzz.json_noise import encoded, noisy
+from tests.fuzz.message import Message
+from tests.fuzz.routes import CALLS, CLAIMS, FLEET, WITH_BODY, Call
 
 
 @pytest.mark.parametrize("call", CALLS, ids=lambda call: f"{call.method} {call.path}")

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from hypothesis import given
 
-from .examiner import Examiner
-from .header_noise import bent_messages, every_method
-from .message import Message
+from tests.fuzz.examiner import Examiner
+from tests.fuzz.header_noise import bent_messages, every_method
+from tests.fuzz.message import Message
 
 
 def test_bent_headers(examiner: Examiner) -> None:

@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from .examiner import Examiner
-from .message import Message
-from .routes import ALLOCATIONS, WITH_BODY
+from tests.fuzz.examiner import Examiner
+from tests.fuzz.message import Message
+from tests.fuzz.routes import ALLOCATIONS, WITH_BODY
 
 pytestmark = pytest.mark.filterwarnings("ignore:Generating overly large repr")
 

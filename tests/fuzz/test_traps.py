@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from .examiner import Examiner
-from .message import Message
-from .routes import FLEET, NODE, Call
-from .world import GENERATIONS, NUMA
+from tests.fuzz.examiner import Examiner
+from tests.fuzz.message import Message
+from tests.fuzz.routes import FLEET, NODE, Call
+from tests.fuzz.world import GENERATIONS, NUMA
 
 DEEP = b'{"a":' * 900 + b"1" + b"}" * 900
 KEYS = {"": "", "a": {"b": 1}, "vcpu": 1, "VCPU\n": {"total": 1}}

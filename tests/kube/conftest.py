@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.kube import assets
-from tests.kube.cluster import Cluster
+from tests.support.kube import assets
+from tests.support.kube.cluster import Cluster
 
 
 @pytest.fixture(scope="session")

@@ -17,10 +17,10 @@ from pathlib import Path
 from typing import Any
 
 from dovetail.kube import manifests
-from dovetail.kube.devices.annotation import DEVICES
-from tests.kube.cluster import Cluster, node_object
-from tests.kube.process import Process
-from tests.server import Server, running
+from dovetail.kube.classes.annotation import DEVICES
+from tests.support.kube.cluster import Cluster, node_object
+from tests.support.kube.process import Process
+from tests.support.server import Server, running
 
 DOVETAIL = Path(sys.executable).with_name("dovetail")
 

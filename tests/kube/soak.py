@@ -25,12 +25,12 @@ from typing import Any
 
 import msgspec
 
-from dovetail.kube.client import Client, connect
-from dovetail.kube.objects import Node, Pod
-from dovetail.kube.port import ApiError, Gone, NotFound, Unreachable
-from tests.kube.cluster import Cluster, node_object
-from tests.kube.proxy import Proxy, proxied
+from dovetail.kube.api.client import Client, connect
+from dovetail.kube.api.port import ApiError, Gone, NotFound, Unreachable
+from dovetail.podfit.objects import Node, Pod
 from tests.kube.soak_replica import DONE, WANT
+from tests.support.kube.cluster import Cluster, node_object
+from tests.support.kube.proxy import Proxy, proxied
 
 NAMESPACE = "soak"
 AT_ONCE = 40

@@ -15,12 +15,12 @@ from typing import Any
 
 import structlog
 
-from dovetail.kube.client import connect
-from dovetail.kube.election import Election, Timing
-from dovetail.kube.informer import Informer
-from dovetail.kube.objects import Node, Object, Pod
-from dovetail.kube.port import Conflict, KubeApi, NotFound
-from dovetail.kube.workqueue import WorkQueue
+from dovetail.kube.api.client import connect
+from dovetail.kube.api.port import Conflict, KubeApi, NotFound
+from dovetail.kube.runtime.informer import Informer
+from dovetail.kube.runtime.leader import Election, Timing
+from dovetail.kube.runtime.workqueue import WorkQueue
+from dovetail.podfit.objects import Node, Object, Pod
 from dovetail.telemetry.metrics import REGISTRY
 
 WANT, DONE = "soak.dovetail.dev/want", "soak.dovetail.dev/done"

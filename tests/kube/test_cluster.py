@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 
-from tests.kube import assets
-from tests.kube.cluster import Cluster
+from tests.support.kube import assets
+from tests.support.kube.cluster import Cluster
 
 
 def pod(name: str) -> dict[str, object]:

@@ -7,10 +7,10 @@ import asyncio
 import shutil
 from collections.abc import Callable
 
-from dovetail.kube.client import connect
-from dovetail.kube.informer import Informer
-from dovetail.kube.objects import Node
-from tests.kube.cluster import Cluster, node_object
+from dovetail.kube.api.client import connect
+from dovetail.kube.runtime.informer import Informer
+from dovetail.podfit.objects import Node
+from tests.support.kube.cluster import Cluster, node_object
 
 
 def restart(cluster: Cluster, meanwhile: Callable[[], object]) -> None:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import asyncio
 
-from dovetail.kube.client import connect
-from dovetail.kube.objects import Pod
-from tests.kube.cluster import Cluster
+from dovetail.kube.api.client import connect
+from dovetail.podfit.objects import Pod
 from tests.kube.soak import NAMESPACE, TROUBLES, Plan, soaking, too_old
+from tests.support.kube.cluster import Cluster
 
 
 def test_two_replicas_come_through_everything(own_cluster: Cluster) -> None:

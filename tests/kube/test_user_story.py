@@ -15,12 +15,12 @@ from typing import Any
 import pytest
 import yaml
 
-from dovetail.classes.pods import ALLOCATION
-from dovetail.kube.devices.annotation import DEVICES
+from dovetail.kube.classes.annotation import DEVICES
+from dovetail.kube.classes.pod_devices import ALLOCATION
 from tests.kube import tour
-from tests.kube.cluster import node_object
 from tests.kube.conftest import needs_kubernetes
 from tests.kube.demo import CLASSES, Demo, a_demo_cluster, gpu, nic
+from tests.support.kube.cluster import node_object
 
 KEY = "resourceclass.dovetail.dev/"
 RESOURCE_CLASSES = "/apis/dovetail.dev/v1alpha1/resourceclasses"

@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from typing import Any
 
-from tests.kube.cluster import Cluster
+from tests.support.kube.cluster import Cluster
 
 
 class Refusing(BaseHTTPRequestHandler):

@@ -11,10 +11,11 @@ import subprocess
 import tempfile
 from pathlib import Path
 
-from tests.cli.page import BLOCK, indented
 from tests.kube.demo import DOVETAIL, Demo, a_demo_cluster
+from tests.support.page import BLOCK, indented
+from tests.support.paths import ROOT
 
-PAGE = Path(__file__).parents[2] / "docs/resource-classes.md"
+PAGE = ROOT / "docs/resource-classes.md"
 TOUR = re.compile(r"(?<=<!-- tour: begin -->\n).*(?=<!-- tour: end -->)", re.DOTALL)
 
 

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests import debian
-from tests.node import containerd, newer
+from tests.support import debian
+from tests.support.node import containerd, newer
 
 
 @pytest.fixture(scope="session")

@@ -15,11 +15,11 @@ from typing import NamedTuple
 import grpc
 import pytest
 
-from dovetail.node.manager.checkpoint import NAME
+from dovetail.node.state.checkpoint import NAME
 from dovetail.node.topology import Nic, synthetic
 from tests.node.agent.cri import Kubelet
 from tests.node.agent.rig import Process, Rig, a_kubelet, a_node
-from tests.node.stories import eventually, story
+from tests.support.node.stories import eventually, story
 
 ROLES = """
 [roles.service]

@@ -14,12 +14,12 @@ import grpc.aio
 import pytest
 
 from dovetail.node.topology import synthetic
-from tests.node import pods_on
 from tests.node.agent.rig import Rig, a_node
-from tests.node.containerd import Containerd
-from tests.node.cri_client import Client
-from tests.node.pods_on import Pinned, container_config, create, run, sandbox_config, start
-from tests.node.stories import eventually, story
+from tests.support.node import pods_on
+from tests.support.node.containerd import Containerd
+from tests.support.node.cri_client import Client
+from tests.support.node.pods_on import Pinned, container_config, create, run, sandbox_config, start
+from tests.support.node.stories import eventually, story
 
 ROLES = """
 [pools.online]

@@ -15,7 +15,7 @@ from dovetail.node.topology import Hugepages, Machine, Nic
 from tests.node.agent.rig import Process, Rig, a_kubelet, a_node
 from tests.node.plugins.rig import spec_machine
 from tests.node.plugins.test_spec_examples import EXAMPLE_1, EXAMPLE_2, EXAMPLE_3
-from tests.node.stories import eventually, story
+from tests.support.node.stories import eventually, story
 
 POD1, POD2, POD3 = (
     "054a696f-d176-488d-b228-d6046faaf67c",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from tests.node import tour
-from tests.node.stories import story
+from tests.support.node.stories import story
 
 VARYING = re.compile(r"\d{4}-\d\d-\d\dT[0-9:]+Z")
 

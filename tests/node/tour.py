@@ -8,13 +8,13 @@ from __future__ import annotations
 import asyncio
 import os
 import re
-from pathlib import Path
 
-from tests.cli.page import BLOCK, indented
 from tests.node.agent.rig import DOVETAIL, Rig
 from tests.node.demo import ROLES, a_demo_node
+from tests.support.page import BLOCK, indented
+from tests.support.paths import ROOT
 
-PAGE = Path(__file__).parents[2] / "docs/node-agent.md"
+PAGE = ROOT / "docs/node-agent.md"
 TOUR = re.compile(r"(?<=<!-- tour: begin -->\n).*(?=<!-- tour: end -->)", re.DOTALL)
 PLACE = "/tmp/demo"
 """How the page calls the directory of the node."""

@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 
 import httpx2
 
-from dovetail.rest.app import Application
+from dovetail.rest.server.app import Application
 
 T = TypeVar("T")
 

@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 
 from dovetail.ledger import open_ledger
-from dovetail.rest.app import Application
 from dovetail.rest.auth.noauth import NoAuth
-from dovetail.rest.backend import Backend
-from dovetail.rest.policy import RULE_SETS
-from dovetail.service.keeper import SnapshotKeeper
+from dovetail.rest.server.app import Application
+from dovetail.rest.server.backend import Backend
+from dovetail.rest.server.policy import RULE_SETS
+from dovetail.service.snapshots import SnapshotKeeper
 from tests.rest.client import Client
 
 Make = Callable[..., Client]

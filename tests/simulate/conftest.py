@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from tests import openb_data
+from tests.support import openb_data
 
 collect_ignore = [] if openb_data.THERE else ["test_quality.py"]

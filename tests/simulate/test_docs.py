@@ -9,8 +9,9 @@ import pytest
 from click.testing import CliRunner
 
 from dovetail.cli.main import main
+from tests.support.paths import ROOT
 
-PAGE = Path(__file__).parents[2] / "docs/simulate.md"
+PAGE = ROOT / "docs/simulate.md"
 BLOCK = re.compile(r"^    \$ (.*)\n((?:    (?!\$ ).*\n)+)", re.MULTILINE)
 
 

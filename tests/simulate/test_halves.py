@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from dovetail.engine.rank.written import terms_of
+from dovetail.engine.rank.parse import terms_of
 from dovetail.simulate import arrivals, halves
 from tests.simulate import files
 

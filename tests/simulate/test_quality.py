@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 
 from dovetail.core.fleet import FleetPlan
-from dovetail.engine.rank.written import terms_of
+from dovetail.engine.rank.parse import terms_of
 from dovetail.simulate import arrivals, openb
 from dovetail.simulate.workload import Workload
-from tests.openb_data import DATA
+from tests.support.openb_data import DATA
 
 
 def tenth(trace: str, directory: Path) -> Workload:

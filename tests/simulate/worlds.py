@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from dovetail.engine.rank.written import terms_of
+from dovetail.engine.rank.parse import terms_of
 from dovetail.simulate import arrivals, departures, lines
 from dovetail.simulate.outcome import Outcome
 from dovetail.simulate.workload import Workload

@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from collections import Counter
 
-from .client import PROJECT, holding
-from .fleet import Provider, providers
-from .history import Allocations, Doubt, History, State
-from .wire import Wire
+from tests.stress.client import PROJECT, holding
+from tests.stress.fleet import Provider, providers
+from tests.stress.history import Allocations, Doubt, History, State
+from tests.stress.wire import Wire
 
 SAMPLE = 200
 

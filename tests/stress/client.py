@@ -12,9 +12,9 @@ import time
 import uuid
 from collections.abc import Sequence
 
-from .fleet import QUERIES
-from .history import Allocations, Doubt, History, Holding, State
-from .wire import Answer, LostError, UnreachableError, Wire
+from tests.stress.fleet import QUERIES
+from tests.stress.history import Allocations, Doubt, History, Holding, State
+from tests.stress.wire import Answer, LostError, UnreachableError, Wire
 
 PROJECT = "stress"
 SETTLING = 1.0

@@ -9,7 +9,7 @@ from __future__ import annotations
 import uuid
 from typing import NamedTuple
 
-from .wire import Wire
+from tests.stress.wire import Wire
 
 HOSTS = 20
 NAMESPACE = uuid.UUID("6f1d4c1e-56c4-4d5e-9a53-0d5a3a4f7c10")

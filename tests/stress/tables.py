@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests import databases
+from tests.support import databases
 
 CHECKS = {
     "used is not the sum of the allocations": """

@@ -19,15 +19,14 @@ from pathlib import Path
 
 import pytest
 
-from tests import databases
-from tests.server import Server, dovetail
-
-from . import fleet
-from .audit import audit, outdated, overdrawn
-from .client import run
-from .history import History, merged
-from .tables import inspect
-from .wire import LostError, UnreachableError, Wire
+from tests.stress import fleet
+from tests.stress.audit import audit, outdated, overdrawn
+from tests.stress.client import run
+from tests.stress.history import History, merged
+from tests.stress.tables import inspect
+from tests.stress.wire import LostError, UnreachableError, Wire
+from tests.support import databases
+from tests.support.server import Server, dovetail
 
 SECONDS = float(os.environ.get("DOVETAIL_STRESS_SECONDS", "12"))
 CLIENTS = 8

@@ -9,7 +9,7 @@ import click
 from click.shell_completion import CompletionItem
 
 from dovetail import __version__
-from dovetail.cli import exits
+from dovetail.cli.support import exits
 
 
 class Verb(NamedTuple):
@@ -21,35 +21,45 @@ class Verb(NamedTuple):
 
 SECTIONS: dict[str, dict[str, Verb]] = {
     "Ask": {
-        "candidates": Verb("dovetail.cli.candidates", "candidates", "Show where a request fits."),
-        "explain": Verb("dovetail.cli.explain", "explain", "Say why a request fits or does not."),
-        "whatif": Verb("dovetail.cli.whatif", "whatif", "Ask about a fleet that might be."),
-        "usage": Verb("dovetail.cli.usage", "usage", "Show how full the fleet is."),
-        "tree": Verb("dovetail.cli.tree", "tree", "Draw hosts with what they have and give."),
-        "providers": Verb("dovetail.cli.providers", "providers", "List providers."),
-        "traits": Verb("dovetail.cli.traits", "traits", "List traits."),
+        "candidates": Verb(
+            "dovetail.cli.ask.candidates", "candidates", "Show where a request fits."
+        ),
+        "explain": Verb(
+            "dovetail.cli.ask.explain", "explain", "Say why a request fits or does not."
+        ),
+        "whatif": Verb("dovetail.cli.ask.whatif", "whatif", "Ask about a fleet that might be."),
+        "usage": Verb("dovetail.cli.ask.usage", "usage", "Show how full the fleet is."),
+        "tree": Verb("dovetail.cli.fleet.tree", "tree", "Draw hosts with what they have and give."),
+        "providers": Verb("dovetail.cli.fleet.providers", "providers", "List providers."),
+        "traits": Verb("dovetail.cli.fleet.traits", "traits", "List traits."),
         "classes": Verb(
             "dovetail.cli.classes",
             "classes",
             "Show resource classes, which devices they select and why, and what is odd about them.",
         ),
-        "decisions": Verb("dovetail.cli.decisions", "decisions", "Show what was chosen, and why."),
+        "decisions": Verb(
+            "dovetail.cli.ask.decisions", "decisions", "Show what was chosen, and why."
+        ),
         "simulate": Verb(
-            "dovetail.cli.simulate", "simulate", "Replay tasks on a fleet, to compare policies."
+            "dovetail.cli.run.simulate", "simulate", "Replay tasks on a fleet, to compare policies."
         ),
     },
     "Take": {
-        "claim": Verb("dovetail.cli.claim", "claim", "Find the best place and take it."),
-        "release": Verb("dovetail.cli.release", "release", "Give back all that consumers hold."),
+        "claim": Verb("dovetail.cli.ask.claim", "claim", "Find the best place and take it."),
+        "release": Verb(
+            "dovetail.cli.ask.release", "release", "Give back all that consumers hold."
+        ),
     },
     "Keep": {
-        "load": Verb("dovetail.cli.load", "load", "Add hosts and consumers of a fleet file."),
-        "dump": Verb("dovetail.cli.dump", "dump", "Write the ledger as a fleet file."),
-        "audit": Verb("dovetail.cli.audit", "audit", "Look for faults in the ledger."),
+        "load": Verb("dovetail.cli.fleet.load", "load", "Add hosts and consumers of a fleet file."),
+        "dump": Verb("dovetail.cli.fleet.dump", "dump", "Write the ledger as a fleet file."),
+        "audit": Verb("dovetail.cli.fleet.audit", "audit", "Look for faults in the ledger."),
     },
     "Run": {
         "serve": Verb(
-            "dovetail.cli.serve", "serve", "Serve the Placement API (and Dovetail's own) over HTTP."
+            "dovetail.cli.run.serve",
+            "serve",
+            "Serve the Placement API (and Dovetail's own) over HTTP.",
         ),
         "agent": Verb(
             "dovetail.cli.agent",
@@ -57,22 +67,22 @@ SECTIONS: dict[str, dict[str, Verb]] = {
             "Run the daemon of a node, which gives pods their CPUs and memory; or ask it.",
         ),
         "scheduler": Verb(
-            "dovetail.cli.scheduler",
+            "dovetail.cli.run.scheduler",
             "scheduler",
             "Place pods of a Kubernetes cluster, and claim the devices they ask for.",
         ),
         "manifests": Verb(
-            "dovetail.cli.manifests", "manifests", "Print what Kubernetes needs to know."
+            "dovetail.cli.run.manifests", "manifests", "Print what Kubernetes needs to know."
         ),
         "db": Verb(
-            "dovetail.cli.db",
+            "dovetail.cli.run.db",
             "db",
             "Make, upgrade and check the tables of the ledger; "
             "back up and restore what is in them.",
         ),
-        "config": Verb("dovetail.cli.reference", "config", "What can be configured."),
+        "config": Verb("dovetail.cli.run.reference", "config", "What can be configured."),
         "token": Verb(
-            "dovetail.cli.token",
+            "dovetail.cli.run.token",
             "token",
             "Make a token for USER: an entry to append to the token file, and the token itself.",
         ),

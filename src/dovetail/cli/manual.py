@@ -13,8 +13,8 @@ from pathlib import Path
 import click
 
 from dovetail import __version__
-from dovetail.cli import exits
 from dovetail.cli.main import main
+from dovetail.cli.support import exits
 
 
 def pages(

@@ -7,7 +7,7 @@ import platform
 import click
 
 from dovetail import __version__
-from dovetail.cli.output import output_option, show
+from dovetail.cli.support.output import output_option, show
 
 
 @click.command()

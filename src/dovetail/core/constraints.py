@@ -13,9 +13,9 @@ from enum import StrEnum
 import msgspec
 from msgspec.structs import replace
 
-from dovetail.core import condition_text
 from dovetail.core.request import Affinity, Group, NamedSelector, Request
-from dovetail.core.selector import Selector
+from dovetail.core.selectors import condition_text
+from dovetail.core.selectors.selector import Selector
 
 
 class Reason(StrEnum):

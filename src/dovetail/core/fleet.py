@@ -19,9 +19,9 @@ from typing import Annotated
 import msgspec
 from msgspec import Meta
 
-from dovetail.core.attributes import Attributes
 from dovetail.core.errors import BadFleet
 from dovetail.core.inventory import MAX_INT, Inventory
+from dovetail.core.selectors.attributes import Attributes
 
 Positive = Annotated[int, Meta(ge=1, le=MAX_INT)]
 Name = Annotated[str, Meta(pattern=r"^[A-Z0-9_]{1,255}\Z")]

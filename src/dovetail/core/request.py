@@ -10,7 +10,7 @@ from collections.abc import Mapping
 
 import msgspec
 
-from dovetail.core.selector import Selector
+from dovetail.core.selectors.selector import Selector
 
 
 class NamedSelector(msgspec.Struct, frozen=True):

@@ -15,7 +15,7 @@ from itertools import chain
 
 import numpy as np
 
-from dovetail.core.selector import Expression, Selector, condition
+from dovetail.core.selectors.selector import Expression, Selector, condition
 from dovetail.engine.columns import Column, Mask
 
 Pair = tuple[str, str]

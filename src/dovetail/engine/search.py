@@ -8,12 +8,12 @@ from collections.abc import Iterator
 import numpy as np
 
 from dovetail.core.request import Request
-from dovetail.engine import product
 from dovetail.engine.columns import Mask, Rows
-from dovetail.engine.combine import Combiner
+from dovetail.engine.combine import product
+from dovetail.engine.combine.combiner import Combiner
+from dovetail.engine.combine.round_robin import Block, Blocks
 from dovetail.engine.feasible import slots_of, surviving_trees
 from dovetail.engine.snapshot import Snapshot
-from dovetail.engine.turns import Block, Blocks
 
 
 class Candidate:

@@ -13,19 +13,19 @@ from typing import Any
 
 import structlog
 
-from dovetail.classes.strategies import Strategy
 from dovetail.core.errors import DovetailError
-from dovetail.kube.client import connect
-from dovetail.kube.election import Election, Timing
-from dovetail.kube.events import Recorder
+from dovetail.devices.allocation.strategies import Strategy
+from dovetail.kube.api.client import connect
+from dovetail.kube.api.port import KubeApi
 from dovetail.kube.extender.app import application
 from dovetail.kube.extender.extender import Extender
-from dovetail.kube.port import KubeApi
+from dovetail.kube.runtime.events import Recorder
+from dovetail.kube.runtime.leader import Election, Timing
+from dovetail.kube.runtime.serving import listen, monitoring, serve, tls_of
 from dovetail.kube.scheduler.scheduler import Scheduler
 from dovetail.kube.scheduler.settings import ExtenderSettings, LeaseSettings, Settings
-from dovetail.kube.serving import listen, monitoring, serve, tls_of
 from dovetail.ledger import Ledger, open_ledger
-from dovetail.service.devices import DeviceLedger
+from dovetail.service.device_claims import DeviceLedger
 
 LOG = structlog.get_logger("dovetail.kube.scheduler")
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection
 
 from dovetail.core.provider import Provider
-from dovetail.ledger.protocol import Change, Transaction
+from dovetail.ledger.database.protocol import Change, Transaction
 
 
 def of_provider(tx: Transaction, provider: Provider) -> list[str]:

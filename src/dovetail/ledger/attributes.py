@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from dovetail.core.provider import Provider
 from dovetail.ledger import providers
-from dovetail.ledger.protocol import Change, Transaction
+from dovetail.ledger.database.protocol import Change, Transaction
 
 
 def of_provider(tx: Transaction, provider: Provider) -> dict[str, str]:

@@ -23,9 +23,9 @@ from dovetail.core.errors import (
 )
 from dovetail.core.inventory import Inventory
 from dovetail.core.provider import Provider
-from dovetail.ledger import classes, inventories
-from dovetail.ledger.loading import chunks, marks
-from dovetail.ledger.protocol import Change, Transaction
+from dovetail.ledger import inventories, resource_classes
+from dovetail.ledger.database.loading import chunks, marks
+from dovetail.ledger.database.protocol import Change, Transaction
 
 Place = tuple[int, int]
 """provider id, class id"""
@@ -67,7 +67,7 @@ def replace(tx: Transaction, claims: Sequence[Claim]) -> None:
     for claim in claims:
         check_generation(claim, consumers[claim.consumer])
     targets = lock_targets(tx, claims, consumers.values())
-    class_ids = classes.ids(
+    class_ids = resource_classes.ids(
         tx, (name for claim in claims for held in claim.allocations.values() for name in held)
     )
     wanted = [(claim, amounts_by_place(claim, targets, class_ids)) for claim in claims]

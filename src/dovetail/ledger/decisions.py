@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from dovetail.ledger.protocol import Row, Transaction
+from dovetail.ledger.database.protocol import Row, Transaction
 
 KEPT = 10_000
 

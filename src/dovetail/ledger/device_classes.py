@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 
 from dovetail.core.errors import AlreadyExists, NotFound
-from dovetail.ledger.protocol import Change, Transaction
+from dovetail.ledger.database.protocol import Change, Transaction
 
 COLUMNS = "name, document, created_at, changed_at"
 

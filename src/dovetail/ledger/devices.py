@@ -15,14 +15,14 @@ from collections.abc import Iterable, Mapping, Sequence
 
 import msgspec
 
-from dovetail.core.attributes import refuse_bad
 from dovetail.core.device import RESERVED, Device
 from dovetail.core.errors import BadParent, Malformed
 from dovetail.core.inventory import MAX_INT, Inventory
 from dovetail.core.provider import Provider
-from dovetail.ledger import attributes, claims, classes, inventories, providers
-from dovetail.ledger.loading import chunks, marks
-from dovetail.ledger.protocol import Transaction
+from dovetail.core.selectors.attributes import refuse_bad
+from dovetail.ledger import attributes, claims, inventories, providers, resource_classes
+from dovetail.ledger.database.loading import chunks, marks
+from dovetail.ledger.database.protocol import Transaction
 
 DEVICE_CLASS = "CUSTOM_DEVICE"
 NAMESPACE = uuids.UUID("6ab2f7f0-3d0c-5c56-9d1b-3c1f7e8b2a44")
@@ -130,7 +130,7 @@ def publish(tx: Transaction, node: str, devices: Sequence[Device]) -> bool:
     refuse_unfit(node, devices)
     if is_published(tx, node, devices):
         return False
-    classes.ensure(tx, DEVICE_CLASS)
+    resource_classes.ensure(tx, DEVICE_CLASS)
     root = ensure_root(tx, node)
     now = units_of(tx, node)
     for device in devices:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from dovetail.core.errors import NotFound
-from dovetail.ledger.loading import chunks, marks
-from dovetail.ledger.protocol import Transaction
+from dovetail.ledger.database.loading import chunks, marks
+from dovetail.ledger.database.protocol import Transaction
 
 Held = tuple[int, int, int]
 """provider id, class id, amount"""

@@ -10,9 +10,9 @@ import msgspec
 from dovetail.core.errors import BadCapacity, InventoryInUse, InventoryNotFound, StaleGeneration
 from dovetail.core.inventory import Inventory
 from dovetail.core.provider import Provider
-from dovetail.ledger import classes, providers
-from dovetail.ledger.loading import marks
-from dovetail.ledger.protocol import Change, Transaction
+from dovetail.ledger import providers, resource_classes
+from dovetail.ledger.database.loading import marks
+from dovetail.ledger.database.protocol import Change, Transaction
 
 COLUMNS = "total, reserved, min_unit, max_unit, step_size, allocation_ratio"
 
@@ -59,7 +59,7 @@ def refuse_bad_capacity(
 
 def add(tx: Transaction, provider: Provider, name: str, inventory: Inventory) -> Provider:
     """One class that the provider does not have yet."""
-    class_id = classes.get_id(tx, name)
+    class_id = resource_classes.get_id(tx, name)
     if name in of_provider(tx, provider):
         raise StaleGeneration(f"Inventory for '{name}' is there already")
     insert(tx, provider, class_id, inventory)
@@ -70,12 +70,12 @@ def change(tx: Transaction, provider: Provider, name: str, inventory: Inventory)
     """One class that the provider has; it may shrink below what is in use."""
     if name not in of_provider(tx, provider):
         raise InventoryNotFound(name)
-    update(tx, provider, classes.get_id(tx, name), inventory)
+    update(tx, provider, resource_classes.get_id(tx, name), inventory)
     return next_generation(tx, provider)
 
 
 def remove(tx: Transaction, provider: Provider, name: str) -> Provider:
-    class_id = classes.get_id(tx, name)
+    class_id = resource_classes.get_id(tx, name)
     if name not in of_provider(tx, provider):
         raise InventoryNotFound(name)
     erase(tx, provider, {name: class_id})
@@ -84,11 +84,11 @@ def remove(tx: Transaction, provider: Provider, name: str) -> Provider:
 
 def assign(tx: Transaction, provider: Provider, inventories: Mapping[str, Inventory]) -> Provider:
     """Make these all the inventories of the provider."""
-    new_ids = classes.ids(tx, inventories)
+    new_ids = resource_classes.ids(tx, inventories)
     now = of_provider(tx, provider)
     gone = [name for name in now if name not in inventories]
     if gone:
-        erase(tx, provider, classes.ids(tx, gone))
+        erase(tx, provider, resource_classes.ids(tx, gone))
     for name, inventory in inventories.items():
         write = update if name in now else insert
         write(tx, provider, new_ids[name], inventory)

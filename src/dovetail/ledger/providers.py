@@ -12,7 +12,7 @@ from dovetail.core.errors import (
     ProviderNotFound,
 )
 from dovetail.core.provider import Provider
-from dovetail.ledger.protocol import Change, Row, Transaction
+from dovetail.ledger.database.protocol import Change, Row, Transaction
 
 SELECT = """
     SELECT p.id, p.uuid, p.name, p.generation, parent.uuid, root.uuid, p.root_id, p.changed_at

@@ -13,7 +13,7 @@ from dovetail.core.errors import StaleGeneration
 from dovetail.core.inventory import Inventory
 from dovetail.core.provider import Provider
 from dovetail.ledger import claims, inventories, providers
-from dovetail.ledger.protocol import Transaction
+from dovetail.ledger.database.protocol import Transaction
 
 
 def reshape(

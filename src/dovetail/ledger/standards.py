@@ -5,7 +5,7 @@ from __future__ import annotations
 import os_resource_classes
 import os_traits
 
-from dovetail.ledger.protocol import Change, Transaction
+from dovetail.ledger.database.protocol import Change, Transaction
 
 CUSTOM_PREFIX = "CUSTOM_"
 FIRST_CUSTOM_CLASS_ID = 10_000

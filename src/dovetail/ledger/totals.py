@@ -5,8 +5,8 @@ from __future__ import annotations
 import msgspec
 
 from dovetail.core.inventory import Inventory
-from dovetail.ledger import inventories, naming
-from dovetail.ledger.protocol import Transaction
+from dovetail.ledger import inventories, provider_names
+from dovetail.ledger.database.protocol import Transaction
 
 STOCK = """
     SELECT k.name, count(*), i.used, i.total, i.reserved, i.min_unit, i.max_unit, i.step_size,
@@ -35,7 +35,7 @@ class Total(msgspec.Struct):
 def by_class(tx: Transaction, tree: str | None = None) -> dict[str, Total]:
     """`tree` is the name or UUID of any provider in it."""
     where = "" if tree is None else "WHERE p.root_id = ?"
-    parameters = () if tree is None else (naming.get(tx, tree).root_id,)
+    parameters = () if tree is None else (provider_names.get(tx, tree).root_id,)
     totals: dict[str, Total] = {}
     for name, count, used, *columns in tx.rows(STOCK.format(where=where), parameters):
         total = totals.setdefault(name, Total())

@@ -10,8 +10,8 @@ import msgspec
 from dovetail.core.errors import StandardName, TraitInUse, TraitNotFound
 from dovetail.core.provider import Provider
 from dovetail.ledger import providers
-from dovetail.ledger.loading import marks
-from dovetail.ledger.protocol import Change, Transaction
+from dovetail.ledger.database.loading import marks
+from dovetail.ledger.database.protocol import Change, Transaction
 from dovetail.ledger.standards import CUSTOM_PREFIX
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 
 from dovetail.core.provider import Provider
-from dovetail.ledger.protocol import Transaction
+from dovetail.ledger.database.protocol import Transaction
 
 UNKNOWN = "unknown"
 """What consumers without a type are counted under."""

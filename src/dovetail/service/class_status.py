@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
 
-from dovetail.classes.asks import Holding, Status
-from dovetail.classes.book import Book
-from dovetail.classes.resource_class import ResourceClass
 from dovetail.core.rows import Rows
+from dovetail.devices.allocation.inventory import Book
+from dovetail.devices.allocation.request import Holding, Status
+from dovetail.devices.classes.documents import ResourceClass
 from dovetail.ledger.devices import Unit
 
 

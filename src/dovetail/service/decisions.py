@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 import msgspec
 
 from dovetail.engine import Search
-from dovetail.engine.turns import Block
+from dovetail.engine.combine.round_robin import Block
 
 REMEMBERED = 4096
 """Candidates, of all answers together."""

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 
 import msgspec
 
-from dovetail.classes.resource_class import ResourceClass, read, write
+from dovetail.devices.classes.documents import ResourceClass, read, write
 
 
 def as_document(definition: ResourceClass) -> str:

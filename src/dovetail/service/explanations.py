@@ -20,7 +20,7 @@ from dovetail.engine.explain import (
     nearest,
     relaxations,
 )
-from dovetail.service.pace import OutOfTime, Pace
+from dovetail.service.time_budget import OutOfTime, Pace
 from dovetail.telemetry.phases import phase
 
 FITS, NOT_NOW, NEVER = "fits", "not_now", "never"

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from dovetail.engine.rank import Ranking
-from dovetail.engine.rank.written import Terms
+from dovetail.engine.rank.parse import Terms
 from dovetail.simulate.errors import BadPlan
 from dovetail.simulate.floor import Floor
 from dovetail.simulate.gauge import Gauge

@@ -13,7 +13,7 @@ import msgspec
 import numpy as np
 
 from dovetail.engine.rank import Ranking
-from dovetail.engine.rank.written import Terms
+from dovetail.engine.rank.parse import Terms
 from dovetail.simulate.arrivals import shuffled
 from dovetail.simulate.errors import BadPlan
 from dovetail.simulate.floor import Floor, Hold

@@ -9,7 +9,7 @@ import numpy as np
 
 from dovetail.core.request import Request
 from dovetail.engine.rank.demand import demand_of
-from dovetail.engine.rank.policy import Numbers
+from dovetail.engine.rank.policies.policy import Numbers
 from dovetail.engine.rank.trees import lay_out, units
 from dovetail.engine.rank.typical import Typical
 from dovetail.engine.snapshot import Snapshot

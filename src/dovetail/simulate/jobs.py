@@ -10,7 +10,7 @@ from pathlib import Path
 
 import msgspec
 
-from dovetail.engine.rank.written import terms_of
+from dovetail.engine.rank.parse import terms_of
 from dovetail.simulate import arrivals, departures, halves, lines, openb
 from dovetail.simulate.errors import BadPlan
 from dovetail.simulate.outcome import Outcome

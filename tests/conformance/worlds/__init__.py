@@ -5,9 +5,9 @@ prepare() is all a runner needs. Worlds without providers differ in the server's
 
 import uuid
 
-from . import builder, granular, network, storage
-from .builder import World, WorldError
-from .names import CLASS_NAMES, VARIABLES
+from tests.conformance.worlds import builder, granular, network, storage
+from tests.conformance.worlds.builder import World, WorldError
+from tests.conformance.worlds.names import CLASS_NAMES, VARIABLES
 
 __all__ = ["WORLDS", "WorldError", "prepare"]
 

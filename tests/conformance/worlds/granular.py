@@ -3,8 +3,8 @@
 Facts only, as a table; builder.py makes them.
 """
 
-from .builder import Provider, World
-from .names import SHARES
+from tests.conformance.worlds.builder import Provider, World
+from tests.conformance.worlds.names import SHARES
 
 PLAIN_COMPUTE = {"VCPU": 8, "MEMORY_MB": 4096}
 PLAIN_NETWORK = {"SRIOV_NET_VF": 8, "CUSTOM_NET_MBPS": 4000}

@@ -4,8 +4,8 @@ Facts only, as tables; builder.py makes them. A provider's UUID is read by the t
 the variable NAME_UUID unless the table names another one.
 """
 
-from .builder import Claim, Provider, World
-from .names import EGRESS, INGRESS, PACKETS, SHARES
+from tests.conformance.worlds.builder import Claim, Provider, World
+from tests.conformance.worlds.names import EGRESS, INGRESS, PACKETS, SHARES
 
 # cn1: everything sits in NUMA nodes, their devices and two network agents. cn2: a flat host
 # with three network cards. Both share the disk of ss1.

@@ -4,8 +4,8 @@ Facts only, as tables; builder.py makes them. A provider's UUID is read by the t
 the variable NAME_UUID unless the table names another one.
 """
 
-from .builder import Claim, Provider, World
-from .names import SHARES
+from tests.conformance.worlds.builder import Claim, Provider, World
+from tests.conformance.worlds.names import SHARES
 
 OVERCOMMITTED_CPUS = {"total": 24, "allocation_ratio": 16.0}
 RESERVING_DISK = {"total": 2000, "reserved": 100}

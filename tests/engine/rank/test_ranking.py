@@ -13,6 +13,7 @@ from dovetail.engine import Snapshot, search
 from dovetail.engine.rank import POLICIES, Ranking, Typical, best
 from tests.engine.answers import by_uuid, carry_over, loaded
 from tests.engine.forest import Forest, grow, node
+from tests.engine.rank.obvious import Judge, Line
 from tests.engine.strategies import (
     alike_forests,
     examples,
@@ -22,8 +23,6 @@ from tests.engine.strategies import (
     related_requests,
     requests,
 )
-
-from .obvious import Judge, Line
 
 Terms = tuple[tuple[str, int], ...]
 

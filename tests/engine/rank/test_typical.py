@@ -6,7 +6,7 @@ import msgspec
 import pytest
 
 from dovetail.core.request import Affinity, Group, NamedSelector, Request
-from dovetail.core.selector import Expression, Operator
+from dovetail.core.selectors.selector import Expression, Operator
 from dovetail.engine.rank import Typical
 from dovetail.engine.rank.typical import MOST_KINDS, shape
 

@@ -10,16 +10,16 @@ import httpx2
 import msgspec
 import pytest
 
-from dovetail.classes.asks import Holding
-from dovetail.classes.strategies import Strategy
+from dovetail.devices.allocation.request import Holding
+from dovetail.devices.allocation.strategies import Strategy
+from dovetail.kube.api.port import NotFound
 from dovetail.kube.extender.app import application
 from dovetail.kube.extender.extender import Extender
-from dovetail.kube.objects import Pod
-from dovetail.kube.port import NotFound
 from dovetail.kube.scheduler.claims import Claims
 from dovetail.kube.scheduler.plans import FENCE, held_by
 from dovetail.kube.scheduler.state import State
 from dovetail.ledger import LedgerBusy
+from dovetail.podfit.objects import Pod
 from tests.kube.scheduler.world import NAMESPACE, World, device, node_body, until, until_told
 
 pytestmark = pytest.mark.usefixtures("impatient")

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from tests.kube.cluster import Cluster
 from tests.kube.scheduler import real
-from tests.server import reserved_port
+from tests.support.kube.cluster import Cluster
+from tests.support.server import reserved_port
 
 
 def test_kube_scheduler_places_pods_with_classes(own_cluster: Cluster, database: str) -> None:

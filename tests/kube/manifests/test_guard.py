@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from dovetail.classes.pods import ALLOCATION
 from dovetail.kube import manifests
-from tests.kube.cluster import Cluster
+from dovetail.kube.classes.pod_devices import ALLOCATION
+from tests.support.kube.cluster import Cluster
 
 REFUSED = "is written when a pod is bound"
 

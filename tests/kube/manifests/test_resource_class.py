@@ -11,11 +11,11 @@ import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dovetail.classes.resource_class import LONGEST_NAME, BadClass, read
-from dovetail.core import amount
+from dovetail.core.selectors import amount
+from dovetail.devices.classes.documents import LONGEST_NAME, BadClass, read
 from dovetail.kube import manifests
-from tests.kube.cluster import Cluster
 from tests.kube.demo import CLASSES
+from tests.support.kube.cluster import Cluster
 
 ONE = "spec.resourceSelector[0].matchExpressions[0]"
 

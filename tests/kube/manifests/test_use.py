@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from dovetail.kube import manifests
-from tests.kube.cluster import Cluster
+from tests.support.kube.cluster import Cluster
 
 KEY = "resourceclass.dovetail.dev/"
 

@@ -21,8 +21,8 @@ from typing import Any
 
 from dovetail.ledger import Ledger, open_ledger
 from dovetail.ledger.devices import held
-from tests.kube.cluster import Cluster
 from tests.kube.scheduler import real
+from tests.support.kube.cluster import Cluster
 
 NAMESPACE = "chaos"
 DEVICES = 8

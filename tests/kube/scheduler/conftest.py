@@ -5,10 +5,11 @@ from pathlib import Path
 
 import pytest
 
-from dovetail.kube import class_status
-from dovetail.kube.scheduler import ledger_view, queue, scheduler
-from tests import databases
+from dovetail.kube.classes import status as class_status
+from dovetail.kube.scheduler import ledger_watch as ledger_view
+from dovetail.kube.scheduler import queue, scheduler
 from tests.kube.scheduler.world import World
+from tests.support import databases
 
 
 @pytest.fixture

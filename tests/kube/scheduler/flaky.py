@@ -7,9 +7,9 @@ import random
 from collections.abc import Awaitable, Callable
 from typing import Any
 
-from dovetail.kube.objects import Object
-from dovetail.kube.port import ApiError, Body, Unreachable
-from tests.kube.memory import MemoryApi, T
+from dovetail.kube.api.port import ApiError, Body, Unreachable
+from dovetail.podfit.objects import Object
+from tests.support.kube.memory import MemoryApi, T
 
 Fault = Callable[[], Awaitable[None]]
 

@@ -11,12 +11,12 @@ from typing import Any
 
 import yaml
 
-from dovetail.classes.pods import read_allocation
 from dovetail.kube import manifests
+from dovetail.kube.classes.pod_devices import read_allocation
 from dovetail.ledger import open_ledger
 from dovetail.ledger.devices import held
-from tests.kube.cluster import Cluster
-from tests.kube.process import Process
+from tests.support.kube.cluster import Cluster
+from tests.support.kube.process import Process
 
 READY = "ready to place pods"
 

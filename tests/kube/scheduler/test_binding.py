@@ -8,15 +8,15 @@ from typing import Any
 
 import pytest
 
-from dovetail.classes.asks import Holding
-from dovetail.classes.pods import annotations_of
+from dovetail.aio.backoff import Backoff
 from dovetail.core.device import Device
-from dovetail.kube.backoff import Backoff
-from dovetail.kube.objects import Pod
+from dovetail.devices.allocation.request import Holding
+from dovetail.kube.classes.pod_devices import annotations_of
 from dovetail.kube.scheduler.binding import Binder, Outcome
 from dovetail.kube.scheduler.claims import Claims
 from dovetail.kube.scheduler.plans import FENCE, Plan, fence_of
 from dovetail.ledger import LedgerBusy
+from dovetail.podfit.objects import Pod
 from tests.kube.scheduler.flaky import FlakyApi, cut, refused
 from tests.kube.scheduler.world import NAMESPACE, World, pod_body
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from tests.kube.cluster import Cluster
 from tests.kube.scheduler.chaos import Chaos
+from tests.support.kube.cluster import Cluster
 
 
 @pytest.mark.parametrize("racing", [False, True], ids=["leader", "racing"])

@@ -6,11 +6,11 @@ import asyncio
 
 import pytest
 
-from dovetail.kube.election import Election, Timing
-from dovetail.kube.events import Recorder
-from dovetail.kube.objects import Node, Object, Pod
-from dovetail.kube.port import Unreachable
+from dovetail.kube.api.port import Unreachable
+from dovetail.kube.runtime.events import Recorder
+from dovetail.kube.runtime.leader import Election, Timing
 from dovetail.kube.scheduler.scheduler import Scheduler
+from dovetail.podfit.objects import Node, Object, Pod
 from tests.kube.scheduler.world import World, device, until
 
 pytestmark = pytest.mark.usefixtures("impatient")

@@ -5,8 +5,8 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dovetail.kube.objects import Meta, Pod, PodSpec
 from dovetail.kube.scheduler.queue import LONGEST_BACK_OFF, STALE, Entry, Queue, Wake, delay
+from dovetail.podfit.objects import Meta, Pod, PodSpec
 
 
 def pod(uid: str, priority: int = 0, node_selector: dict[str, str] | None = None) -> Pod:

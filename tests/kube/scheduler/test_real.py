@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from tests.kube.cluster import Cluster
 from tests.kube.scheduler import real
+from tests.support.kube.cluster import Cluster
 
 
 def test_pods_are_bound_annotated_and_accounted(own_cluster: Cluster, database: str) -> None:

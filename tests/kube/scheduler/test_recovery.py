@@ -7,16 +7,16 @@ from collections.abc import Iterable
 
 import pytest
 
-from dovetail.classes.asks import Holding
-from dovetail.classes.pods import annotations_of
 from dovetail.core.claim import Claim
 from dovetail.core.device import Device
-from dovetail.kube.objects import Node, Pod
-from dovetail.kube.port import Conflict
+from dovetail.devices.allocation.request import Holding
+from dovetail.kube.api.port import Conflict
+from dovetail.kube.classes.pod_devices import annotations_of
 from dovetail.kube.scheduler.claims import Claims
 from dovetail.kube.scheduler.plans import Plan, binding_of, fence_of, held_by
 from dovetail.ledger import Transaction, claims
 from dovetail.ledger.devices import DEVICE_CLASS, places, provider_name
+from dovetail.podfit.objects import Node, Pod
 from tests.kube.scheduler.flaky import RandomApi, refused
 from tests.kube.scheduler.world import NAMESPACE, World, device, pod_body, until, until_told
 

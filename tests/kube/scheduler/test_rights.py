@@ -7,10 +7,10 @@ import json
 import pytest
 import yaml
 
-from dovetail.cli.scheduler import settings
+from dovetail.cli.run.scheduler import settings
 from dovetail.kube import manifests
-from tests.kube.cluster import Cluster
 from tests.kube.scheduler import real
+from tests.support.kube.cluster import Cluster
 
 NAME = "dovetail-scheduler"
 

@@ -6,12 +6,14 @@ import asyncio
 
 import pytest
 
-from dovetail.classes.asks import Holding
-from dovetail.classes.pods import read_allocation
-from dovetail.kube.objects import Node, Pod, ResourceClass
-from dovetail.kube.scheduler import cycle, ledger_view, queue
-from dovetail.kube.scheduler.wants import Want, Wants
-from dovetail.service.devices import Taken
+from dovetail.devices.allocation.request import Holding
+from dovetail.kube.classes.pod_devices import read_allocation
+from dovetail.kube.scheduler import ledger_watch as ledger_view
+from dovetail.kube.scheduler import loop as cycle
+from dovetail.kube.scheduler import queue
+from dovetail.kube.scheduler.pod_requirements import Want, Wants
+from dovetail.podfit.objects import Node, Pod, ResourceClass
+from dovetail.service.device_claims import Taken
 from tests.kube.scheduler.world import NAMESPACE, World, device, until, until_told
 from tests.ledger.world import make
 

@@ -6,11 +6,14 @@ import json
 
 from msgspec.structs import replace
 
-from dovetail.classes.asks import Holding
-from dovetail.classes.pods import annotations_of
 from dovetail.core.device import Device
-from dovetail.kube.devices import devices_of
-from dovetail.kube.objects import (
+from dovetail.devices.allocation.request import Holding
+from dovetail.kube.classes import devices_of
+from dovetail.kube.classes.pod_devices import annotations_of
+from dovetail.kube.scheduler.plans import Plan
+from dovetail.kube.scheduler.queue import Wake
+from dovetail.kube.scheduler.state import State
+from dovetail.podfit.objects import (
     Container,
     Meta,
     Node,
@@ -20,9 +23,6 @@ from dovetail.kube.objects import (
     ResourceClass,
     Resources,
 )
-from dovetail.kube.scheduler.plans import Plan
-from dovetail.kube.scheduler.queue import Wake
-from dovetail.kube.scheduler.state import State
 
 G0 = (Holding("g0", 1, "gpu", "main"),)
 

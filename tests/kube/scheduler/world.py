@@ -8,13 +8,13 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequenc
 from contextlib import asynccontextmanager
 from typing import Any
 
-from dovetail.classes.strategies import Strategy
-from dovetail.kube.events import Recorder
-from dovetail.kube.objects import Event, Node, Pod, ResourceClass
+from dovetail.devices.allocation.strategies import Strategy
+from dovetail.kube.runtime.events import Recorder
 from dovetail.kube.scheduler.scheduler import Scheduler
 from dovetail.ledger import Ledger, open_ledger
-from dovetail.service.devices import DeviceLedger
-from tests.kube.memory import MemoryApi
+from dovetail.podfit.objects import Event, Node, Pod, ResourceClass
+from dovetail.service.device_claims import DeviceLedger
+from tests.support.kube.memory import MemoryApi
 
 NAMESPACE = "default"
 PATIENCE = 20.0

@@ -13,7 +13,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
-from dovetail.node.cpus import CpuSet
+from dovetail.node.common.cpus import CpuSet
 from dovetail.node.sdk.plugin import ResourcePlugin, allocation_for, refuse
 from dovetail.node.sdk.serving import PluginServer
 from dovetail.node.topology import Machine, synthetic, write
@@ -30,7 +30,7 @@ from dovetail.node.wire.resource_plugin import (
     ResourceRequest,
 )
 from tests.node.agent.cri import FakeRuntime, Kubelet
-from tests.node.stories import eventually
+from tests.support.node.stories import eventually
 
 DOVETAIL = Path(sys.executable).with_name("dovetail")
 GATE = "--feature-gates=QoSResourceManager=true"

@@ -12,12 +12,12 @@ import grpc
 import grpc.aio
 import pytest
 
-from dovetail.node.cpus import CpuSet
+from dovetail.node.common.cpus import CpuSet
 from dovetail.node.wire import cri, pod_resources
 from dovetail.node.wire.rpc import call, connect
 from tests.node.agent.cri import Kubelet
 from tests.node.agent.rig import Process, Shares, a_kubelet, a_node, a_plugin
-from tests.node.stories import eventually, story
+from tests.support.node.stories import eventually, story
 
 
 @story

@@ -14,18 +14,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dovetail.cli.agent.settings import load, options, settings
-from dovetail.cli.layers import BadConfig
 from dovetail.cli.main import main
+from dovetail.cli.run.config_layers import BadConfig
+from dovetail.node.admission.configuration import Outage, Scope
 from dovetail.node.agent.checks import check, check_machine, metrics_address
 from dovetail.node.agent.config import BadSettings, Config, Role, seconds
 from dovetail.node.agent.parts import configuration_of, source_of
 from dovetail.node.hints import BadPolicy, Policy
-from dovetail.node.manager.configuration import Outage, Scope
-from dovetail.node.manager.sources.directory import Directory
-from dovetail.node.manager.sources.kubelet import BadSource, Kubelet
+from dovetail.node.sources.directory import Directory
+from dovetail.node.sources.kubelet import BadSource, Kubelet
 from dovetail.node.topology import synthetic
+from tests.support.paths import ROOT
 
-ROOT = Path(__file__).parents[3]
 GATE = "--feature-gates=QoSResourceManager=true"
 ON = {"feature_gates": "QoSResourceManager=true"}
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from functools import partial, reduce
 from itertools import pairwise, product
 
-from dovetail.node.cpus import CpuSet
+from dovetail.node.common.cpus import CpuSet
 from dovetail.node.hints import Distances, Hint, Hints, Options, Policy
 
 Answer = tuple[bool, Mapping[str, Hint]]

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 import pytest
 
-from dovetail.node.cpus import CpuSet
+from dovetail.node.common.cpus import CpuSet
 from dovetail.node.hints import Cause, Explanation, Hint, Hints, Options, Policy, explain
 from dovetail.node.hints.explain import Wish
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from dovetail.node.cpus import CpuSet
+from dovetail.node.common.cpus import CpuSet
 from dovetail.node.hints import ANYWHERE, BadHint, Hint, Hints, from_wire, listed, to_wire
 from dovetail.node.wire.codec import decode, encode
 from dovetail.node.wire.resource_plugin import (

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dovetail.node.cpus import CpuSet
+from dovetail.node.common.cpus import CpuSet
 from dovetail.node.hints import Cause, Distances, Hint, Hints, Merged, Options, Policy, merge
 from dovetail.node.hints.merge import overlaps
 from tests.node.hints import literal

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from dovetail.node.cpus import CpuSet
+from dovetail.node.common.cpus import CpuSet
 from dovetail.node.hints import BadPolicy, Options, Policy, check
 
 SIXTEEN = CpuSet(range(16))

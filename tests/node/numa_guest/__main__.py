@@ -12,10 +12,11 @@ from pathlib import Path
 
 import pytest
 
-from tests import debian
 from tests.node.numa_guest import disk, inside
+from tests.support import debian
+from tests.support.paths import ROOT
 
-WORK = Path(__file__).parents[3] / "var/numa-guest"
+WORK = ROOT / "var/numa-guest"
 SECONDS = 900
 MEGABYTES = 768
 """Of each node."""

@@ -13,7 +13,8 @@ from pathlib import Path
 
 import grpc
 
-PROJECT = Path(__file__).parents[3]
+from tests.support.paths import ROOT
+
 PROGRAMS = ("containerd", "containerd-shim-runc-v2", "ctr", "runc")
 LIBRARIES = (
     *("grpc", "google", "hpack", "msgspec", "structlog", "prometheus_client"),
@@ -131,9 +132,10 @@ def put_ours(target: Path) -> None:
     site = Path(grpc.__file__).parents[1]
     for name in LIBRARIES:
         _copy_tree(site / name, target / name)
-    _copy_tree(PROJECT / "src/dovetail", target / "dovetail")
-    _copy_tree(PROJECT / "tests/node", target / "tests/node")
-    shutil.copy(PROJECT / "tests/__init__.py", target / "tests")
+    _copy_tree(ROOT / "src/dovetail", target / "dovetail")
+    for tests in ("tests/node", "tests/support"):
+        _copy_tree(ROOT / tests, target / tests)
+    shutil.copy(ROOT / "tests/__init__.py", target / "tests")
 
 
 def _shared_libraries(root: Path) -> None:

@@ -20,11 +20,11 @@ NODES = Path("/sys/devices/system/node")
 
 async def prove() -> bool:
     # Not above: the machine that builds the guest needs none of these.
-    from dovetail.node.runtime import cri
-    from dovetail.node.runtime.proxy import Proxy
-    from dovetail.node.settings import Settings
-    from tests.node import containerd, cri_client, pods_on
-    from tests.node.runtime.gates import Scripted
+    from dovetail.node.common.settings import Settings
+    from dovetail.node.cri import client as cri
+    from dovetail.node.cri_proxy.proxy import Proxy
+    from tests.support.node import containerd, cri_client, pods_on
+    from tests.support.node.gates import Scripted
 
     cri.DEADLINE = cri_client.SECONDS = containerd.READY_WITHIN = PATIENCE
     cpus = {node: (NODES / f"node{node}/cpulist").read_text().strip() for node in (0, 1)}
@@ -55,7 +55,7 @@ async def prove() -> bool:
 
 async def settled(what: str, pid: int, cpus: str, node: int) -> bool:
     """Whether pinning and pages are as they should be, or become so in a while."""
-    from tests.node import pods_on
+    from tests.support.node import pods_on
 
     for _ in range(12):
         await asyncio.sleep(5)

@@ -9,9 +9,9 @@ from pathlib import Path
 from tests.node.numa_guest import disk
 
 RUN_THERE = """
-from dovetail.node.runtime import cri, proxy
-from tests.node import containerd, cri_client, pods_on
-from tests.node.runtime import gates
+from dovetail.node.cri import client
+from dovetail.node.cri_proxy import proxy
+from tests.support.node import containerd, cri_client, gates, pods_on
 """
 
 

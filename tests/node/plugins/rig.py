@@ -10,13 +10,13 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
-from dovetail.node.cpus import CpuSet
-from dovetail.node.plugins.asks import Ask
-from dovetail.node.plugins.role_file import parse
-from dovetail.node.plugins.roles import Role
+from dovetail.node.common.cpus import CpuSet
+from dovetail.node.plugins.common.requests import Ask
+from dovetail.node.plugins.common.role_file import parse
+from dovetail.node.plugins.common.roles import Role
+from dovetail.node.plugins.common.serving import RolePlugin
+from dovetail.node.plugins.common.store import Store
 from dovetail.node.plugins.running import KINDS
-from dovetail.node.plugins.serving import RolePlugin
-from dovetail.node.plugins.store import Store
 from dovetail.node.sdk.serving import PluginServer
 from dovetail.node.topology import Machine, Nic, NumaNode, synthetic
 from dovetail.node.wire.codec import Message

@@ -10,17 +10,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 from structlog.testing import capture_logs
 
-from dovetail.node.cpus import CpuSet
+from dovetail.node.common.cpus import CpuSet
 from dovetail.node.hints.hint import Hint
-from dovetail.node.plugins import cpu_hints
-from dovetail.node.plugins.asks import Impossible
-from dovetail.node.plugins.cpu import CpuPlugin
-from dovetail.node.plugins.cpu_state import Cpus, CpuState
-from dovetail.node.plugins.memory import MemoryPlugin
-from dovetail.node.plugins.nic import NicPlugin
-from dovetail.node.plugins.role_file import BadRoles, parse
-from dovetail.node.plugins.sizes import remembered
-from dovetail.node.plugins.store import NotKept, Store
+from dovetail.node.plugins.common.requests import Impossible
+from dovetail.node.plugins.common.role_file import BadRoles, parse
+from dovetail.node.plugins.common.store import NotKept, Store
+from dovetail.node.plugins.cpu import hints
+from dovetail.node.plugins.cpu.plugin import CpuPlugin
+from dovetail.node.plugins.cpu.sizes import remembered
+from dovetail.node.plugins.cpu.state import Cpus, CpuState
+from dovetail.node.plugins.memory.plugin import MemoryPlugin
+from dovetail.node.plugins.nic.plugin import NicPlugin
 from dovetail.node.topology import Machine, Nic, synthetic
 from tests.node.plugins.rig import ask
 
@@ -247,7 +247,7 @@ def test_whatever_changes_nobody_has_what_is_another_s_and_all_have_something(
             role = data.draw(st.sampled_from([*cpus.book.roles.values()]))
             wanted = ask(pod, role, data.draw(st.integers(1, 6)))
             try:
-                cpu_hints.hints(cpus, state, wanted)
+                hints.hints(cpus, state, wanted)
                 state = cpus.allocate(state, wanted)
             except Impossible:
                 continue

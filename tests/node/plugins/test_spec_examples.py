@@ -6,8 +6,8 @@ import asyncio
 
 import pytest
 
-from dovetail.node.plugins.cpu import CpuPlugin
-from dovetail.node.plugins.memory import MemoryPlugin
+from dovetail.node.plugins.cpu.plugin import CpuPlugin
+from dovetail.node.plugins.memory.plugin import MemoryPlugin
 from dovetail.node.topology import Nic
 from dovetail.node.wire.resource_plugin import (
     GET_RESOURCES_ALLOCATION,

@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from dovetail.node.plugins import running
-from dovetail.node.plugins.cpu import CpuPlugin
-from dovetail.node.plugins.role_file import parse
-from dovetail.node.plugins.store import NotKept, Store
+from dovetail.node.plugins.common.role_file import parse
+from dovetail.node.plugins.common.store import NotKept, Store
+from dovetail.node.plugins.cpu.plugin import CpuPlugin
 from dovetail.node.plugins.watch import PoolWatch, RoleWatch
 from dovetail.node.topology import synthetic
 from tests.node.plugins.rig import ask, directory

@@ -8,12 +8,12 @@ from random import Random
 
 import pytest
 
-from dovetail.node.ports import PluginError
+from dovetail.node.common.ports import PluginError
 from dovetail.node.registry.registry import Registry
 from dovetail.node.sdk.serving import PluginServer
 from dovetail.node.wire.resource_plugin import ALLOCATE
 from tests.node.registry.rig import REQUEST, TICK, Pinner, registry_of
-from tests.node.stories import story
+from tests.support.node.stories import story
 
 PLACES = ("a.sock", "b.sock", "below/c.sock")
 STEPS = 25

@@ -13,8 +13,8 @@ import grpc
 import msgspec
 import pytest
 
-from dovetail.node.metrics import REGISTRY
-from dovetail.node.ports import Failure, PluginError
+from dovetail.node.common.metrics import REGISTRY
+from dovetail.node.common.ports import Failure, PluginError
 from dovetail.node.registry.deadlines import Deadlines
 from dovetail.node.registry.endpoint import Endpoint
 from dovetail.node.sdk.plugin import allocation_for
@@ -33,7 +33,7 @@ from dovetail.node.wire.resource_plugin import (
     ResourceRequest,
 )
 from tests.node.registry.rig import HASTY, REQUEST, Pinner, is_up, plugin_at, registry_of
-from tests.node.stories import eventually, story
+from tests.support.node.stories import eventually, story
 
 
 @asynccontextmanager

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from dovetail.node.ports import Failure, PluginError
+from dovetail.node.common.ports import Failure, PluginError
 from dovetail.node.registry.endpoint import Endpoint
 from dovetail.node.registry.registry import Registry
 from dovetail.node.wire.resource_plugin import (
@@ -35,9 +35,8 @@ from dovetail.node.wire.resource_plugin import (
     TopologyHint,
 )
 from tests.node.registry.rig import is_up
-from tests.node.stories import eventually, story
-
-ROOT = Path(__file__).parents[3]
+from tests.support.node.stories import eventually, story
+from tests.support.paths import ROOT
 
 
 @asynccontextmanager

@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from dovetail.node.ports import PluginError
+from dovetail.node.common.ports import PluginError
 from dovetail.node.wire.resource_plugin import ALLOCATE, ResourceRequest
 from tests.node.registry.rig import HASTY, Pinner, is_up, plugin_at, registry_of
-from tests.node.stories import eventually, story
+from tests.support.node.stories import eventually, story
 
 
 def open_files() -> int:

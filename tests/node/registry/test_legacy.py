@@ -25,7 +25,7 @@ from dovetail.node.wire.resource_plugin import (
 )
 from dovetail.node.wire.rpc import Served
 from tests.node.registry.rig import REQUEST, Pinner, is_up, registry_of, serving, state, status
-from tests.node.stories import eventually, story
+from tests.support.node.stories import eventually, story
 
 
 @asynccontextmanager

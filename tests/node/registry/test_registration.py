@@ -30,7 +30,7 @@ from tests.node.registry.rig import (
     state,
     status,
 )
-from tests.node.stories import eventually, story
+from tests.support.node.stories import eventually, story
 
 
 @story

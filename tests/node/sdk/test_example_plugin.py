@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from dovetail.node.ports import Failure, PluginError
+from dovetail.node.common.ports import Failure, PluginError
 from dovetail.node.registry.registry import Registry
 from dovetail.node.wire.resource_plugin import (
     ALLOCATE,
@@ -19,10 +19,11 @@ from dovetail.node.wire.resource_plugin import (
     ResourceRequest,
     TopologyHint,
 )
-from tests.node.stories import eventually, story
+from tests.support.node.stories import eventually, story
+from tests.support.paths import ROOT
 
 SOURCE = Path(__file__).with_name("example_plugin.py")
-PAGE = Path(__file__).parents[3] / "docs/writing-a-plugin.md"
+PAGE = ROOT / "docs/writing-a-plugin.md"
 
 
 def test_the_page_shows_the_example_as_it_is() -> None:

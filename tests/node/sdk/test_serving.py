@@ -28,7 +28,7 @@ from dovetail.node.wire.resource_plugin import (
     TopologyHint,
 )
 from dovetail.node.wire.rpc import Method
-from tests.node.stories import eventually, story
+from tests.support.node.stories import eventually, story
 
 
 class Slow(ResourcePlugin):

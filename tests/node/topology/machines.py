@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from hypothesis import strategies as st
 
-from dovetail.node.cpus import CpuSet
+from dovetail.node.common.cpus import CpuSet
 from dovetail.node.topology import Cpu, Hugepages, Machine, Nic, NumaNode
 
 SIZES = (2 << 20, 1 << 30)

@@ -11,7 +11,7 @@ import yaml
 from click.testing import CliRunner, Result
 
 from dovetail.cli.agent.topology import command
-from dovetail.node.cpus import CpuSet
+from dovetail.node.common.cpus import CpuSet
 from dovetail.node.topology import Hugepages, Machine, Nic, NumaNode, read, synthetic, write
 
 NICS = (

@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 import pytest
 
-from dovetail.node.cpus import CpuSet
+from dovetail.node.common.cpus import CpuSet
 from dovetail.node.topology import Cpu, Machine, NotThere, NumaNode, synthetic
 
 SPEC = synthetic()

@@ -11,10 +11,10 @@ from xml.etree import ElementTree
 import msgspec
 import pytest
 
-from dovetail.node.cpus import CpuSet
+from dovetail.node.common.cpus import CpuSet
 from dovetail.node.topology import Hugepages, Machine, NumaNode, read, synthetic, write
-from tests import debian
 from tests.node.topology.machines import Loose, settled
+from tests.support import debian
 
 Parts = set[CpuSet]
 """How CPUs are divided."""

@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 
 import click
 
-from dovetail.cli.exits import Failed, NoPermission, Refused, Unreachable
+from dovetail.cli.support.exits import Failed, NoPermission, Refused, Unreachable
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 

@@ -11,15 +11,15 @@ from typing import Any
 
 import click
 
-from dovetail.cli import readiness
 from dovetail.cli.agent.logs import configure
 from dovetail.cli.agent.settings import load
-from dovetail.cli.exits import Failed
+from dovetail.cli.run import readiness
+from dovetail.cli.support.exits import Failed
 from dovetail.core.errors import DovetailError
 from dovetail.node.agent import checks
 from dovetail.node.agent.config import Config, DeviceSettings
 from dovetail.node.agent.daemon import run as run_agent
-from dovetail.node.agent.devices import Publish
+from dovetail.node.agent.device_publisher import Publish
 
 
 def run(flags: Mapping[str, Any]) -> None:
@@ -49,8 +49,8 @@ async def _run(config: Config) -> None:
 async def publisher(settings: DeviceSettings, stack: AsyncExitStack) -> Publish:
     """Here, since the agent itself knows no Kubernetes client."""
     # Most agents publish nothing, and need not wait for what it takes.
-    from dovetail.kube.client import connect
-    from dovetail.kube.devices.annotation import publish
+    from dovetail.kube.api.client import connect
+    from dovetail.kube.classes.annotation import publish
 
     api = await stack.enter_async_context(connect(settings.kubeconfig, agent="dovetail-agent"))
     return partial(publish, api)

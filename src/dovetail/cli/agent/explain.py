@@ -10,7 +10,7 @@ import click
 from dovetail.cli.agent.common import ask, control_option
 from dovetail.cli.agent.plugins import when
 from dovetail.cli.agent.state import number, shown
-from dovetail.cli.output import output_option, paint, printable, show
+from dovetail.cli.support.output import output_option, paint, printable, show
 
 
 @click.command("explain")

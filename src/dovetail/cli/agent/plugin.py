@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from dovetail.cli.exits import Failed
+from dovetail.cli.support.exits import Failed
 from dovetail.core.errors import DovetailError
 
 DIRECTORY = click.Path(file_okay=False, path_type=Path)
@@ -51,7 +51,7 @@ def command(
 
     SIGHUP has the file of roles read again, which happens by itself when the file changes.
     """
-    from dovetail.cli import logs
+    from dovetail.cli.run import logs
     from dovetail.node.plugins import running
 
     logs.configure(log_level)

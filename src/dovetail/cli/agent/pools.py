@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from dovetail.cli.exits import Failed
-from dovetail.cli.output import counted, output_option, show, table
+from dovetail.cli.support.exits import Failed
+from dovetail.cli.support.output import counted, output_option, show, table
 from dovetail.core.errors import DovetailError
 
 if TYPE_CHECKING:
-    from dovetail.node.plugins.pools import Division
+    from dovetail.node.plugins.cpu.pools import Division
 
 DIRECTORY = click.Path(exists=True, file_okay=False, path_type=Path)
 FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
@@ -44,11 +44,11 @@ def command(
     ramp. What is shown is where that ends.
     """
     from dovetail.node import topology
-    from dovetail.node.plugins import role_file
-    from dovetail.node.plugins.cpu_state import Cpus, CpuState
+    from dovetail.node.plugins.common import role_file
+    from dovetail.node.plugins.common.store import decoded
+    from dovetail.node.plugins.cpu.sizes import faults
+    from dovetail.node.plugins.cpu.state import Cpus, CpuState
     from dovetail.node.plugins.running import file_name
-    from dovetail.node.plugins.sizes import faults
-    from dovetail.node.plugins.store import decoded
     from dovetail.node.plugins.watch import WISHES
     from dovetail.node.sdk.files import write_atomically
 
@@ -80,7 +80,7 @@ def parsed(sizes: tuple[str, ...]) -> dict[str, int]:
 
 
 def document(before: Division, after: Division) -> Mapping[str, Any]:
-    from dovetail.node.plugins.pools import moves
+    from dovetail.node.plugins.cpu.pools import moves
 
     return {
         "pools": {
@@ -95,7 +95,7 @@ def document(before: Division, after: Division) -> Mapping[str, Any]:
 
 
 def lines(before: Division, after: Division) -> Iterator[str]:
-    from dovetail.node.plugins.pools import moves
+    from dovetail.node.plugins.cpu.pools import moves
 
     yield from table(
         ("POOL", "SIZE", "CPUS"), [(name, len(cpus), str(cpus)) for name, cpus in after.items()]

@@ -16,9 +16,9 @@ import click
 import msgspec
 from msgspec import inspect
 
-from dovetail.cli.config import Setting, declared
-from dovetail.cli.layers import BadConfig, checked, written
-from dovetail.cli.options import placeholder
+from dovetail.cli.run.config import Setting, declared
+from dovetail.cli.run.config_layers import BadConfig, checked, written
+from dovetail.cli.run.options import placeholder
 from dovetail.node.agent.config import Config
 
 FILE = "config_file"

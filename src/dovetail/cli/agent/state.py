@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from dovetail.cli.agent.common import ask, control_option
-from dovetail.cli.output import counted, output_option, paint, printable, show, table
+from dovetail.cli.support.output import counted, output_option, paint, printable, show, table
 
 COLUMNS = ("POD", "ROLE", "CONTAINER", "RESOURCE", "QUANTITY", "GIVEN")
 

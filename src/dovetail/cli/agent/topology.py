@@ -9,10 +9,10 @@ from typing import Any
 import click
 import msgspec
 
-from dovetail.cli.exits import Failed
-from dovetail.cli.output import counted, paint, printable, show
-from dovetail.cli.tree import walk
-from dovetail.node.cpus import CpuSet
+from dovetail.cli.fleet.tree import walk
+from dovetail.cli.support.exits import Failed
+from dovetail.cli.support.output import counted, paint, printable, show
+from dovetail.node.common.cpus import CpuSet
 from dovetail.node.topology import BadSysfs, Machine, Nic, NumaNode, read
 
 Node = dict[str, Any]

@@ -8,11 +8,11 @@ from typing import Any
 
 import click
 
-from dovetail.cli import exits
 from dovetail.cli.classes import sources, views
-from dovetail.cli.client import Server, segment, talks_to_server
-from dovetail.cli.exits import Refused
-from dovetail.cli.output import output_option, printing, show, text
+from dovetail.cli.support import exits
+from dovetail.cli.support.client import Server, segment, talks_to_server
+from dovetail.cli.support.exits import Refused
+from dovetail.cli.support.output import output_option, printing, show, text
 
 FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 classes_option = click.option(
@@ -82,7 +82,7 @@ def explain_one(
 
     Exits with 1 if it selects none.
     """
-    from dovetail.classes.explain import explain, overview
+    from dovetail.devices.classes.explain import explain, overview
 
     definition = chosen(sources.classes(server, class_file), name)
     devices = sources.devices(server, device_file)
@@ -111,7 +111,7 @@ def lint_all(
     Empty ones, those that no device of the fleet can meet, those that select the same or part of
     what others do, misspelt keys, and comparisons that mean nothing. Exits with 1 if there are any.
     """
-    from dovetail.classes.lint import lint
+    from dovetail.devices.classes.lint import lint
 
     definitions = sources.classes(server, class_file)
     found = lint(list(definitions.values()), sources.devices(server, device_file))
@@ -126,7 +126,7 @@ def lint_all(
 @talks_to_server()
 def to_dra(*, server: Server, name: str, class_file: Path | None, form: str) -> None:
     """Write a class as a DeviceClass of Kubernetes' dynamic resource allocation."""
-    from dovetail.classes.dra import Untranslatable, to_device_class
+    from dovetail.devices.classes.dra import Untranslatable, to_device_class
 
     definition = chosen(sources.classes(server, class_file), name)
     try:
@@ -141,8 +141,8 @@ def to_dra(*, server: Server, name: str, class_file: Path | None, form: str) -> 
 @document_option
 def from_dra(file: Path, form: str) -> None:
     """Write the DeviceClass of FILE as a resource class."""
-    from dovetail.classes.dra import Untranslatable, from_device_class
-    from dovetail.classes.resource_class import BadClass
+    from dovetail.devices.classes.documents import BadClass
+    from dovetail.devices.classes.dra import Untranslatable, from_device_class
 
     try:
         found = from_device_class(sources.document(file))

@@ -8,10 +8,10 @@ from typing import Any
 
 import msgspec
 
-from dovetail.classes.resource_class import BadClass, ResourceClass, read, write
-from dovetail.cli.client import Server
-from dovetail.cli.exits import Failed
+from dovetail.cli.support.client import Server
+from dovetail.cli.support.exits import Failed
 from dovetail.core.device import Device
+from dovetail.devices.classes.documents import BadClass, ResourceClass, read, write
 
 CLASSES = "/dovetail/v1/classes"
 DEVICES = "/dovetail/v1/devices"

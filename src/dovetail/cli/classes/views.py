@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from dovetail.classes.resource_class import ResourceClass, read
-from dovetail.cli.output import paint, printable, table
-from dovetail.core import condition_text
+from dovetail.cli.support.output import paint, printable, table
+from dovetail.core.selectors import condition_text
+from dovetail.devices.classes.documents import ResourceClass, read
 
 if TYPE_CHECKING:
-    from dovetail.classes.explain import Branch, Explanation, Near, Overview
-    from dovetail.classes.lint import Finding
+    from dovetail.devices.classes.explain import Branch, Explanation, Near, Overview
+    from dovetail.devices.classes.lint import Finding
 
 INDENT = "  "
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from dovetail.core.request import Request
 from dovetail.engine.columns import Rows
-from dovetail.engine.combine import Combiner
+from dovetail.engine.combine.combiner import Combiner
 from dovetail.engine.feasible import slots_of, surviving_trees
 from dovetail.engine.snapshot import Snapshot
 

@@ -5,8 +5,8 @@ points that each policy gave. All of it is whole numbers and depends on the snap
 """
 
 from dovetail.engine.rank.best import Found, RankedSearch, TooManyToRank, best
+from dovetail.engine.rank.policies.registry import POLICIES
 from dovetail.engine.rank.ranking import Ranking
-from dovetail.engine.rank.registry import POLICIES
 from dovetail.engine.rank.typical import Typical
 
 __all__ = [

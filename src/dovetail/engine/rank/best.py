@@ -14,15 +14,15 @@ import numpy as np
 
 from dovetail.core.errors import DovetailError
 from dovetail.core.request import Request
-from dovetail.engine.rank.homes import homes
-from dovetail.engine.rank.leaders import LOOKED_AT, leaders
-from dovetail.engine.rank.policy import Numbers
+from dovetail.engine.combine.round_robin import Block, Blocks
+from dovetail.engine.rank.best_per_tree import LOOKED_AT, leaders
+from dovetail.engine.rank.candidate_tree import homes
+from dovetail.engine.rank.policies.policy import Numbers
 from dovetail.engine.rank.ranking import Ranking
 from dovetail.engine.rank.scores import Scores, Verdict
 from dovetail.engine.rank.typical import Typical
 from dovetail.engine.search import Search, search
 from dovetail.engine.snapshot import Snapshot
-from dovetail.engine.turns import Block, Blocks
 
 MOST_RANKED = 250_000
 """What is held at once to be sorted."""

@@ -19,8 +19,8 @@ from numpy.typing import NDArray
 from dovetail.core.request import Request
 from dovetail.engine.columns import NEVER, Mask
 from dovetail.engine.feasible import trait_mask
-from dovetail.engine.rank.notes import kept, layout, names
-from dovetail.engine.rank.policy import Numbers
+from dovetail.engine.rank.cache import kept, layout, names
+from dovetail.engine.rank.policies.policy import Numbers
 from dovetail.engine.rank.trees import Trees, units
 from dovetail.engine.rank.typical import Typical
 from dovetail.engine.snapshot import Snapshot

@@ -12,13 +12,13 @@ from math import log
 import numpy as np
 
 from dovetail.engine.columns import Rows
-from dovetail.engine.rank.alike import distinct
-from dovetail.engine.rank.homes import homes
-from dovetail.engine.rank.notes import longer
-from dovetail.engine.rank.policy import Case, Numbers
+from dovetail.engine.combine.round_robin import Block
+from dovetail.engine.rank.cache import longer
+from dovetail.engine.rank.candidate_tree import homes
+from dovetail.engine.rank.dedup import distinct
+from dovetail.engine.rank.policies.policy import Case, Numbers
 from dovetail.engine.rank.trees import DEVICE, Trees, lay_out
 from dovetail.engine.snapshot import Snapshot
-from dovetail.engine.turns import Block
 
 Measure = Callable[[Trees], Numbers]
 """The loss of each tree."""

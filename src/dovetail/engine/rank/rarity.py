@@ -6,9 +6,9 @@ import numpy as np
 
 from dovetail.engine.columns import NEVER
 from dovetail.engine.feasible import trait_mask
+from dovetail.engine.rank.cache import kept, layout
 from dovetail.engine.rank.demand import Demand
-from dovetail.engine.rank.notes import kept, layout
-from dovetail.engine.rank.policy import Numbers
+from dovetail.engine.rank.policies.policy import Numbers
 from dovetail.engine.rank.trees import units
 from dovetail.engine.snapshot import Snapshot
 

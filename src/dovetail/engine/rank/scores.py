@@ -8,11 +8,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from dovetail.engine.rank.policy import Case, Numbers
+from dovetail.engine.combine.round_robin import Block
+from dovetail.engine.rank.policies.policy import Case, Numbers
+from dovetail.engine.rank.policies.registry import POLICIES
 from dovetail.engine.rank.ranking import Ranking
-from dovetail.engine.rank.registry import POLICIES
 from dovetail.engine.search import Search
-from dovetail.engine.turns import Block
 
 
 class Verdict(NamedTuple):

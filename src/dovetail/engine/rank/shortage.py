@@ -12,7 +12,7 @@ from functools import reduce
 import numpy as np
 
 from dovetail.engine.rank.demand import Demand
-from dovetail.engine.rank.policy import Numbers
+from dovetail.engine.rank.policies.policy import Numbers
 from dovetail.engine.rank.trees import Trees
 
 HALVES = (1, 2, 3, 4)

@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dovetail.engine.columns import Rows, Stock
-from dovetail.engine.offers import spans
-from dovetail.engine.rank.notes import kept, longer
+from dovetail.engine.combine.offers import spans
+from dovetail.engine.rank.cache import kept, longer
 from dovetail.engine.snapshot import Snapshot
 
 Numbers = NDArray[np.int64]

@@ -8,11 +8,11 @@ from typing import TypeVar
 import numpy as np
 
 from dovetail.engine.columns import Column, Mask, Rows, Stock
+from dovetail.engine.combine.round_robin import Block
 from dovetail.engine.feasible import Slot
-from dovetail.engine.rank.notes import kept
-from dovetail.engine.rank.policy import Numbers
+from dovetail.engine.rank.cache import kept
+from dovetail.engine.rank.policies.policy import Numbers
 from dovetail.engine.snapshot import Snapshot
-from dovetail.engine.turns import Block
 
 N = TypeVar("N", int, Numbers)
 

@@ -14,9 +14,10 @@ from collections.abc import Sequence
 import structlog
 from msgspec.structs import replace
 
-from dovetail.classes.asks import Ask, Holding
-from dovetail.classes.strategies import Strategy
 from dovetail.core.errors import DovetailError, Malformed
+from dovetail.devices.allocation.request import Ask, Holding
+from dovetail.devices.allocation.strategies import Strategy
+from dovetail.kube.api.port import ApiError, KubeApi, Unreachable
 from dovetail.kube.extender.wire import (
     HIGHEST,
     Args,
@@ -26,15 +27,14 @@ from dovetail.kube.extender.wire import (
     HostPriority,
     NodeList,
 )
-from dovetail.kube.fit.demand import demand_of
-from dovetail.kube.objects import Pod
-from dovetail.kube.port import ApiError, KubeApi, Unreachable
-from dovetail.kube.scheduler.adoption import holdings_for
 from dovetail.kube.scheduler.binding import Outcome
+from dovetail.kube.scheduler.extended_resources import asked_directly
 from dovetail.kube.scheduler.plans import Plan, fence_of
-from dovetail.kube.scheduler.pools import asked_directly
+from dovetail.kube.scheduler.pod_requirements import asks_of_pod
+from dovetail.kube.scheduler.resume import holdings_for
 from dovetail.kube.scheduler.scheduler import Scheduler
-from dovetail.kube.scheduler.wants import asks_of_pod
+from dovetail.podfit.demand import demand_of
+from dovetail.podfit.objects import Pod
 
 LOG = structlog.get_logger("dovetail.kube.extender")
 

@@ -12,7 +12,7 @@ from typing import Any
 
 import msgspec
 
-from dovetail.kube.objects import Pod
+from dovetail.podfit.objects import Pod
 
 
 class NodeList(msgspec.Struct, frozen=True):

@@ -34,14 +34,14 @@ from enum import Enum
 
 import structlog
 
+from dovetail.aio.backoff import Backoff
 from dovetail.core.errors import DovetailError
-from dovetail.kube.backoff import Backoff
-from dovetail.kube.objects import Pod
-from dovetail.kube.port import ApiError, Conflict, KubeApi, NotFound, Unreachable
+from dovetail.kube.api.port import ApiError, Conflict, KubeApi, NotFound, Unreachable
 from dovetail.kube.scheduler import metrics
 from dovetail.kube.scheduler.claims import Claims
 from dovetail.kube.scheduler.plans import Plan, Standing, binding_of, standing
-from dovetail.service.devices import AlreadyClaimed, Taken
+from dovetail.podfit.objects import Pod
+from dovetail.service.device_claims import AlreadyClaimed, Taken
 
 LOG = structlog.get_logger("dovetail.kube.scheduler")
 

@@ -8,11 +8,11 @@ from enum import Enum
 
 import structlog
 
-from dovetail.classes.asks import Holding
-from dovetail.kube.objects import Pod
-from dovetail.kube.port import ApiError, KubeApi, NotFound, Unreachable
+from dovetail.devices.allocation.request import Holding
+from dovetail.kube.api.port import ApiError, KubeApi, NotFound, Unreachable
 from dovetail.kube.scheduler.plans import FENCE, holdings_of, is_over
-from dovetail.service.devices import DeviceLedger, Taken
+from dovetail.podfit.objects import Pod
+from dovetail.service.device_claims import DeviceLedger, Taken
 
 LOG = structlog.get_logger("dovetail.kube.scheduler")
 

@@ -7,12 +7,12 @@ from collections import Counter
 import msgspec
 import numpy as np
 
-from dovetail.classes.asks import Ask, Holding
-from dovetail.classes.strategies import Strategy
-from dovetail.kube.fit.columns import Mask
-from dovetail.kube.fit.verdict import Verdict, summary
+from dovetail.devices.allocation.request import Ask, Holding
+from dovetail.devices.allocation.strategies import Strategy
+from dovetail.kube.scheduler.pod_requirements import Want
 from dovetail.kube.scheduler.state import State
-from dovetail.kube.scheduler.wants import Want
+from dovetail.podfit.columns import Mask
+from dovetail.podfit.verdict import Verdict, summary
 
 DEVICE_WEIGHT = 300.0
 """What a strategy's preference for a node, 0 to 1, is worth. Room is worth 100 at most, a soft

@@ -8,15 +8,15 @@ from typing import Any
 
 import msgspec
 
-from dovetail.classes.asks import Holding
-from dovetail.classes.pods import (
+from dovetail.devices.allocation.request import Holding
+from dovetail.kube.classes.pod_devices import (
     ALLOCATION,
     PREFIX,
     BadAllocation,
     annotations_of,
     read_allocation,
 )
-from dovetail.kube.objects import Pod
+from dovetail.podfit.objects import Pod
 
 FENCE = "dovetail.dev/ClaimGivenBack"
 """Condition of a pod: a claim that was made for it is no longer to be relied on."""

@@ -14,7 +14,7 @@ from itertools import count
 
 import msgspec
 
-from dovetail.kube.objects import Pod
+from dovetail.podfit.objects import Pod
 
 FIRST_BACK_OFF = 1.0
 LONGEST_BACK_OFF = 10.0

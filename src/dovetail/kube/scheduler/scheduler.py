@@ -15,31 +15,31 @@ from typing import Any
 
 import structlog
 
-from dovetail.classes.asks import Status
-from dovetail.classes.hierarchy import problems_of
-from dovetail.classes.strategies import Strategy
 from dovetail.core.device import Device
 from dovetail.core.errors import DovetailError
-from dovetail.kube.class_status import Report, StatusWriter
-from dovetail.kube.devices import devices_of
-from dovetail.kube.election import Election
-from dovetail.kube.events import Recorder
-from dovetail.kube.informer import Informer
-from dovetail.kube.objects import Namespace, Node, Pod, ResourceClass, ResourceSlice
-from dovetail.kube.port import KubeApi
+from dovetail.devices.allocation.request import Status
+from dovetail.devices.allocation.strategies import Strategy
+from dovetail.devices.classes.hierarchy import problems_of
+from dovetail.kube.api.port import KubeApi
+from dovetail.kube.classes import devices_of
+from dovetail.kube.classes.publishing import Publisher
+from dovetail.kube.classes.status import Report, StatusWriter
+from dovetail.kube.runtime.events import Recorder
+from dovetail.kube.runtime.informer import Informer
+from dovetail.kube.runtime.leader import Election
+from dovetail.kube.runtime.workqueue import WorkQueue
 from dovetail.kube.scheduler import metrics
 from dovetail.kube.scheduler.binding import Binder
 from dovetail.kube.scheduler.claims import Claims
-from dovetail.kube.scheduler.cycle import Cycle
 from dovetail.kube.scheduler.decide import Decider
-from dovetail.kube.scheduler.ledger_view import LedgerView
-from dovetail.kube.scheduler.publishing import Publisher
+from dovetail.kube.scheduler.ledger_watch import LedgerView
+from dovetail.kube.scheduler.loop import Cycle
 from dovetail.kube.scheduler.queue import Queue, Wake
+from dovetail.kube.scheduler.reconcile import Sweeper
+from dovetail.kube.scheduler.reporting import Teller
 from dovetail.kube.scheduler.state import State
-from dovetail.kube.scheduler.sweeper import Sweeper
-from dovetail.kube.scheduler.telling import Teller
-from dovetail.kube.workqueue import WorkQueue
-from dovetail.service.devices import DeviceLedger
+from dovetail.podfit.objects import Namespace, Node, Pod, ResourceClass, ResourceSlice
+from dovetail.service.device_claims import DeviceLedger
 
 LOG = structlog.get_logger("dovetail.kube.scheduler")
 

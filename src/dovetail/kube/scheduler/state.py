@@ -13,20 +13,20 @@ from typing import Protocol
 
 import structlog
 
-from dovetail.classes import resource_class
-from dovetail.classes.asks import Holding
-from dovetail.classes.book import Book
 from dovetail.core.device import Device
 from dovetail.core.errors import Malformed
 from dovetail.core.rows import Rows
-from dovetail.kube.devices.capacity import pool_name
-from dovetail.kube.fit import NodeTable
-from dovetail.kube.fit.demand import demand_of
-from dovetail.kube.objects import Namespace, Node, Pod, ResourceClass, ResourceSlice
-from dovetail.kube.scheduler.holders import Amounts, Held, Holders, holder_of
+from dovetail.devices.allocation.inventory import Book
+from dovetail.devices.allocation.request import Holding
+from dovetail.devices.classes import documents
+from dovetail.kube.classes.capacity import pool_name
+from dovetail.kube.scheduler.device_holders import Amounts, Held, Holders, holder_of
+from dovetail.kube.scheduler.extended_resources import Pools, asked_directly, pools_of
 from dovetail.kube.scheduler.plans import Plan, asked_classes, holdings_of, is_over
-from dovetail.kube.scheduler.pools import Pools, asked_directly, pools_of
 from dovetail.kube.scheduler.queue import Wake
+from dovetail.podfit import NodeTable
+from dovetail.podfit.demand import demand_of
+from dovetail.podfit.objects import Namespace, Node, Pod, ResourceClass, ResourceSlice
 
 LOG = structlog.get_logger("dovetail.kube.scheduler")
 
@@ -65,7 +65,7 @@ class State:
         """By uid: all that are not over."""
         self.devices: dict[str, tuple[Device, ...]] = {}
         """By node."""
-        self.classes: dict[str, resource_class.ResourceClass] = {}
+        self.classes: dict[str, documents.ResourceClass] = {}
         """By name: those that can be read."""
         self.unreadable: dict[str, tuple[str, ...]] = {}
         """By name: what is wrong with those that cannot."""
@@ -253,8 +253,8 @@ class State:
     def _see_class(self, written: ResourceClass) -> None:
         name = written.metadata.name
         try:
-            self.classes[name] = resource_class.read(name, written.spec)
-        except resource_class.BadClass as error:
+            self.classes[name] = documents.read(name, written.spec)
+        except documents.BadClass as error:
             self.unreadable[name] = tuple(map(str, error.problems))
             LOG.warning("resource class not read", error=str(error))
             return

@@ -6,10 +6,10 @@ from pathlib import Path
 from typing import Protocol
 
 from dovetail.node.agent.config import RuntimeSettings
-from dovetail.node.ports import Gate, Runtime
-from dovetail.node.runtime.cri import CriRuntime
-from dovetail.node.runtime.nri import NriRuntime
-from dovetail.node.runtime.proxy import Proxy
+from dovetail.node.common.ports import Gate, Runtime
+from dovetail.node.cri.client import CriRuntime
+from dovetail.node.cri_proxy.proxy import Proxy
+from dovetail.node.nri.runtime import NriRuntime
 
 GRACE = 30.0
 """Seconds for calls under way when the agent ends: a plugin may take 10 for each question."""

@@ -14,10 +14,10 @@ import msgspec
 import orjson
 import structlog
 
+from dovetail.node.admission.gate import Manager
 from dovetail.node.agent import views
-from dovetail.node.manager.capacity import Capacity
-from dovetail.node.manager.manager import Manager
 from dovetail.node.registry.registry import Registry
+from dovetail.node.report.capacity import Capacity
 from dovetail.node.wire.rpc import Refused
 
 SERVICE = "dovetail.agent.v1.Agent"

@@ -17,23 +17,23 @@ import structlog
 from prometheus_client import start_http_server
 
 from dovetail import __version__
+from dovetail.node.admission.gate import Manager
 from dovetail.node.agent import checks
 from dovetail.node.agent.backends import Backend, backend_of
 from dovetail.node.agent.config import Config, seconds
 from dovetail.node.agent.control import Control
-from dovetail.node.agent.devices import Devices, Publish
-from dovetail.node.agent.needs import Needing
+from dovetail.node.agent.device_publisher import Devices, Publish
 from dovetail.node.agent.parts import configuration_of, source_of
-from dovetail.node.manager.capacity import PERIOD, Capacity
-from dovetail.node.manager.manager import Manager
-from dovetail.node.manager.pod_resources import PodResources
-from dovetail.node.manager.reconcile import Reconciler
-from dovetail.node.manager.retirement import Retirement
-from dovetail.node.manager.sources.kubelet import Kubelet
-from dovetail.node.manager.store import Store
-from dovetail.node.metrics import REGISTRY
-from dovetail.node.ports import PodSource
+from dovetail.node.common.metrics import REGISTRY
+from dovetail.node.common.ports import PodSource
+from dovetail.node.reconcile.plugin_retirement import Retirement
+from dovetail.node.reconcile.reconciler import Reconciler
 from dovetail.node.registry.registry import Registry
+from dovetail.node.report.capacity import PERIOD, Capacity
+from dovetail.node.report.pod_resources import PodResources
+from dovetail.node.sources.implicit_resources import Needing
+from dovetail.node.sources.kubelet import Kubelet
+from dovetail.node.state.store import Store
 from dovetail.node.topology.reader import read
 from dovetail.node.wire.listening import CannotServe, Listening
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from dovetail.node.admission.configuration import Configuration, Outage, Scope
 from dovetail.node.agent.config import Config, PodSettings, TopologySettings, seconds
 from dovetail.node.hints import Options, Policy, check
-from dovetail.node.manager.configuration import Configuration, Outage, Scope
-from dovetail.node.manager.sources.directory import Directory
-from dovetail.node.manager.sources.kubelet import Kubelet
+from dovetail.node.sources.directory import Directory
+from dovetail.node.sources.kubelet import Kubelet
 from dovetail.node.topology import Machine
 
 

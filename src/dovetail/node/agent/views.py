@@ -7,10 +7,10 @@ from typing import Any
 
 import msgspec
 
-from dovetail.node.manager.capacity import NodeStatus
-from dovetail.node.manager.records import Records
-from dovetail.node.manager.state import Holding, PodState
-from dovetail.node.manager.store import Store
+from dovetail.node.admission.admission_log import Records
+from dovetail.node.report.capacity import NodeStatus
+from dovetail.node.state.pod_state import Holding, PodState
+from dovetail.node.state.store import Store
 
 
 def state(store: Store, node: NodeStatus) -> dict[str, Any]:

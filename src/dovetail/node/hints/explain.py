@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 import msgspec
 
-from dovetail.node.cpus import CpuSet
+from dovetail.node.common.cpus import CpuSet
 from dovetail.node.hints.hint import Hints
 from dovetail.node.hints.merge import Cause, Distances, Merged, by_size, merge
 from dovetail.node.hints.policy import Options, Policy

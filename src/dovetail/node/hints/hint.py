@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from dovetail.core.errors import DovetailError
-from dovetail.node.cpus import CpuSet
+from dovetail.node.common.cpus import CpuSet
 from dovetail.node.wire.resource_plugin import ListOfTopologyHints, TopologyHint
 
 

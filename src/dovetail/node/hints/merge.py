@@ -14,7 +14,7 @@ from typing import Any
 
 import msgspec
 
-from dovetail.node.cpus import CpuSet
+from dovetail.node.common.cpus import CpuSet
 from dovetail.node.hints import numeric
 from dovetail.node.hints.hint import ANYWHERE, Hint, Hints, mask_of
 from dovetail.node.hints.policy import Options, Policy

@@ -7,7 +7,7 @@ from enum import StrEnum
 import msgspec
 
 from dovetail.core.errors import DovetailError
-from dovetail.node.cpus import CpuSet
+from dovetail.node.common.cpus import CpuSet
 
 USUAL_LIMIT = 8
 """NUMA nodes. Plugins may answer with a hint for every set of nodes: 255 hints for 8 nodes."""

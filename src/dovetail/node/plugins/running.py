@@ -13,13 +13,13 @@ import msgspec
 import structlog
 
 from dovetail.node import topology
-from dovetail.node.plugins import role_file
-from dovetail.node.plugins.cpu import CpuPlugin
-from dovetail.node.plugins.memory import MemoryPlugin
-from dovetail.node.plugins.nic import NicPlugin
-from dovetail.node.plugins.roles import Book
-from dovetail.node.plugins.serving import RolePlugin
-from dovetail.node.plugins.store import Store
+from dovetail.node.plugins.common import role_file
+from dovetail.node.plugins.common.roles import Book
+from dovetail.node.plugins.common.serving import RolePlugin
+from dovetail.node.plugins.common.store import Store
+from dovetail.node.plugins.cpu.plugin import CpuPlugin
+from dovetail.node.plugins.memory.plugin import MemoryPlugin
+from dovetail.node.plugins.nic.plugin import NicPlugin
 from dovetail.node.plugins.watch import WISHES, PoolWatch, RoleWatch, keep_looking
 from dovetail.node.sdk.serving import serve
 from dovetail.node.topology import Machine

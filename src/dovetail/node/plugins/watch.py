@@ -12,13 +12,14 @@ from typing import Any
 
 import structlog
 
-from dovetail.node.plugins import role_file, sizes
-from dovetail.node.plugins.adjuster import Load, adjust
-from dovetail.node.plugins.cpu import CpuPlugin
-from dovetail.node.plugins.load import NoLoad, Ticks, pressure, ticks, use
-from dovetail.node.plugins.role_file import BadRoles
-from dovetail.node.plugins.serving import RolePlugin
-from dovetail.node.plugins.store import NotKept
+from dovetail.node.plugins.common import role_file
+from dovetail.node.plugins.common.role_file import BadRoles
+from dovetail.node.plugins.common.serving import RolePlugin
+from dovetail.node.plugins.common.store import NotKept
+from dovetail.node.plugins.cpu import sizes
+from dovetail.node.plugins.cpu.adjuster import Load, adjust
+from dovetail.node.plugins.cpu.load import NoLoad, Ticks, pressure, ticks, use
+from dovetail.node.plugins.cpu.plugin import CpuPlugin
 
 LOG = structlog.get_logger("dovetail.node.plugins")
 

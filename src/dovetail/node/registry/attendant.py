@@ -18,7 +18,7 @@ import grpc.aio
 import structlog
 
 from dovetail.core.errors import DovetailError
-from dovetail.node.ports import Failure, PluginError
+from dovetail.node.common.ports import Failure, PluginError
 from dovetail.node.registry.deadlines import Deadlines, pause
 from dovetail.node.registry.endpoint import Endpoint
 from dovetail.node.registry.introduction import (

@@ -12,8 +12,8 @@ from typing import Protocol
 import grpc
 import grpc.aio
 
-from dovetail.node.metrics import PLUGIN_CALLS, PLUGINS_UP
-from dovetail.node.ports import Failure, PluginError
+from dovetail.node.common.metrics import PLUGIN_CALLS, PLUGINS_UP
+from dovetail.node.common.ports import Failure, PluginError
 from dovetail.node.registry.answers import fault
 from dovetail.node.registry.deadlines import Deadlines
 from dovetail.node.registry.sockets import Identity

@@ -9,7 +9,7 @@ from typing import NamedTuple
 import grpc.aio
 
 from dovetail.core.errors import DovetailError
-from dovetail.node.ports import Failure, PluginError
+from dovetail.node.common.ports import Failure, PluginError
 from dovetail.node.registry.deadlines import Deadlines
 from dovetail.node.registry.endpoint import ask
 from dovetail.node.wire.registration import (

@@ -16,7 +16,7 @@ import grpc.aio
 import structlog
 
 from dovetail.core.errors import DovetailError
-from dovetail.node.metrics import PLUGINS_UP
+from dovetail.node.common.metrics import PLUGINS_UP
 from dovetail.node.registry.attendant import Attendant, State
 from dovetail.node.registry.deadlines import Deadlines
 from dovetail.node.registry.endpoint import Endpoint

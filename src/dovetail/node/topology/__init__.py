@@ -2,14 +2,7 @@
 
 from __future__ import annotations
 
-from dovetail.node.topology.machine import (
-    Cpu,
-    Hugepages,
-    Machine,
-    Nic,
-    NotThere,
-    NumaNode,
-)
+from dovetail.node.topology.machine import Cpu, Hugepages, Machine, Nic, NotThere, NumaNode
 from dovetail.node.topology.reader import read
 from dovetail.node.topology.synthetic import synthetic
 from dovetail.node.topology.sysfs import BadSysfs

@@ -13,7 +13,7 @@ from itertools import chain
 import msgspec
 
 from dovetail.core.errors import DovetailError
-from dovetail.node.cpus import CpuSet
+from dovetail.node.common.cpus import CpuSet
 
 
 class NotThere(DovetailError):

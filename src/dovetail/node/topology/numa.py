@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from dovetail.node.cpus import CpuSet
+from dovetail.node.common.cpus import CpuSet
 from dovetail.node.topology.machine import Hugepages, NotThere, NumaNode
 from dovetail.node.topology.sysfs import BadSysfs, children, cpu_list, cpu_set, number, numbered
 from dovetail.node.topology.sysfs import text as content

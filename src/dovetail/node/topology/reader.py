@@ -5,17 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
-from dovetail.node.cpus import CpuSet
+from dovetail.node.common.cpus import CpuSet
 from dovetail.node.topology import network, numa
 from dovetail.node.topology.machine import Cpu, Machine, NumaNode
-from dovetail.node.topology.sysfs import (
-    BadSysfs,
-    children,
-    cpu_list,
-    cpu_set,
-    number,
-    numbered,
-)
+from dovetail.node.topology.sysfs import BadSysfs, children, cpu_list, cpu_set, number, numbered
 
 SYSFS = Path("/sys")
 

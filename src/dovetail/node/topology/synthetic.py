@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from dovetail.node.cpus import CpuSet
+from dovetail.node.common.cpus import CpuSet
 from dovetail.node.topology.machine import Cpu, Hugepages, Machine, Nic, NumaNode
 
 HERE, SAME_SOCKET, OTHER_SOCKET = 10, 12, 21

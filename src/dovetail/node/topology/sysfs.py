@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from dovetail.core.errors import DovetailError
-from dovetail.node.cpus import BadCpuList, CpuSet
+from dovetail.node.common.cpus import BadCpuList, CpuSet
 
 T = TypeVar("T")
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from ipaddress import IPv6Address, ip_address
 from pathlib import Path
 
-from dovetail.node.cpus import CpuSet
+from dovetail.node.common.cpus import CpuSet
 from dovetail.node.topology.machine import Cpu, Machine, Nic, NumaNode
 
 Files = Iterator[tuple[str, object]]

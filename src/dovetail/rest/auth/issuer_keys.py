@@ -13,8 +13,8 @@ from joserfc.jwk import ECKey, JWKRegistry, OKPKey, RSAKey
 
 from dovetail.rest.auth.identity import CannotTell
 from dovetail.rest.auth.outbound import Outbound
+from dovetail.rest.auth.rate_limit import RateLimiter
 from dovetail.rest.auth.settings import OidcSettings, is_protected
-from dovetail.rest.rate_limit import RateLimiter
 
 log = structlog.get_logger("dovetail.rest.auth")
 

@@ -7,14 +7,8 @@ import math
 import structlog
 from starlette.datastructures import Headers
 
-from dovetail.rest.auth.identity import (
-    Authenticator,
-    BadToken,
-    CannotTell,
-    Identity,
-    token_of,
-)
-from dovetail.rest.errors import HttpError
+from dovetail.rest.auth.identity import Authenticator, BadToken, CannotTell, Identity, token_of
+from dovetail.rest.server.errors import HttpError
 
 log = structlog.get_logger("dovetail.rest.auth")
 

@@ -19,7 +19,7 @@ from starlette.datastructures import Headers
 
 from dovetail.core.errors import DovetailError
 from dovetail.rest.auth.identity import BEARER, Identity, digest_of, token_of
-from dovetail.rest.file_watch import FileWatch
+from dovetail.rest.server.file_watch import FileWatch
 
 log = structlog.get_logger("dovetail.rest.auth")
 

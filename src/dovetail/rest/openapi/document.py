@@ -11,11 +11,11 @@ from typing import Any
 import msgspec
 
 from dovetail import __version__
-from dovetail.rest.http import JSON
 from dovetail.rest.openapi import own, placement
 from dovetail.rest.openapi.operations import NUMBER, TEXT, UUID, Document, Operation, an_object
-from dovetail.rest.routing import Endpoint, Routes
-from dovetail.rest.versions import HEADER, NEWEST, SERVICE, shown
+from dovetail.rest.placement.versions import HEADER, NEWEST, SERVICE, shown
+from dovetail.rest.server.http import JSON
+from dovetail.rest.server.routing import Endpoint, Routes
 
 OPERATIONS: Mapping[tuple[str, str], Operation] = {**placement.OPERATIONS, **own.OPERATIONS}
 OWN_PREFIX = "/dovetail/"

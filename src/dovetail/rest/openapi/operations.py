@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 
-from dovetail.rest.http import JSON
+from dovetail.rest.server.http import JSON
 
 Document = dict[str, Any]
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from dovetail.core.fleet import Line
-from dovetail.ledger.audit import Fault, Findings
+from dovetail.ledger.bulk.audit import Fault, Findings
 from dovetail.ledger.totals import Total
-from dovetail.rest import attributes, claims, classes, names, whatif
-from dovetail.rest.fleet import MEDIA
+from dovetail.rest.dovetail import attributes, claims, classes, names, whatif
+from dovetail.rest.dovetail.fleet import MEDIA
 from dovetail.rest.openapi.operations import (
     AMOUNTS,
     NUMBER,

@@ -19,7 +19,7 @@ from dovetail.rest.openapi.operations import (
 )
 from dovetail.rest.placement import schemas
 from dovetail.rest.placement.schemas import Versions
-from dovetail.rest.versions import NEWEST
+from dovetail.rest.placement.versions import NEWEST
 
 
 def newest(versions: Versions) -> Document:

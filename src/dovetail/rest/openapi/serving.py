@@ -6,7 +6,7 @@ from functools import cache
 
 import orjson
 
-from dovetail.rest.http import Call, Reply
+from dovetail.rest.server.http import Call, Reply
 
 
 async def show(_call: Call) -> Reply:
@@ -15,8 +15,8 @@ async def show(_call: Call) -> Reply:
 
 @cache
 def encoded() -> bytes:
+    from dovetail.rest.dovetail.routes import OWN_ROUTES
     from dovetail.rest.openapi.document import document
-    from dovetail.rest.own_routes import OWN_ROUTES
     from dovetail.rest.placement.routes import ROUTES
 
     return orjson.dumps(document({**ROUTES, **OWN_ROUTES}))

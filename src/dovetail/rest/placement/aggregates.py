@@ -8,10 +8,10 @@ from typing import Any
 from dovetail.core.errors import StaleGeneration
 from dovetail.core.provider import Provider
 from dovetail.ledger import Transaction, aggregates, providers
-from dovetail.rest import errors
-from dovetail.rest.errors import conflict
-from dovetail.rest.http import Call, Reply
 from dovetail.rest.placement import schemas
+from dovetail.rest.server import errors
+from dovetail.rest.server.errors import conflict
+from dovetail.rest.server.http import Call, Reply
 
 STALE = (
     "Resource provider's generation already changed. Please update the generation and try again."

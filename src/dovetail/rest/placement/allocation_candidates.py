@@ -6,20 +6,15 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from dovetail.core.request import Request
 from dovetail.engine import Search, Snapshot
-from dovetail.engine.turns import Block
-from dovetail.rest.backend import Backend
-from dovetail.rest.errors import bad_request
-from dovetail.rest.http import Call, Query, Reply, Version
+from dovetail.engine.combine.round_robin import Block
 from dovetail.rest.placement import schemas
-from dovetail.rest.placement.candidate_json import CandidateWriter, SummaryWriter
-from dovetail.rest.placement.candidate_query import (
-    Classes,
-    names_class,
-    request_of,
-    shows_scores,
-)
-from dovetail.service import candidates
-from dovetail.service.candidates import TooBroad
+from dovetail.rest.query.candidate_json import CandidateWriter, SummaryWriter
+from dovetail.rest.query.parse import Classes, names_class, request_of, shows_scores
+from dovetail.rest.server.backend import Backend
+from dovetail.rest.server.errors import bad_request
+from dovetail.rest.server.http import Call, Query, Reply, Version
+from dovetail.service import asking
+from dovetail.service.asking import TooBroad
 from dovetail.service.decisions import answer_of
 from dovetail.telemetry.phases import phase
 
@@ -35,14 +30,12 @@ async def listing(call: Call) -> Reply:
         schemas.LIST_CANDIDATES.at(call.version).query(call.query)
         request = request_of(call, classes)
     try:
-        search, found = await candidates.find(
-            backend.keeper, request, backend.limits.search_seconds
-        )
+        search, found = await asking.find(backend.keeper, request, backend.limits.search_seconds)
     except TooBroad as error:
         raise bad_request(str(error)) from error
     refuse_unknown_names(search.snapshot, request)
     asked = call.request.scope["query_string"].decode("ascii")
-    scores = candidates.scores_of(search)
+    scores = asking.scores_of(search)
     backend.recollection.remember(answer_of(asked, search, found, scores))
     with phase("encode"):
         shown = scores if shows_scores(call.query) else ()

@@ -7,20 +7,15 @@ from collections.abc import Mapping
 from typing import Any
 
 from dovetail.core.claim import Claim
-from dovetail.core.errors import (
-    NotFound,
-    ProviderNotFound,
-    Refused,
-    StaleGeneration,
-)
+from dovetail.core.errors import NotFound, ProviderNotFound, Refused, StaleGeneration
 from dovetail.core.provider import Provider
 from dovetail.ledger import Transaction, claims, decisions, providers
 from dovetail.ledger.claims import UnknownProvider
-from dovetail.rest import errors
-from dovetail.rest.errors import HttpError, bad_request, conflict, not_found
-from dovetail.rest.http import Call, Reply
 from dovetail.rest.placement import schemas
-from dovetail.rest.validation import is_uuid_like
+from dovetail.rest.server import errors
+from dovetail.rest.server.errors import HttpError, bad_request, conflict, not_found
+from dovetail.rest.server.http import Call, Reply
+from dovetail.rest.server.validation import is_uuid_like
 from dovetail.service.decisions import Answer, decided
 
 UNNAMED_OWNER = "00000000-0000-0000-0000-000000000000"

@@ -17,10 +17,10 @@ from dovetail.core.errors import (
 from dovetail.core.inventory import Inventory
 from dovetail.core.provider import Provider
 from dovetail.ledger import Transaction, inventories, providers
-from dovetail.rest import errors
-from dovetail.rest.errors import bad_request, conflict, not_found
-from dovetail.rest.http import Call, Reply
 from dovetail.rest.placement import schemas
+from dovetail.rest.server import errors
+from dovetail.rest.server.errors import bad_request, conflict, not_found
+from dovetail.rest.server.http import Call, Reply
 
 FIELDS = ("total", "reserved", "min_unit", "max_unit", "step_size")
 

@@ -11,12 +11,12 @@ from dovetail.core.errors import (
 )
 from dovetail.ledger import reshaping
 from dovetail.ledger.claims import UnknownProvider
-from dovetail.rest import errors
-from dovetail.rest.errors import HttpError, bad_request, conflict
-from dovetail.rest.http import Call, Reply
 from dovetail.rest.placement import schemas
 from dovetail.rest.placement.allocations import claim_of
 from dovetail.rest.placement.inventories import inventory_of
+from dovetail.rest.server import errors
+from dovetail.rest.server.errors import HttpError, bad_request, conflict
+from dovetail.rest.server.http import Call, Reply
 
 
 async def reshape(call: Call) -> Reply:

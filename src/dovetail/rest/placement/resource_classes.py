@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 from dovetail.core.errors import ClassExists, ClassInUse, StandardName
-from dovetail.ledger import classes
-from dovetail.rest.errors import bad_request, conflict
-from dovetail.rest.http import Call, Reply
-from dovetail.rest.media import require_json
+from dovetail.ledger import resource_classes
 from dovetail.rest.placement import schemas
+from dovetail.rest.server.errors import bad_request, conflict
+from dovetail.rest.server.http import Call, Reply
+from dovetail.rest.server.media import require_json
 
 
 def document(name: str) -> dict[str, Any]:
@@ -17,7 +17,7 @@ def document(name: str) -> dict[str, Any]:
 
 
 async def listing(call: Call) -> Reply:
-    found = await call.read(classes.listing)
+    found = await call.read(resource_classes.listing)
     modified = max((item.changed_at for item in found), default=None)
     return call.json(
         {"resource_classes": [document(item.name) for item in found]}, modified=modified
@@ -25,14 +25,14 @@ async def listing(call: Call) -> Reply:
 
 
 async def show(call: Call) -> Reply:
-    found = await call.read(lambda tx: classes.get(tx, call.params["name"]))
+    found = await call.read(lambda tx: resource_classes.get(tx, call.params["name"]))
     return call.json(document(found.name), modified=found.changed_at)
 
 
 async def create(call: Call) -> Reply:
     name = schemas.RESOURCE_CLASS.body(call)["name"]
     try:
-        await call.write(lambda tx: classes.create(tx, name))
+        await call.write(lambda tx: resource_classes.create(tx, name))
     except ClassExists as error:
         raise conflict(f"Conflicting resource class already exists: {name}") from error
     return call.empty(201, location=call.url(f"/resource_classes/{name}"))
@@ -43,13 +43,13 @@ async def update(call: Call) -> Reply:
     name = call.params["name"]
     if call.since(7):
         schemas.RESOURCE_CLASS.check({"name": name})
-        made = await call.write(lambda tx: classes.ensure(tx, name))
+        made = await call.write(lambda tx: resource_classes.ensure(tx, name))
         location = call.url(f"/resource_classes/{name}")
         return call.empty(201 if made else 204, location=location)
     require_json(call.request.headers)
     new_name = schemas.RESOURCE_CLASS.body(call)["name"]
     try:
-        found = await call.write(lambda tx: classes.rename(tx, name, new_name))
+        found = await call.write(lambda tx: resource_classes.rename(tx, name, new_name))
     except ClassExists as error:
         raise conflict(f"Resource class already exists: {new_name}") from error
     except StandardName as error:
@@ -59,7 +59,7 @@ async def update(call: Call) -> Reply:
 
 async def delete(call: Call) -> Reply:
     try:
-        await call.write(lambda tx: classes.delete(tx, call.params["name"]))
+        await call.write(lambda tx: resource_classes.delete(tx, call.params["name"]))
     except StandardName as error:
         raise bad_request(f"Error in delete resource class: {error}") from error
     except ClassInUse as error:

@@ -15,11 +15,12 @@ from dovetail.core.errors import (
     TraitNotFound,
 )
 from dovetail.core.provider import Provider
-from dovetail.ledger import Transaction, providers, search
-from dovetail.rest import errors
-from dovetail.rest.errors import bad_request, conflict, not_found
-from dovetail.rest.http import Call, Reply
-from dovetail.rest.placement import filters, schemas
+from dovetail.ledger import Transaction, provider_search, providers
+from dovetail.rest.placement import schemas
+from dovetail.rest.query import filters
+from dovetail.rest.server import errors
+from dovetail.rest.server.errors import bad_request, conflict, not_found
+from dovetail.rest.server.http import Call, Reply
 
 LINKS = ((0, "inventories"), (0, "usages"), (1, "aggregates"), (6, "traits"), (11, "allocations"))
 
@@ -69,7 +70,7 @@ async def listing(call: Call) -> Reply:
     member_of, not_member_of = filters.member_of(call)
     required, forbidden = filters.required_traits(call)
     asked = call.query.get("resources")
-    wanted = search.Filter(
+    wanted = provider_search.Filter(
         name=call.query.get("name") or None,
         uuid=call.query.get("uuid") or None,
         in_tree=call.query.get("in_tree") or None,
@@ -80,7 +81,7 @@ async def listing(call: Call) -> Reply:
         not_member_of=not_member_of,
     )
     try:
-        found = await call.read(lambda tx: search.listing(tx, wanted))
+        found = await call.read(lambda tx: provider_search.listing(tx, wanted))
     except ClassNotFound as error:
         raise bad_request(f"Invalid resource class in resources parameter: {error}") from error
     except TraitNotFound as error:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dovetail.rest.http import Call, Reply
 from dovetail.rest.placement.schemas import EXTENSIONS, GROUP_EXTENSIONS
-from dovetail.rest.versions import NEWEST, OLDEST, shown
+from dovetail.rest.placement.versions import NEWEST, OLDEST, shown
+from dovetail.rest.server.http import Call, Reply
 
 DOCUMENT = {
     "versions": [

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dovetail.rest.http import Version
 from dovetail.rest.placement import (
     aggregates,
     allocation_candidates,
@@ -15,8 +14,9 @@ from dovetail.rest.placement import (
     traits,
     usages,
 )
-from dovetail.rest.policy import RESHAPE, USAGES
-from dovetail.rest.routing import Endpoint, Handler, Routes
+from dovetail.rest.server.http import Version
+from dovetail.rest.server.policy import RESHAPE, USAGES
+from dovetail.rest.server.routing import Endpoint, Handler, Routes
 
 
 def get(handler: Handler, action: str, since: Version = 0) -> Endpoint:

@@ -8,8 +8,8 @@ from __future__ import annotations
 from typing import Any
 
 from dovetail.core.inventory import MAX_INT
-from dovetail.rest.http import Version
-from dovetail.rest.validation import Schema
+from dovetail.rest.server.http import Version
+from dovetail.rest.server.validation import Schema
 
 Document = dict[str, Any]
 

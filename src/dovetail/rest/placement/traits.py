@@ -15,11 +15,11 @@ from dovetail.core.errors import (
 from dovetail.core.provider import Provider
 from dovetail.ledger import Transaction, providers, traits
 from dovetail.ledger.traits import Trait
-from dovetail.rest import errors
-from dovetail.rest.errors import bad_request, conflict, not_found
-from dovetail.rest.http import Call, Reply
 from dovetail.rest.placement import schemas
 from dovetail.rest.placement.aggregates import STALE
+from dovetail.rest.server import errors
+from dovetail.rest.server.errors import bad_request, conflict, not_found
+from dovetail.rest.server.http import Call, Reply
 
 
 def reply(call: Call, found: Sequence[Trait], provider: Provider | None = None) -> Reply:

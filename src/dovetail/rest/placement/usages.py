@@ -5,9 +5,9 @@ from __future__ import annotations
 from dovetail.core.errors import ProviderNotFound
 from dovetail.core.provider import Provider
 from dovetail.ledger import Transaction, providers, usages
-from dovetail.rest.errors import not_found
-from dovetail.rest.http import Call, Reply
 from dovetail.rest.placement import schemas
+from dovetail.rest.server.errors import not_found
+from dovetail.rest.server.http import Call, Reply
 
 
 async def of_provider(call: Call) -> Reply:

@@ -1,0 +1,1 @@
+"""Small asynchronous tools: back-off, single flight, supervision, background work."""

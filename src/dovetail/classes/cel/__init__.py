@@ -1,6 +1,0 @@
-"""The part of CEL that device selectors of Kubernetes need: read with positions, and evaluated."""
-
-from dovetail.classes.cel.evaluate import CelDevice, CelError, Quantity, Semver, matches
-from dovetail.classes.cel.syntax import BadCel, parse
-
-__all__ = ["BadCel", "CelDevice", "CelError", "Quantity", "Semver", "matches", "parse"]

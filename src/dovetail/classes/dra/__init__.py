@@ -1,7 +1,0 @@
-"""Resource classes as DeviceClasses of Kubernetes' dynamic resource allocation, and back."""
-
-from dovetail.classes.dra.convention import Untranslatable, published
-from dovetail.classes.dra.from_cel import from_device_class
-from dovetail.classes.dra.to_cel import to_device_class
-
-__all__ = ["Untranslatable", "from_device_class", "published", "to_device_class"]

@@ -1,0 +1,1 @@
+"""Commands that ask a server: candidates, explain, whatif, claim, release, decisions, usage."""

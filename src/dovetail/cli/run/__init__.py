@@ -1,0 +1,1 @@
+"""Commands that run something here: serve, scheduler, simulate, db, and their settings."""

@@ -1,0 +1,103 @@
+"""The configuration as text: what is in force, and the reference page of all there is."""
+
+from __future__ import annotations
+
+import json
+import textwrap
+from collections.abc import Callable, Iterator
+from operator import attrgetter
+from typing import Any
+
+import click
+
+from dovetail.cli.run.config import Config, Setting, sections
+from dovetail.cli.run.config_layers import Loaded, expected
+
+INTRODUCTION = """\
+# Configuration
+
+<!-- Made by `dovetail config reference`; edit src/dovetail/cli/run/config.py instead. -->
+
+Every setting of `dovetail serve` can be given as a flag, as an environment variable, or in a TOML
+file named by `--config FILE` or `DOVETAIL_CONFIG`. A flag wins over the environment, that over the
+file, the file over the default. Unknown keys and bad values are refused, with the place
+they stand in and what would be right.
+
+    dovetail serve --config /etc/dovetail/dovetail.toml --print-config
+
+prints the configuration in force as such a file, with where each value came from, and starts
+nothing. Passwords are masked. `dovetail db` reads its database from the same places.
+
+Lists are written with commas in flags and variables, as arrays in the file. An empty variable is
+as good as none.
+"""
+
+
+@click.group()
+def config() -> None:
+    """What can be configured."""
+
+
+@config.command()
+def reference() -> None:
+    """Print the reference page of all settings (Markdown)."""
+    click.echo(page(), nl=False)
+
+
+def effective(loaded: Loaded) -> str:
+    """The configuration in force, as a file, with where each value came from."""
+    return as_file(loaded.config, lambda setting: f"  # {loaded.origins[setting.key]}")
+
+
+def as_file(config: Config, remark: Callable[[Setting], str]) -> str:
+    lines: list[str] = []
+    for section, members in sections().items():
+        if section:
+            lines += ["", f"[{'.'.join(section)}]"]
+        for setting in members:
+            value = attrgetter(setting.key)(config)
+            name = setting.path[-1]
+            if value is None:
+                lines.append(f"# {name} is not set")
+            else:
+                lines.append(f"{name} = {toml(setting.shown(value))}{remark(setting)}")
+    return "\n".join(lines) + "\n"
+
+
+def page() -> str:
+    """The reference of all settings, as Markdown."""
+    blocks = [INTRODUCTION]
+    for section, members in sections().items():
+        title = f"## `[{'.'.join(section)}]`" if section else "## At the top of the file"
+        blocks.append("\n".join([title, "", *rows(members)]) + "\n")
+    return "\n".join(blocks) + "\n" + example()
+
+
+def rows(members: list[Setting]) -> Iterator[str]:
+    yield "| key | flag | variable | default | what it is |"
+    yield "|---|---|---|---|---|"
+    for setting in members:
+        default = "" if setting.default is None else f"`{toml(setting.default)}`"
+        right = expected(setting.kind)
+        takes = "" if right == "text" else f" Takes {right}.".replace("|", r"\|")
+        yield (
+            f"| `{setting.path[-1]}` | `{flags(setting)}` | `{setting.variable}` | {default} "
+            f"| {setting.description}{takes} |"
+        )
+
+
+def flags(setting: Setting) -> str:
+    return setting.flag if not setting.is_switch else f"{setting.flag}/--no-{setting.flag[2:]}"
+
+
+def example() -> str:
+    """All defaults as a file to start from."""
+    text = as_file(Config(), lambda _setting: "")
+    return "## A file with all defaults\n\n" + textwrap.indent(text, "    ")
+
+
+def toml(value: Any) -> str:
+    if isinstance(value, list | tuple | frozenset):
+        return f"[{', '.join(toml(item) for item in value)}]"
+    # Strings, numbers and booleans are written in TOML as they are in JSON.
+    return json.dumps(value, ensure_ascii=False)

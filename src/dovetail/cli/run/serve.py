@@ -1,0 +1,149 @@
+"""`dovetail serve`: the HTTP server."""
+
+from __future__ import annotations
+
+import ipaddress
+import os
+import socket
+import sys
+import tempfile
+from contextlib import suppress
+from typing import Any
+
+import click
+import uvicorn
+
+from dovetail.cli.run import demo as demo_fleet
+from dovetail.cli.run.config import Config
+from dovetail.cli.run.options import configured, resolve
+from dovetail.cli.run.readiness import OneProcess, Workers
+from dovetail.cli.run.reference import effective
+from dovetail.cli.run.worker import audit_log, authenticator, demand, hand_over
+from dovetail.cli.support.exits import Failed
+from dovetail.core.errors import DovetailError
+from dovetail.ledger import open_ledger
+from dovetail.rest.server.http_protocol import HEAD_BYTES
+from dovetail.rest.server.metrics import SHARED_FOLDER
+from dovetail.rest.server.tls import tls_factory
+
+DRAIN_SECONDS = 20
+
+
+@click.command()
+@configured()
+@click.option("--print-config", is_flag=True, help="Print the configuration in force and end.")
+def serve(config_file: str | None, print_config: bool, **flags: Any) -> None:
+    """Serve the Placement API (and Dovetail's own) over HTTP."""
+    loaded = resolve(config_file, flags)
+    if print_config:
+        click.echo(effective(loaded), nl=False)
+        return
+    config = loaded.config
+    check(config)
+    try:
+        check_access(config)
+        prepare(config)
+    except DovetailError as error:
+        raise Failed(str(error)) from error
+    bound = listening_socket(config.host, config.port)
+    hand_over(config)
+    # Ctrl-C is how a server at a terminal is meant to end: nothing was aborted.
+    with suppress(KeyboardInterrupt):
+        run(config, bound)
+
+
+def listening_socket(host: str, port: int) -> socket.socket:
+    found = socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET)
+    found.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        found.bind((host, port))
+    except OSError as error:
+        found.close()
+        raise Failed(
+            f"cannot listen on {host}, port {port}: {error.strerror}; "
+            "choose others with --host and --port"
+        ) from error
+    found.set_inheritable(True)
+    return found
+
+
+def run(config: Config, bound: socket.socket) -> None:
+    web = uvicorn.Config(
+        "dovetail.cli.run.worker:application",
+        factory=True,
+        host=config.host,
+        port=config.port,
+        workers=config.workers,
+        http="dovetail.rest.server.http_protocol:BoundedHttpProtocol",
+        h11_max_incomplete_event_size=config.max.query_bytes + HEAD_BYTES,
+        ssl_context_factory=tls_factory(config.tls),
+        loop="uvloop",
+        lifespan="on",
+        ws="none",
+        access_log=False,
+        server_header=False,
+        log_config=None,
+        timeout_graceful_shutdown=DRAIN_SECONDS,
+        timeout_keep_alive=75,
+        # A worker that is still starting on a busy machine is not a worker that hangs.
+        timeout_worker_healthcheck=60,
+    )
+    announce(bound, "https" if web.is_ssl else "http", demo=config.demo)
+    if config.workers == 1:
+        OneProcess(web).run(sockets=[bound])
+        return
+    with tempfile.TemporaryDirectory(prefix="dovetail-metrics-") as folder:
+        os.environ.setdefault(SHARED_FOLDER, folder)
+        Workers(web, sockets=[bound]).run()
+
+
+def check(config: Config) -> None:
+    """Refuse settings that are good by themselves and bad together."""
+    if (
+        "noauth2" in config.auth
+        and not is_loopback(config.host)
+        and not config.noauth2_beyond_loopback
+    ):
+        raise click.UsageError(
+            f"noauth2 believes every caller, and {config.host} can be reached from other machines; "
+            "add --noauth2-beyond-loopback if that is what you want"
+        )
+
+
+def check_access(config: Config) -> None:
+    """What workers would trip over, told before they start."""
+    authenticator(config)
+    demand(config)
+    tls_factory(config.tls)
+    opened = audit_log(config)
+    if opened is not None:
+        opened.close()
+
+
+def is_loopback(host: str) -> bool:
+    if host == "localhost":
+        return True
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+def prepare(config: Config) -> None:
+    """Make the tables before workers start, so that they need not race to do it."""
+    ledger = open_ledger(config.database)
+    try:
+        if config.demo:
+            ledger.write(demo_fleet.fill_if_empty).result()
+    finally:
+        ledger.close()
+
+
+def announce(bound: socket.socket, scheme: str, *, demo: bool) -> None:
+    host, port = bound.getsockname()[:2]
+    address = f"{scheme}://[{host}]:{port}" if ":" in host else f"{scheme}://{host}:{port}"
+    if demo:
+        click.echo(demo_fleet.welcome(address))
+    else:
+        click.echo(f"Dovetail listens on {address}", err=True)
+    sys.stdout.flush()

@@ -1,0 +1,1 @@
+"""Selectors of devices by their attributes: conditions, their text, amounts compared."""

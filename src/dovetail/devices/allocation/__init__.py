@@ -1,0 +1,1 @@
+"""Which devices of a node serve a request for device classes, and who holds which of them."""

@@ -1,0 +1,61 @@
+"""Units per class and row, all and free, with their totals: arrays that follow single rows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from itertools import chain
+
+import numpy as np
+
+from dovetail.devices.allocation.arrays import SPARE, Ints, enlarged
+from dovetail.devices.allocation.node_devices import Stock
+
+
+class Counts:
+    """A line per class (by its column), in it a number per row."""
+
+    def __init__(self) -> None:
+        self.units: Ints = np.zeros((SPARE, SPARE), np.int64)
+        self.free: Ints = np.zeros((SPARE, SPARE), np.int64)
+        self.total_units: Ints = np.zeros(SPARE, np.int64)
+        self.total_free: Ints = np.zeros(SPARE, np.int64)
+
+    def make_room(self, columns: int, rows: int) -> None:
+        self.units = enlarged(self.units, columns, rows)
+        self.free = enlarged(self.free, columns, rows)
+        if len(self.total_units) < len(self.units):
+            self.total_units, self.total_free = self.units.sum(axis=1), self.free.sum(axis=1)
+
+    def put(self, rows: Sequence[int], units: Ints, free: Ints) -> None:
+        """New numbers for these rows: in the line of each class one for each of them."""
+        used = slice(len(units))
+        at = np.asarray(rows, np.int64)
+        for table, totals, new in (
+            (self.units, self.total_units, units),
+            (self.free, self.total_free, free),
+        ):
+            totals[used] += new.sum(axis=1) - table[used, at].sum(axis=1)
+            table[used, at] = new
+
+    def clear(self, rows: Sequence[int]) -> None:
+        empty = np.zeros((len(self.units), len(rows)), np.int64)
+        self.put(rows, empty, empty)
+
+
+def counted(stocks: Sequence[Stock], selected: Ints) -> tuple[Ints, Ints]:
+    """Units and free units that each class selects, of each node."""
+    sizes = [len(each.shapes) for each in stocks]
+    shapes = np.fromiter(chain.from_iterable(each.shapes for each in stocks), np.int64, sum(sizes))
+    chosen = selected[:, shapes]
+    starts = np.cumsum([0, *sizes[:-1]])
+    has_some = np.asarray(sizes) > 0
+
+    def sums(amounts: Iterable[Iterable[int]]) -> Ints:
+        found = np.zeros((len(selected), len(stocks)), np.int64)
+        if len(shapes):
+            weighed = chosen * np.fromiter(chain.from_iterable(amounts), np.int64, len(shapes))
+            # A node without devices would be given the first of the next.
+            found[:, has_some] = np.add.reduceat(weighed, starts[has_some], axis=1)
+        return found
+
+    return sums(each.units for each in stocks), sums(each.free for each in stocks)

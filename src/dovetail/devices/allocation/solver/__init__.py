@@ -1,0 +1,1 @@
+"""The assignment of devices to requests on one node: a branch and bound with flow bounds."""

@@ -1,0 +1,86 @@
+"""The places an assignment is made on: sets of them by class and by value, and flows over them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+import msgspec
+
+from dovetail.devices.allocation.solver.flow import Flow, Taken
+from dovetail.devices.allocation.solver.problem import Keys, Place
+
+Places = int
+"""A set of places: a bit for each."""
+
+
+class Units(msgspec.Struct, frozen=True, gc=False):
+    """Units that any of these places may give to a wish."""
+
+    wish: int
+    bit: int
+    count: int
+    places: Places
+
+
+class Ground:
+    def __init__(self, places: Sequence[Place], keys: Iterable[Keys]) -> None:
+        self.places = places
+        self.free = [each.free for each in places]
+        self.all: Places = (1 << len(places)) - 1
+        self._selected: dict[int, Places] = {}
+        self._listed: dict[Places, list[int]] = {}
+        self.values: dict[Keys, list[Keys | None]] = {
+            each: [_value(place, each) for place in places] for each in keys
+        }
+        """By place; None if the device lacks one of the keys: it then agrees with no other."""
+
+    def selected(self, bit: int) -> Places:
+        """By the class of that bit."""
+        if bit not in self._selected:
+            numbered = enumerate(self.places)
+            self._selected[bit] = sum(1 << at for at, each in numbered if each.mask & bit)
+        return self._selected[bit]
+
+    def listed(self, places: Places) -> list[int]:
+        """In ascending order."""
+        found = self._listed.get(places)
+        if found is None:
+            found = [at for at in range(places.bit_length()) if places >> at & 1]
+            self._listed[places] = found
+        return found
+
+    def valued(self, places: Places, keys: Keys) -> Places:
+        """Those that have a value."""
+        values = self.values[keys]
+        return sum(1 << at for at in self.listed(places) if values[at] is not None)
+
+    def by_value(self, places: Places, keys: Keys | None) -> list[Places]:
+        """Apart by value, or one by one; in the order of preference."""
+        if keys is None:
+            return [1 << at for at in self.listed(places)]
+        values = self.values[keys]
+        found: dict[Keys | None, Places] = {}
+        for at in self.listed(places):
+            found[values[at]] = found.get(values[at], 0) | 1 << at
+        return list(found.values())
+
+    def alike(self, places: Places, keys: Keys | None) -> Places:
+        """All there are of the one value that these places have."""
+        if keys is None:
+            return places
+        values = self.values[keys]
+        value = values[places.bit_length() - 1]
+        return sum(1 << at for at, other in enumerate(values) if other == value)
+
+    def flow(self, demands: Sequence[Units], *, cheapest: bool) -> list[Taken] | None:
+        """What each demand takes; None if they cannot all be met."""
+        flow = Flow(self.free, cheapest=cheapest)
+        for each in demands:
+            if not flow.add(self.listed(each.places), each.count):
+                return None
+        return flow.takes
+
+
+def _value(place: Place, keys: Keys) -> Keys | None:
+    found = tuple(place.attributes[key] for key in keys if key in place.attributes)
+    return found if len(found) == len(keys) else None

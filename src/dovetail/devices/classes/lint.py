@@ -1,0 +1,237 @@
+"""Static analysis of a set of classes, by themselves and on a fleet.
+
+Each class looks once at each kind of device that the classes can tell apart; pairs of classes are
+compared as rows of a matrix.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from enum import StrEnum
+
+import msgspec
+import numpy as np
+import numpy.typing as npt
+
+from dovetail.core.device import RESERVED, Device
+from dovetail.core.selectors.selector import Expression, Mismatch, compiled, mismatch, mismatches
+from dovetail.devices.classes import hierarchy
+from dovetail.devices.classes.alike import Alike, grouped, keys_of
+from dovetail.devices.classes.documents import ResourceClass
+from dovetail.devices.classes.implication import Meaning, impossible
+from dovetail.devices.classes.near_miss import near_misses
+
+NAMED = 5
+"""Other classes that a message names; the rest are counted."""
+
+
+class Kind(StrEnum):
+    BROKEN = "broken"
+    EMPTY = "empty"
+    UNREACHABLE = "unreachable"
+    IDENTICAL = "identical"
+    SUBSUMED = "subsumed"
+    OVERLAPPING = "overlapping"
+    NEAR_MISS = "near-miss"
+    DIMENSION = "dimension"
+
+
+class Finding(msgspec.Struct, frozen=True):
+    class_name: str
+    kind: Kind
+    message: str
+
+
+def lint(classes: Sequence[ResourceClass], devices: Sequence[Device]) -> tuple[Finding, ...]:
+    """Everything that is likely to be a mistake, by class in the order given. No devices: what
+    can be said without a fleet."""
+    fleet = _Fleet(classes, devices)
+    found = [
+        *_broken(classes),
+        *_empty(classes),
+        *_unreachable(fleet),
+        *_related(fleet),
+        *_overlapping(fleet),
+        *_key_slips(fleet),
+        *_dimensions(fleet),
+    ]
+    order = {cls.name: at for at, cls in enumerate(classes)}
+    return tuple(sorted(found, key=lambda each: order[each.class_name]))
+
+
+class _Fleet:
+    """Which class selects which kind of device."""
+
+    def __init__(self, classes: Sequence[ResourceClass], devices: Sequence[Device]) -> None:
+        self.classes = classes
+        self.devices = devices
+        self.kinds: tuple[Alike, ...] = grouped(devices, keys_of(classes))
+        meanings = {cls.name: Meaning(cls.selector) for cls in classes}
+        self.selecting = [cls for cls in classes if not meanings[cls.name].never]
+        """Classes that could select something."""
+        self.meanings = [meanings[cls.name] for cls in self.selecting]
+        self.selects = np.array(
+            [
+                [*map(compiled(cls.selector), (kind.attributes for kind in self.kinds))]
+                for cls in self.selecting
+            ],
+            dtype=bool,
+        ).reshape(len(self.selecting), len(self.kinds))
+        self.units = np.array([kind.units for kind in self.kinds], dtype=np.int64)
+
+    def shared(self, weights: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+        """By pair of classes: the weight of the kinds that both select."""
+        # Only products of floats are fast, and units are far below where these get inexact.
+        selects = self.selects.astype(np.float64)
+        return ((selects * weights) @ selects.T).astype(np.int64)
+
+
+def _broken(classes: Sequence[ResourceClass]) -> Iterator[Finding]:
+    for name, problems in hierarchy.problems({cls.name: cls for cls in classes}).items():
+        for each in problems:
+            yield Finding(name, Kind.BROKEN, str(each))
+
+
+def _empty(classes: Sequence[ResourceClass]) -> Iterator[Finding]:
+    for cls in classes:
+        if cls.members:
+            continue
+        if not any(cls.selector):
+            yield Finding(cls.name, Kind.EMPTY, "has no expressions, so it selects nothing")
+            continue
+        for index, branch in enumerate(cls.selector):
+            if impossible(branch):
+                yield Finding(
+                    cls.name,
+                    Kind.EMPTY,
+                    f"selector {index} can be met by no device: {_written(branch)}",
+                )
+
+
+def _written(branch: Iterable[Expression]) -> str:
+    return " and ".join(map(str, branch)) or "it has no expressions"
+
+
+def _unreachable(fleet: _Fleet) -> Iterator[Finding]:
+    if not fleet.devices:
+        return
+    keys = {key for device in fleet.devices for key in device.properties} | set(RESERVED)
+    healthy = np.array([kind.healthy for kind in fleet.kinds], dtype=np.int64)
+    out_of_reach = set()
+    for cls, row in zip(fleet.selecting, fleet.selects, strict=True):
+        if not row.any():
+            out_of_reach.add(cls.name)
+            missing = sorted(keys_of((cls,)) - keys)
+            why = f"; no device has {', '.join(missing)}" if missing else ""
+            yield Finding(cls.name, Kind.UNREACHABLE, f"selects no device of this fleet{why}")
+        elif not healthy[row].any():
+            yield Finding(cls.name, Kind.UNREACHABLE, "selects only unhealthy devices")
+    out_of_reach |= {cls.name for cls in fleet.classes} - {cls.name for cls in fleet.selecting}
+    yield from _unreachable_by_members(fleet.classes, out_of_reach)
+
+
+def _unreachable_by_members(
+    classes: Sequence[ResourceClass], out_of_reach: set[str]
+) -> Iterator[Finding]:
+    by_name = {cls.name: cls for cls in classes}
+    broken = hierarchy.problems(by_name)
+    for cls in classes:
+        if cls.members and cls.name not in broken:
+            lacking = sorted(hierarchy.leaves(cls, by_name) & out_of_reach)
+            if lacking:
+                message = f"no device of this fleet is selected by its part {', '.join(lacking)}"
+                yield Finding(cls.name, Kind.UNREACHABLE, message)
+
+
+def _related(fleet: _Fleet) -> Iterator[Finding]:
+    """Identical and subsumed classes: for any device where that is certain, else on this fleet."""
+    count = fleet.shared(np.ones(len(fleet.kinds), dtype=np.int64))
+    alone = count.diagonal()
+    inside = count == alone[:, None]
+    reached = alone > 0
+    for at, cls in enumerate(fleet.selecting):
+        wider: dict[tuple[Kind, bool], list[str]] = {}
+        for other in np.flatnonzero(inside[at]):
+            if other != at:
+                both = bool(inside[other, at])
+                found = _relation(fleet.meanings[at], fleet.meanings[other], both, reached[at])
+                if found:
+                    wider.setdefault(found, []).append(fleet.selecting[other].name)
+        for (kind, certain), names in wider.items():
+            scope = "for any device" if certain else "on this fleet"
+            words = "selects the same as" if kind is Kind.IDENTICAL else "selects nothing beside"
+            yield Finding(cls.name, kind, f"{words} {_listed(names)}, {scope}")
+
+
+def _relation(one: Meaning, other: Meaning, both: bool, reached: bool) -> tuple[Kind, bool] | None:
+    """How the first is contained in the second, and whether that holds for any device."""
+    if one.implies(other):
+        if both and other.implies(one):
+            return Kind.IDENTICAL, True
+        return Kind.SUBSUMED, True
+    # Classes that select nothing here are contained in everything here: that says nothing.
+    if not reached:
+        return None
+    return (Kind.IDENTICAL if both else Kind.SUBSUMED), False
+
+
+def _overlapping(fleet: _Fleet) -> Iterator[Finding]:
+    """Classes that share devices without one containing the other."""
+    units = fleet.shared(fleet.units)
+    count = fleet.shared(np.ones(len(fleet.kinds), dtype=np.int64))
+    inside = count == count.diagonal()[:, None]
+    partly = (count > 0) & ~inside & ~inside.T
+    for at, cls in enumerate(fleet.selecting):
+        others = sorted(np.flatnonzero(partly[at]), key=lambda other: -units[at, other])
+        if others:
+            names = [f"{fleet.selecting[other].name} ({units[at, other]})" for other in others]
+            yield Finding(
+                cls.name,
+                Kind.OVERLAPPING,
+                f"of its {units[at, at]} units on this fleet some are shared with {_listed(names)}",
+            )
+
+
+def _listed(names: Sequence[str]) -> str:
+    rest = len(names) - NAMED
+    return ", ".join(names[:NAMED]) + (f" and {rest} more" if rest > 0 else "")
+
+
+def _key_slips(fleet: _Fleet) -> Iterator[Finding]:
+    having: dict[str, int] = dict.fromkeys(RESERVED, len(fleet.devices))
+    for device in fleet.devices:
+        for key in device.properties:
+            having[key] = having.get(key, 0) + 1
+    for cls in fleet.classes:
+        for key in sorted(keys_of((cls,)) | set(cls.same)):
+            for message in near_misses(key, having):
+                yield Finding(cls.name, Kind.NEAR_MISS, message)
+
+
+def _dimensions(fleet: _Fleet) -> Iterator[Finding]:
+    values: dict[str, set[str]] = {}
+    for kind in fleet.kinds:
+        for key, value in kind.attributes.items():
+            values.setdefault(key, set()).add(value)
+    for cls in fleet.selecting:
+        if not _may_mismatch(cls, values):
+            continue
+        seen: dict[str, tuple[Mismatch, int]] = {}
+        for kind in fleet.kinds:
+            for each in mismatches(cls.selector, kind.attributes):
+                first, number = seen.get(str(each.expression), (each, 0))
+                seen[str(each.expression)] = first, number + len(kind.devices)
+        for each, number in seen.values():
+            plural = "s" if number > 1 else ""
+            message = f"can never hold on {number} device{plural} of this fleet: {each}"
+            yield Finding(cls.name, Kind.DIMENSION, message)
+
+
+def _may_mismatch(cls: ResourceClass, values: Mapping[str, set[str]]) -> bool:
+    """Most classes are done with after a look at the few values that a key has."""
+    return any(
+        mismatch(each, value)
+        for branch in cls.selector
+        for each in branch
+        for value in values.get(each.key, ())
+    )

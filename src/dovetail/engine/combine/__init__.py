@@ -1,0 +1,1 @@
+"""Combines providers within a tree into candidates: offers, rules, backtracking, whole products."""

@@ -1,0 +1,1 @@
+"""The named ranking policies, a module each, and the registry that lists them."""

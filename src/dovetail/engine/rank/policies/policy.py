@@ -1,0 +1,94 @@
+"""What a policy is: points for candidates, from what it can see of a request and the fleet."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Sequence
+from typing import NamedTuple, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dovetail.engine.columns import Rows
+from dovetail.engine.combine.round_robin import Block
+from dovetail.engine.feasible import Slot
+from dovetail.engine.rank.totals import Totals, totals
+from dovetail.engine.rank.typical import Typical
+from dovetail.engine.snapshot import Snapshot
+
+Numbers = NDArray[np.int64]
+
+MILLION = 1_000_000
+"""Shares are whole millionths, so that equal things compare equal whatever was computed before."""
+
+POINT = MILLION // 100
+"""Points go from 0 to 100."""
+
+
+class Judgement(NamedTuple):
+    points: Numbers
+    nuance: Numbers
+    """What decides between candidates of one tree that have the same points."""
+
+
+class Policy(Protocol):
+    even: bool
+    """Candidates of a tree have the same points, unless rows are shared between trees."""
+
+    @property
+    def basis(self) -> Hashable:
+        """What points depend on beside the request and the tree: kept points are bound to it."""
+        ...
+
+    def judge(self, lines: Block) -> Judgement:
+        """Of each candidate; more is better."""
+        ...
+
+
+class Case:
+    """A request as policies see it: the slots to fill, in this snapshot."""
+
+    def __init__(self, snapshot: Snapshot, slots: Sequence[Slot], typical: Typical) -> None:
+        self.snapshot, self.slots, self.typical = snapshot, slots, typical
+        self.asked: dict[str, int] = {}
+        """By class, what all slots want together."""
+        self.wanting: dict[str, list[int]] = {}
+        """By class, the slots that want some of it."""
+        for at, slot in enumerate(slots):
+            for name, amount in slot.resources.items():
+                self.asked[name] = self.asked.get(name, 0) + amount
+                self.wanting.setdefault(name, []).append(at)
+        self._totals: dict[str, Totals] = {}
+
+    def totals(self, name: str) -> Totals:
+        found = self._totals.get(name)
+        if found is None:
+            found = self._totals[name] = totals(self.snapshot, name)
+        return found
+
+    def holding(self, name: str, rows: Rows) -> tuple[Numbers, Numbers]:
+        """What rows that have some of the class have free, and their capacities."""
+        stock = self.snapshot.stock(name)
+        assert stock
+        at = stock.rows.values.searchsorted(rows)
+        return stock.free.values[at], stock.capacity.values[at]
+
+
+def share(part: Numbers, whole: Numbers | int) -> Numbers:
+    """In millionths, between none and all."""
+    # Float division is exact enough to be the same everywhere; the products would pass 64 bits.
+    parts = part / np.maximum(whole, 1) * MILLION
+    found: Numbers = np.clip(parts, 0, MILLION).astype(np.int64)
+    return found
+
+
+def mean(shares: Sequence[Numbers]) -> Numbers:
+    found: Numbers = np.add.reduce(shares) // len(shares)
+    return found
+
+
+def by_class(case: Case, lines: Block, left: Callable[[str, Rows], Numbers]) -> Numbers:
+    """The mean over the classes asked for of the share that trees have left, in millionths."""
+    trees = case.snapshot.tree.values[lines]
+    return mean(
+        [mean([left(name, trees[:, at]) for at in slots]) for name, slots in case.wanting.items()]
+    )

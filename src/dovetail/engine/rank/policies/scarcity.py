@@ -1,0 +1,65 @@
+"""scarcity: as `fragmentation`, and scarce devices and what feeds them are kept for who needs them.
+
+Two things are added to d. First, the drop of the shortage: free devices that the processors and
+memory beside them cannot feed, as typical requests mix them. Then, less three quarters of the
+rarity of the devices taken: how much requests that name such devices ask of them, so that those
+who need not take them leave them alone. Points as in `fragmentation`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+
+import numpy as np
+
+from dovetail.engine.combine.round_robin import Block
+from dovetail.engine.rank.cache import kept
+from dovetail.engine.rank.demand import demand_of
+from dovetail.engine.rank.losses import Losses
+from dovetail.engine.rank.policies.policy import Case, Judgement, Numbers
+from dovetail.engine.rank.rarity import rarities
+from dovetail.engine.rank.shortage import Shortage
+from dovetail.engine.rank.trees import Trees, units
+
+WEIGHT = 3, 4
+"""What rarity counts, as a fraction."""
+
+
+class Scarcity:
+    even = False
+
+    def __init__(self, case: Case) -> None:
+        self._case = case
+        self._demand = demand = demand_of(case.snapshot, case.typical)
+        self._rarities = rarities(case.snapshot, demand)
+        self._losses: Losses = kept(case.snapshot, ("scarcity", demand), self._make_losses)
+
+    def _make_losses(self) -> Losses:
+        demand = self._demand
+        shortage = Shortage(demand)
+
+        def measure(trees: Trees) -> Numbers:
+            return demand.lost(trees) + shortage.of(trees)
+
+        return Losses(measure, demand.whole, demand.weight)
+
+    @property
+    def basis(self) -> Hashable:
+        return self._demand, self._rarities.basis
+
+    def judge(self, lines: Block) -> Judgement:
+        drops = self._losses.drops(self._case, self._demand.classes, lines) - self._rarity(lines)
+        return Judgement(self._losses.points(drops), drops)
+
+    def _rarity(self, lines: Block) -> Numbers:
+        """What each candidate takes of rare devices, times the weight of all requests."""
+        found = np.zeros(len(lines), np.int64)
+        above, below = WEIGHT
+        for at, slot in enumerate(self._case.slots):
+            for name in self._demand.measured:
+                if name in slot.resources:
+                    taken = units(slot.resources[name], self._demand.whole[name])
+                    traits = self._case.snapshot.traits.values[lines[:, at]]
+                    cost = self._demand.weight * taken * above * self._rarities.of[name][traits]
+                    found += cost // (below * 1000)
+        return found

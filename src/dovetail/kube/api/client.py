@@ -1,0 +1,222 @@
+"""The port's calls against a real API server.
+
+Answers are decoded straight into the few fields of `objects.py`; lists come in pages, each decoded
+in one go. Lists ask for the newest state (no resourceVersion), never for whatever a server has at
+hand (version 0): one that lags behind would show bound pods as waiting again. Servers answer both
+from their cache, after making sure that it is up to date, so being right costs next to nothing.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import AsyncGenerator
+from contextlib import aclosing
+from types import TracebackType
+from typing import Any, Generic, Self, TypeVar
+
+import msgspec
+
+from dovetail import __version__
+from dovetail.kube.api.access import access
+from dovetail.kube.api.calls import Calls, Request, refusal
+from dovetail.kube.api.http1 import Pool
+from dovetail.kube.api.port import ApiError, Body, Gone, Listing, NotFound, Seen
+from dovetail.podfit.objects import Object
+
+T = TypeVar("T", bound=Object)
+S = TypeVar("S")
+
+PAGE = "500"
+WATCH_SECONDS = (240, 360)
+"""How long a watch may last, drawn anew for each so that they do not end together."""
+SUBRESOURCES = {"binding": ("v1", "Binding"), "eviction": ("policy/v1", "Eviction")}
+"""Those that take an object of another kind."""
+APPLY = "application/apply-patch+yaml"
+MERGE = "application/merge-patch+json"
+
+
+class ListMeta(msgspec.Struct, rename="camel"):
+    resource_version: str = ""
+    next: str = msgspec.field(default="", name="continue")
+
+
+class Page(msgspec.Struct, Generic[T]):
+    metadata: ListMeta
+    items: list[T] | None = None
+
+
+class Line(msgspec.Struct):
+    """One line of a watch; what the object is depends on the type."""
+
+    type: str
+    object: msgspec.Raw
+
+
+class Mark(msgspec.Struct):
+    """A bookmark."""
+
+    metadata: ListMeta
+
+
+DECODERS: dict[Any, msgspec.json.Decoder[Any]] = {}
+
+
+def connect(kubeconfig: str | None = None, *, agent: str = "dovetail") -> Client:
+    """`agent` is the name that the server writes next to the fields we change."""
+    address, credentials = access(kubeconfig)
+    return Client(Calls(Pool(address), credentials, f"{agent}/{__version__}"))
+
+
+class Client:
+    """A `KubeApi`."""
+
+    def __init__(self, calls: Calls) -> None:
+        self._calls = calls
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self._calls.close()
+
+    async def list(
+        self, kind: type[T], *, namespace: str = "", labels: str = "", fields: str = ""
+    ) -> Listing[T]:
+        where, at = selection(labels, fields), path(kind, namespace)
+        items: list[T] = []
+        following = {"limit": PAGE}
+        while True:
+            request = Request("list", kind.API.kind, "GET", at, where | following)
+            try:
+                answer = await self._calls.call(request)
+            except Gone:
+                # It took longer than the server keeps what the pages are of: all at once, then.
+                if "continue" not in following:
+                    raise
+                items, following = [], {}
+                continue
+            page = decoded(Page[kind], answer)  # type: ignore[valid-type]
+            items += page.items or ()
+            if not page.metadata.next:
+                return Listing(items, page.metadata.resource_version)
+            following = {"limit": PAGE, "continue": page.metadata.next}
+
+    async def watch(
+        self,
+        kind: type[T],
+        version: str,
+        *,
+        namespace: str = "",
+        labels: str = "",
+        fields: str = "",
+    ) -> AsyncGenerator[Seen[T], None]:
+        query = selection(labels, fields) | {
+            "watch": "true",
+            "allowWatchBookmarks": "true",
+            "resourceVersion": version,
+            "timeoutSeconds": str(random.randint(*WATCH_SECONDS)),
+        }
+        request = Request("watch", kind.API.kind, "GET", path(kind, namespace), query)
+        async with aclosing(self._calls.stream(request)) as stream:
+            async for text in stream:
+                line = decoded(Line, text)
+                if line.type == "ERROR":
+                    raise refusal(0, line.object)
+                if line.type == "BOOKMARK":
+                    # An empty shell of the kind, in which even what is required may be null.
+                    yield Seen(line.type, decoded(Mark, line.object).metadata.resource_version)
+                else:
+                    one = decoded(kind, line.object)
+                    yield Seen(line.type, one.metadata.resource_version, one)
+
+    async def get(self, kind: type[T], name: str, namespace: str = "") -> T:
+        request = Request("get", kind.API.kind, "GET", path(kind, namespace, name))
+        return decoded(kind, await self._calls.call(request))
+
+    async def create(
+        self, kind: type[T], body: Body, *, namespace: str = "", sub: str = ""
+    ) -> None:
+        meta = body["metadata"]
+        space = meta.get("namespace") or namespace
+        where = path(kind, space, meta["name"], sub) if sub else path(kind, space)
+        await self._calls.call(
+            Request("create", kind.API.kind, "POST", where, body=written(kind, body, sub))
+        )
+
+    async def replace(self, kind: type[T], body: Body, *, sub: str = "") -> T:
+        meta = body["metadata"]
+        where = path(kind, meta.get("namespace", ""), meta["name"], sub)
+        request = Request("replace", kind.API.kind, "PUT", where, body=written(kind, body))
+        return decoded(kind, await self._calls.call(request))
+
+    async def apply(
+        self, kind: type[T], body: Body, *, manager: str, sub: str = "", force: bool = True
+    ) -> T:
+        meta = body["metadata"]
+        query = {"fieldManager": manager, "force": str(force).lower()}
+        where = path(kind, meta.get("namespace", ""), meta["name"], sub)
+        data = written(kind, body)
+        request = Request("apply", kind.API.kind, "PATCH", where, query, data, APPLY)
+        return decoded(kind, await self._calls.call(request))
+
+    async def merge(
+        self, kind: type[T], name: str, body: Body, *, namespace: str = "", sub: str = ""
+    ) -> T:
+        where = path(kind, namespace, name, sub)
+        data = msgspec.json.encode(body)
+        request = Request("merge", kind.API.kind, "PATCH", where, {}, data, MERGE)
+        return decoded(kind, await self._calls.call(request))
+
+    async def delete(
+        self,
+        kind: type[T],
+        name: str,
+        namespace: str = "",
+        *,
+        uid: str = "",
+        grace: int | None = None,
+    ) -> None:
+        options: dict[str, Any] = {"apiVersion": "v1", "kind": "DeleteOptions"}
+        options |= {"preconditions": {"uid": uid}} if uid else {}
+        options |= {} if grace is None else {"gracePeriodSeconds": grace}
+        where = path(kind, namespace, name)
+        data = msgspec.json.encode(options)
+        try:
+            await self._calls.call(Request("delete", kind.API.kind, "DELETE", where, body=data))
+        except NotFound:
+            return
+
+
+def decoded(what: type[S], data: bytes | msgspec.Raw) -> S:
+    """`data` as `what`. Raises ApiError where the server speaks otherwise than we expect."""
+    decoder = DECODERS.get(what)
+    if decoder is None:
+        decoder = DECODERS[what] = msgspec.json.Decoder(what)
+    try:
+        read: S = decoder.decode(data)
+    except msgspec.DecodeError as error:
+        raise ApiError(0, "Unreadable", f"{what.__name__}: {error}") from error
+    return read
+
+
+def path(kind: type[Object], namespace: str = "", name: str = "", sub: str = "") -> str:
+    api = kind.API
+    start = f"/apis/{api.group}/{api.version}" if api.group else f"/api/{api.version}"
+    space = f"namespaces/{namespace}" if namespace and api.namespaced else ""
+    return "/".join(part for part in (start, space, api.plural, name, sub) if part)
+
+
+def selection(labels: str, fields: str) -> dict[str, str]:
+    asked = {"labelSelector": labels, "fieldSelector": fields}
+    return {name: value for name, value in asked.items() if value}
+
+
+def written(kind: type[Object], body: Body, sub: str = "") -> bytes:
+    """`body` with its kind: the API reads nothing without it."""
+    version, name = SUBRESOURCES.get(sub, (kind.API.api_version, kind.API.kind))
+    return msgspec.json.encode({"apiVersion": version, "kind": name, **body})

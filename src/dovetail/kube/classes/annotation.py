@@ -1,0 +1,82 @@
+"""Devices in an annotation of their node: for fleets without DRA drivers, and the agent's way."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence, Set
+
+import msgspec
+
+from dovetail.core.device import MOST_UNITS, RESERVED, Device
+from dovetail.core.errors import Malformed
+from dovetail.kube.api.port import KubeApi
+from dovetail.podfit.objects import Node
+
+DEVICES = "dovetail.dev/devices"
+
+NAME = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9_.-]*[A-Za-z0-9])?", re.ASCII)
+LONGEST = 200
+
+
+class BadDevices(Malformed):
+    """An annotation that does not tell devices."""
+
+
+class Written(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """One device, as the annotation has it."""
+
+    name: str
+    kind: str
+    vendor: str = ""
+    units: int = 1
+    healthy: bool = True
+    properties: dict[str, str] = {}
+
+
+def annotated(node: str, annotations: Mapping[str, str]) -> tuple[Device, ...]:
+    text = annotations.get(DEVICES)
+    if text is None:
+        return ()
+    try:
+        written = msgspec.json.decode(text, type=tuple[Written, ...])
+    except msgspec.MsgspecError as error:
+        raise BadDevices(
+            f"annotation {DEVICES} of node {node}: {error}; a JSON list of devices is expected,"
+            ' such as [{"name": "gpu-0", "kind": "nvidia-gpu", "properties": {"memory": "80G"}}]'
+        ) from error
+    names: set[str] = set()
+    for index, each in enumerate(written):
+        if problem := _problem(each, names):
+            raise BadDevices(f"annotation {DEVICES} of node {node}: [{index}]{problem}")
+        names.add(each.name)
+    return tuple(Device(node=node, **msgspec.structs.asdict(each)) for each in written)
+
+
+def text_of(devices: Sequence[Device]) -> str:
+    """What to write in the annotation for these devices to be read."""
+    told = (msgspec.structs.asdict(device) for device in devices)
+    written = [
+        Written(**{key: value for key, value in each.items() if key != "node"}) for each in told
+    ]
+    return msgspec.json.encode(written).decode()
+
+
+async def publish(api: KubeApi, node: str, devices: Sequence[Device]) -> None:
+    """Raises NotFound if there is no such node: only a kubelet makes one."""
+    annotations = {DEVICES: text_of(devices)}
+    await api.merge(Node, node, {"metadata": {"annotations": annotations}})
+
+
+def _problem(device: Written, names: Set[str]) -> str:
+    if not NAME.fullmatch(device.name) or len(device.name) > LONGEST:
+        return f".name: {device.name!r}: letters, digits, '-', '_' and '.' are expected"
+    if device.name in names:
+        return f".name: {device.name!r} is there already"
+    if not device.kind:
+        return ".kind: is empty"
+    if not 1 <= device.units <= MOST_UNITS:
+        return f".units: {device.units}: at least 1 and at most {MOST_UNITS} are expected"
+    for key in device.properties:
+        if not key or key in RESERVED:
+            return f".properties: {key!r} cannot be the name of a property"
+    return ""

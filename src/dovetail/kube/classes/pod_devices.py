@@ -1,0 +1,200 @@
+"""What a pod asks for, and how the devices it got are written on it.
+
+One JSON annotation is the truth and carries a hash of itself. Beside it stands an annotation per
+class and device, as the specification has it, for whoever reads those; nothing here does.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from enum import Enum
+
+import msgspec
+
+from dovetail.core import quantity
+from dovetail.core.device import MOST_UNITS
+from dovetail.core.errors import Malformed
+from dovetail.devices.allocation.request import Ask, Holding
+
+PREFIX = "resourceclass.dovetail.dev/"
+"""Of the resources by which pods ask for classes."""
+
+ALLOCATION = "dovetail.dev/allocation"
+RENDERED = "scheduler.alpha.kubernetes.io/"
+VERSION = 1
+
+LONGEST = 63
+"""Characters of an annotation's name, after the slash."""
+
+TAIL = 10
+"""Digits of the hash that ends a name which would be too long, or no name at all."""
+
+ANNOTATION_NAME = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9_.-]*[A-Za-z0-9])?", re.ASCII)
+
+Amounts = Mapping[str, str | int | float]
+
+
+class BadAsk(Malformed):
+    """A request for a class that cannot be met by any number of devices."""
+
+
+class BadAllocation(Malformed):
+    """An annotation that is not what was once written."""
+
+
+class Role(Enum):
+    """When a container runs: with the others, before them, or before and with them."""
+
+    MAIN = "containers"
+    INIT = "initContainers"
+    SIDECAR = "initContainers (restartPolicy: Always)"
+
+
+class Container(msgspec.Struct, frozen=True):
+    """As much of a container as says what it asks for; in the order in which they start."""
+
+    name: str
+    requests: Amounts = {}
+    limits: Amounts = {}
+    role: Role = Role.MAIN
+
+
+class Allocation(msgspec.Struct, frozen=True):
+    """The devices a pod has, and on which node."""
+
+    node: str
+    holdings: tuple[Holding, ...]
+
+
+def asks_of(containers: Sequence[Container]) -> tuple[Ask, ...]:
+    """What the pod has to hold, container by container. Raises BadAsk.
+
+    Main containers and sidecars hold what they ask for. Init containers are over before those
+    after them start: they use what later containers will hold, and only what goes beyond that is
+    asked for besides, once, by the one that needs most. The sum is Kubernetes' own.
+    """
+    wanted = [(each, _counts(each)) for each in containers]
+    later: dict[str, int] = {}
+    extra: dict[str, Ask] = {}
+    for container, counts in reversed(wanted):
+        for name, count in counts.items():
+            if container.role is not Role.INIT:
+                later[name] = later.get(name, 0) + count
+                continue
+            beyond = count - later.get(name, 0)
+            if beyond > 0 and (name not in extra or beyond >= extra[name].count):
+                extra[name] = Ask(name, beyond, container.name)
+    held = [
+        Ask(name, count, container.name)
+        for container, counts in wanted
+        if container.role is not Role.INIT
+        for name, count in counts.items()
+    ]
+    return (*(extra[name] for name in sorted(extra)), *held)
+
+
+def _counts(container: Container) -> dict[str, int]:
+    """Units by class, in the order of the classes' names: what is written has none of its own."""
+    requests, limits = container.requests, container.limits
+    names = {name for side in (requests, limits) for name in side if name.startswith(PREFIX)}
+    found: dict[str, int] = {}
+    for name in sorted(names):
+        sides = {
+            side: _count(container, side, name, given[name])
+            for side, given in (("requests", requests), ("limits", limits))
+            if name in given
+        }
+        if len(set(sides.values())) > 1:
+            raise BadAsk(
+                f"container {container.name!r}: {name} has requests {sides['requests']} and limits"
+                f" {sides['limits']}: they have to be equal"
+            )
+        found[name.removeprefix(PREFIX)] = next(iter(sides.values()))
+    return found
+
+
+def _count(container: Container, side: str, name: str, given: str | float) -> int:
+    where = f"container {container.name!r}: resources.{side}[{name!r}]"
+    if name == PREFIX:
+        raise BadAsk(f"{where}: the name of a class is missing after the slash")
+    try:
+        billionths = quantity.nanos(str(given))
+    except quantity.BadQuantity as bad:
+        raise BadAsk(f"{where}: {bad}") from bad
+    if billionths % quantity.ONE or billionths <= 0:
+        raise BadAsk(f"{where} is {given}: devices are whole, and at least 1 is asked for")
+    if billionths > MOST_UNITS * quantity.ONE:
+        raise BadAsk(f"{where} is {given}: no node has more than {MOST_UNITS} units")
+    return billionths // quantity.ONE
+
+
+class _Entry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A holding as it is written."""
+
+    container: str
+    class_name: str = msgspec.field(name="class")
+    device: str
+    units: int
+
+
+class _Document(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    version: int
+    node: str
+    devices: tuple[_Entry, ...]
+    hash: str = ""
+
+
+def annotations_of(node: str, holdings: Iterable[Holding]) -> dict[str, str]:
+    """Everything to write on a pod that got these devices."""
+    held = tuple(holdings)
+    entries = tuple(
+        _Entry(each.container, each.class_name, each.device, each.units) for each in held
+    )
+    document = _Document(VERSION, node, entries)
+    signed = msgspec.structs.replace(document, hash=_hash_of(document))
+    units: dict[str, int] = {}
+    for each in held:
+        key = RENDERED + rendered_name(each.class_name, each.device)
+        units[key] = units.get(key, 0) + each.units
+    written = {key: str(count) for key, count in units.items()}
+    return {ALLOCATION: msgspec.json.encode(signed).decode(), **written}
+
+
+def read_allocation(annotations: Mapping[str, str]) -> Allocation | None:
+    """What was written; None if nothing was. Raises BadAllocation."""
+    text = annotations.get(ALLOCATION)
+    if text is None:
+        return None
+    try:
+        document = msgspec.json.decode(text, type=_Document)
+    except (msgspec.DecodeError, UnicodeError) as bad:
+        raise BadAllocation(f"{ALLOCATION}: {bad}") from bad
+    if document.version != VERSION:
+        raise BadAllocation(f"{ALLOCATION}: version {document.version}, {VERSION} is expected")
+    if document.hash != _hash_of(document):
+        raise BadAllocation(f"{ALLOCATION}: was edited: its hash is not that of its contents")
+    try:
+        holdings = [
+            Holding(each.device, each.units, each.class_name, each.container)
+            for each in document.devices
+        ]
+    except ValueError as bad:
+        raise BadAllocation(f"{ALLOCATION}: {bad}") from bad
+    return Allocation(document.node, tuple(holdings))
+
+
+def _hash_of(document: _Document) -> str:
+    bare = msgspec.structs.replace(document, hash="")
+    return hashlib.sha256(msgspec.json.encode(bare)).hexdigest()
+
+
+def rendered_name(class_name: str, device: str) -> str:
+    """`resClass_<class>_<device>`; where that is no annotation's name, a hash ends it."""
+    name = f"resClass_{class_name}_{device}"
+    if len(name) <= LONGEST and ANNOTATION_NAME.fullmatch(name):
+        return name
+    digest = hashlib.sha256(name.encode()).hexdigest()[:TAIL]
+    safe = re.sub(r"[^A-Za-z0-9_.-]", "-", name, flags=re.ASCII)
+    return f"{safe[: LONGEST - TAIL - 1]}-{digest}"

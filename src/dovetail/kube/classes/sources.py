@@ -1,0 +1,29 @@
+"""One list of a node's devices, whoever published them.
+
+An annotation says most and counts first; then what DRA drivers publish in ResourceSlices; then the
+bare numbers of device plugins. A name that was there already is not taken again, and a device
+plugin's resource that another source describes by kind is that source's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from dovetail.core.device import Device
+from dovetail.kube.classes.annotation import annotated
+from dovetail.kube.classes.capacity import plugged
+from dovetail.kube.classes.slices import sliced
+from dovetail.podfit.objects import Node, ResourceSlice
+
+
+def devices_of(node: Node, slices: Iterable[ResourceSlice] = ()) -> tuple[Device, ...]:
+    """In the order of kind and name, which is the order of first fit. Raises BadDevices."""
+    name = node.metadata.name
+    found = {device.name: device for device in annotated(name, node.metadata.annotations)}
+    for device in sliced(name, slices):
+        found.setdefault(device.name, device)
+    described = {device.kind for device in found.values()}
+    for device in plugged(node):
+        if device.kind not in described:
+            found.setdefault(device.name, device)
+    return tuple(sorted(found.values(), key=lambda device: (device.kind, device.name)))

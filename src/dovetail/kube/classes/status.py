@@ -1,0 +1,96 @@
+"""Writes the numbers of resource classes where users see them: in the status of each class.
+
+One pod changes the numbers of every class that selects its device, so nothing is written per event:
+once a second every class is looked at, and written if it says something else. A look costs some
+microseconds per class. A write names the version it was made for, so that a leader that lost its
+lease does not overwrite its successor's numbers.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import structlog
+
+from dovetail.devices.allocation.request import Status
+from dovetail.kube.api.port import ApiError, Conflict, KubeApi, NotFound, Unreachable
+from dovetail.kube.runtime.conditions import timestamp, with_condition, written
+from dovetail.podfit.objects import ResourceClass
+
+LOG = structlog.get_logger()
+
+INTERVAL = 1.0
+"""Seconds between two writes of the same class."""
+
+TOGETHER = 16
+"""Writes under way at a time."""
+
+VALID = "Valid"
+
+Report = tuple[Status, Sequence[str]]
+"""The numbers of a class, and what keeps it from being used."""
+
+
+class StatusWriter:
+    def __init__(
+        self, api: KubeApi, classes: Mapping[str, ResourceClass], report: Callable[[str], Report]
+    ) -> None:
+        self._api = api
+        self._classes = classes
+        self._report = report
+        self._slots = asyncio.Semaphore(TOGETHER)
+
+    async def run(self) -> None:
+        """As long as this is the one to write."""
+        while True:
+            await self.write()
+            await asyncio.sleep(INTERVAL)
+
+    async def write(self) -> None:
+        """Every class whose status is another than it should be."""
+        now = timestamp()
+        todo = [
+            (seen, status)
+            for name, seen in self._classes.items()
+            if (status := status_of(seen, self._report(name), now)) is not None
+        ]
+        await asyncio.gather(*(self._write(seen, status) for seen, status in todo))
+
+    async def _write(self, seen: ResourceClass, status: dict[str, Any]) -> None:
+        name = seen.metadata.name
+        body = {"metadata": {"resourceVersion": seen.metadata.resource_version}, "status": status}
+        async with self._slots:
+            try:
+                await self._api.merge(ResourceClass, name, body, sub="status")
+            except (Conflict, NotFound):
+                # Newer than what is known here, or gone: that will be known at the next look.
+                pass
+            except (ApiError, Unreachable) as error:
+                LOG.warning("status of resource class not written", name=name, error=str(error))
+
+
+def status_of(seen: ResourceClass, report: Report, now: str) -> dict[str, Any] | None:
+    """What to write; None if it is written already."""
+    numbers, problems = report
+    before, generation = seen.status, seen.metadata.generation
+    conditions = with_condition(
+        before.conditions,
+        VALID,
+        not problems,
+        "Unusable" if problems else "Usable",
+        "; ".join(problems) or "pods can ask for it",
+        generation=generation,
+        now=now,
+    )
+    said = (before.allocatable, before.requested, before.observed_generation, before.conditions)
+    if said == (numbers.allocatable, numbers.requested, generation, conditions):
+        return None
+    return {
+        "observedGeneration": generation,
+        "allocatable": numbers.allocatable,
+        "requested": numbers.requested,
+        "available": numbers.allocatable - numbers.requested,
+        "conditions": written(conditions),
+    }

@@ -1,5 +1,0 @@
-"""The devices of a node, from wherever they are published."""
-
-from dovetail.kube.devices.sources import devices_of
-
-__all__ = ["devices_of"]

@@ -1,0 +1,1 @@
+"""The level-triggered runtime of all controllers: informers, work queue, leader, events."""

@@ -1,0 +1,161 @@
+"""Who holds which devices, put together from three witnesses, and told to the book.
+
+The ledger says it for everybody, but late. A pod's annotation says it for bound pods, even if the
+ledger was lost. A plan that is being carried out says it before both. A device counts as held
+while any of them says so: the book may be too careful for a moment, never too generous.
+
+Pools of device plugins are also held by pods that ask for them directly, without a class. Of these
+neither ledger nor annotations know, only what the pods ask for and where they are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+
+import msgspec
+
+from dovetail.devices.allocation.inventory import Book
+from dovetail.devices.allocation.request import Holding
+from dovetail.kube.scheduler.plans import amounts
+
+Amounts = Mapping[str, int]
+"""Units by device."""
+
+
+DIRECT = "@/"
+"""Ends the book's name for what a holder uses without a class; no node is called like that."""
+
+
+def holder_of(name: str) -> str:
+    """Whom the book means by a name."""
+    return name.partition("@")[0]
+
+
+class Held(msgspec.Struct, frozen=True):
+    node: str
+    holdings: tuple[Holding, ...]
+
+
+class Holders:
+    def __init__(self, book: Book, changed: Callable[[str], None] = lambda _: None) -> None:
+        """`changed` is told the node where something is held or free that was not before, except
+        by pods that ask for it directly."""
+        self._book = book
+        self._changed = changed
+        self._claims: dict[str, dict[str, Amounts]] = {}
+        """What the ledger has, by consumer and node."""
+        self._on_node: dict[str, set[str]] = {}
+        """The consumers that the ledger has, by node."""
+        self._pods: dict[str, Held] = {}
+        self._assumed: dict[str, Held] = {}
+        self._names: dict[tuple[str, str], str] = {}
+        """What the book calls a holder on a node: by itself, unless it holds things on several."""
+
+    def claimed(self, uid: str) -> tuple[str, Amounts] | None:
+        """What the ledger has for a pod, as far as it was heard."""
+        return next(iter(self._claims.get(uid, {}).items()), None)
+
+    def hear_ledger(self, node: str, devices: Mapping[str, Amounts]) -> bool:
+        """All that is held on a node, by device and consumer; True if anything was given back."""
+        now: dict[str, dict[str, int]] = {}
+        for device, consumers in devices.items():
+            for consumer, units in consumers.items():
+                now.setdefault(consumer, {})[device] = units
+        freed = False
+        for consumer in self._on_node.get(node, set()) | now.keys():
+            before, after = self._claims.get(consumer, {}).get(node, {}), now.get(consumer, {})
+            if before != after:
+                freed = freed or less(after, before)
+                self._set_claim(consumer, node, after)
+        return freed
+
+    def hear_release(self, uid: str) -> None:
+        """The ledger holds nothing for this consumer any more: we saw to it."""
+        for node in list(self._claims.get(uid, {})):
+            self._set_claim(uid, node, {})
+
+    def hear_pod(self, uid: str, held: Held | None) -> None:
+        """What a bound pod's annotation says; None: nothing, or the pod is over or gone."""
+        self._witness(self._pods, uid, held)
+
+    def assume(self, uid: str, held: Held) -> None:
+        """A plan is being carried out."""
+        self._witness(self._assumed, uid, held)
+
+    def forget(self, uid: str) -> None:
+        """It was, or it came to nothing."""
+        self._witness(self._assumed, uid, None)
+
+    def use(self, uid: str, held: Held | None) -> None:
+        """What a pod uses without a class; None: nothing any more."""
+        if held is None:
+            self._book.release(uid + DIRECT)
+        else:
+            self._book.hold(uid + DIRECT, held.node, held.holdings)
+
+    @contextmanager
+    def using(self, node: str, holdings: tuple[Holding, ...]) -> Iterator[None]:
+        """The book as it would be if somebody used these without a class."""
+        self.use("", Held(node, holdings) if holdings else None)
+        try:
+            yield
+        finally:
+            self.use("", None)
+
+    def by_class(self, node: str, device: str) -> int:
+        """Units that are held otherwise than directly."""
+        held = self._book.held(node, device)
+        return sum(units for name, units in held.items() if not name.endswith(DIRECT))
+
+    def _set_claim(self, uid: str, node: str, amounts: Amounts) -> None:
+        if amounts:
+            self._claims.setdefault(uid, {})[node] = amounts
+            self._on_node.setdefault(node, set()).add(uid)
+        else:
+            self._claims[uid].pop(node)
+            self._on_node[node].discard(uid)
+            if not self._claims[uid]:
+                del self._claims[uid]
+        self._tell(uid, node)
+
+    def _witness(self, witness: dict[str, Held], uid: str, held: Held | None) -> None:
+        before = witness.pop(uid, None)
+        if held is not None:
+            witness[uid] = held
+        if before != held:
+            for node in {each.node for each in (before, held) if each is not None}:
+                self._tell(uid, node)
+
+    def _tell(self, uid: str, node: str) -> None:
+        """Have the book hold what the witnesses say of this holder on this node."""
+        holdings = self._believed(uid, node)
+        name = self._names.get((uid, node))
+        if name is not None:
+            if self._book.holder(name) == (node, holdings):
+                return
+            self._book.release(name)
+            del self._names[uid, node]
+        if holdings:
+            name = uid if self._book.holder(uid) is None else f"{uid}@{node}"
+            self._names[uid, node] = name
+            self._book.hold(name, node, holdings)
+        self._changed(node)
+
+    def _believed(self, uid: str, node: str) -> tuple[Holding, ...]:
+        told = [
+            each.holdings
+            for each in (self._assumed.get(uid), self._pods.get(uid))
+            if each is not None and each.node == node
+        ]
+        claimed = self._claims.get(uid, {}).get(node)
+        if claimed is None:
+            return told[0] if told else ()
+        # The same devices, told with the classes they were asked by, say more.
+        same = (holdings for holdings in told if amounts(holdings) == claimed)
+        plain = tuple(Holding(device, units, "") for device, units in sorted(claimed.items()))
+        return next(same, plain)
+
+
+def less(now: Amounts, before: Amounts) -> bool:
+    return any(now.get(device, 0) < units for device, units in before.items())

@@ -1,0 +1,83 @@
+"""What a pod wants, read once for all pods of a template: room on a node, devices, or neither."""
+
+from __future__ import annotations
+
+import msgspec
+
+from dovetail.core.errors import DovetailError, Malformed
+from dovetail.devices.allocation.request import Ask, Holding
+from dovetail.kube.classes.pod_devices import Container, Role, asks_of
+from dovetail.kube.scheduler.extended_resources import asked_directly
+from dovetail.kube.scheduler.plans import asked_classes
+from dovetail.kube.scheduler.queue import Wake
+from dovetail.podfit import objects
+from dovetail.podfit.demand import Demand, demand_of
+from dovetail.podfit.limits import unsupported
+from dovetail.podfit.objects import Pod
+
+MOST = 4096
+"""Templates that are remembered."""
+
+
+class Want(msgspec.Struct, frozen=True, eq=False):
+    """Pods of one template share one of these: it can be compared by identity."""
+
+    demand: Demand
+    asks: tuple[Ask, ...]
+    direct: tuple[Holding, ...]
+    """What it uses of pools without a class."""
+    hopes: Wake
+    """What could help such a pod, if it fits nowhere."""
+
+
+class BadPod(DovetailError):
+    """A pod that can never be placed here as it is, and why."""
+
+
+class Wants:
+    def __init__(self) -> None:
+        self._known: dict[int, Want] = {}
+
+    def of(self, pod: Pod) -> Want:
+        """Raises BadPod."""
+        if (why := unsupported(pod)) is not None:
+            raise BadPod(why)
+        try:
+            demand = demand_of(pod)
+            # Pods of a template have the very same demand; the want keeps it alive, so that no
+            # other can have its identity.
+            found = self._known.get(id(demand))
+            if found is None:
+                asks, direct = asks_of_pod(pod), asked_directly(demand)
+                found = Want(demand, asks, direct, hopes_of(demand, bool(asks), bool(direct)))
+                if len(self._known) >= MOST:
+                    self._known.clear()
+                self._known[id(demand)] = found
+        except Malformed as error:
+            raise BadPod(str(error)) from error
+        return found
+
+
+def asks_of_pod(pod: Pod) -> tuple[Ask, ...]:
+    """In the order in which its containers start. Raises BadAsk."""
+    if not asked_classes(pod):
+        return ()
+    inits = [
+        container_of(each, Role.SIDECAR if each.restart_policy == "Always" else Role.INIT)
+        for each in pod.spec.init_containers
+    ]
+    return asks_of([*inits, *(container_of(each, Role.MAIN) for each in pod.spec.containers)])
+
+
+def container_of(container: objects.Container, role: Role) -> Container:
+    resources = container.resources
+    return Container(container.name, resources.requests, resources.limits, role)
+
+
+def hopes_of(demand: Demand, asks: bool, direct: bool) -> Wake:
+    hopes = Wake.NODE | Wake.GONE
+    if asks:
+        hopes |= Wake.CLASS | Wake.DEVICES
+    if direct:
+        hopes |= Wake.DEVICES
+    return hopes | Wake.PLACED if demand.near or demand.spread else hopes

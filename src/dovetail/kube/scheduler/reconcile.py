@@ -1,0 +1,136 @@
+"""Puts right what a comparison of ledger and pods finds, and flags pods whose devices are in doubt.
+
+Done when a leader starts, and now and then. Every step may be repeated, or be done by two at once.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterable
+
+import structlog
+
+from dovetail.kube.api.port import KubeApi
+from dovetail.kube.scheduler import metrics
+from dovetail.kube.scheduler.claims import Claims, Kept
+from dovetail.kube.scheduler.ledger_diff import Findings, findings
+from dovetail.kube.scheduler.ledger_watch import LedgerView
+from dovetail.kube.scheduler.plans import holdings_of, is_over
+from dovetail.kube.scheduler.queue import Queue
+from dovetail.kube.scheduler.reporting import Teller
+from dovetail.kube.scheduler.state import State
+from dovetail.podfit.objects import Pod
+from dovetail.service.device_claims import DeviceLedger
+
+LOG = structlog.get_logger("dovetail.kube.scheduler")
+
+AT_ONCE = 16
+"""Nodes whose pods are claimed for again at a time."""
+
+
+class Sweeper:
+    def __init__(
+        self,
+        api: KubeApi,
+        ledger: DeviceLedger,
+        *,
+        state: State,
+        queue: Queue,
+        claims: Claims,
+        view: LedgerView,
+        teller: Teller,
+    ) -> None:
+        self._api = api
+        self._ledger = ledger
+        self._state = state
+        self._queue = queue
+        self._claims = claims
+        self._view = view
+        self._teller = teller
+        self._losers: set[str] = set()
+        """Bound pods whose devices the ledger says others hold."""
+
+    async def sweep(self) -> Findings:
+        """Raises what the ledger and the API server raise; what was not done is found again."""
+        await self._view.refresh()
+        holders = await self._ledger.holders()
+        found = findings(holders, self._state.pods, self._state.planned())
+        for uid in found.over:
+            await self._claims.release(uid)
+        gone = await self._gone(found.unknown)
+        for uid in gone:
+            await self._claims.release(uid)
+        for uid in found.unbound:
+            self._queue.retry_parked(uid)
+        await self._claim_again(found.unclaimed)
+        for what, count in (
+            ("released", len(found.over) + len(gone)),
+            ("adopted", len(found.unbound)),
+            ("claimed again", len(found.unclaimed)),
+        ):
+            metrics.SWEPT.labels(what).inc(count)
+        self.look_at_devices()
+        return found
+
+    async def _gone(self, unknown: Iterable[str]) -> list[str]:
+        """Those of which there are no pods: the cache may only be late, so the server is asked.
+
+        What was claimed before it is asked, and is no pod of its answer, never will be one again.
+        """
+        suspects = list(unknown)
+        if not suspects:
+            return []
+        there = await self._api.list(Pod)
+        alive = {pod.metadata.uid for pod in there.items if not is_over(pod)}
+        return [uid for uid in suspects if uid not in alive]
+
+    async def _claim_again(self, pods: Iterable[Pod]) -> None:
+        """On each node the oldest binding first: of two that say they hold a device, it wins."""
+        by_node: dict[str, list[Pod]] = {}
+        for pod in pods:
+            by_node.setdefault(pod.spec.node_name, []).append(pod)
+        limit = asyncio.Semaphore(AT_ONCE)
+
+        async def one_by_one(some: list[Pod]) -> None:
+            async with limit:
+                for pod in some:
+                    await self._make_true(pod)
+
+        await asyncio.gather(*(one_by_one(some) for some in by_node.values()))
+
+    async def _make_true(self, pod: Pod) -> None:
+        if await self._claims.make_true(pod) is Kept.CONFLICT:
+            self._losers.add(pod.metadata.uid)
+            metrics.SWEPT.labels("in conflict").inc()
+        else:
+            self._losers.discard(pod.metadata.uid)
+
+    def look_at_devices(self, nodes: frozenset[str] | None = None) -> None:
+        """Tell pods (on these nodes) whose devices are ill, gone or somebody else's."""
+        self._losers &= self._state.pods.keys()
+        for pod in list(self._state.pods.values()):
+            if nodes is not None and pod.spec.node_name not in nodes:
+                continue
+            trouble = self._trouble(pod)
+            if trouble is not None:
+                self._teller.devices_lost(pod, *trouble)
+            else:
+                self._teller.devices_back(pod)
+
+    def _trouble(self, pod: Pod) -> tuple[str, str] | None:
+        """A word and a sentence for what is wrong with the devices of a bound pod."""
+        held = holdings_of(pod)
+        if not held:
+            return None
+        node, names = pod.spec.node_name, sorted({each.device for each in held})
+        if pod.metadata.uid in self._losers:
+            listed = ", ".join(names)
+            return "DeviceConflict", f"An older pod holds some of {listed} of node {node}."
+        there = {each.name: each for each in self._state.devices.get(node, ())}
+        gone = [name for name in names if name not in there]
+        if gone:
+            return "DeviceRemoved", f"Node {node} no longer has {', '.join(gone)}."
+        ill = [name for name in names if not there[name].healthy]
+        if ill:
+            return "DeviceUnhealthy", f"{', '.join(ill)} of node {node} is not healthy."
+        return None

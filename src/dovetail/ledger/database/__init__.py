@@ -1,0 +1,1 @@
+"""The databases behind the ledger: SQLite, PostgreSQL, group commit, the change log."""

@@ -1,0 +1,148 @@
+"""The allocations of a container put together: what its runtime is told."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from typing import Any, TypeVar
+
+from dovetail.node.common.cpus import BadCpuList, CpuSet
+from dovetail.node.common.ports import Rejected
+from dovetail.node.common.reasons import CONFLICTING_SETTINGS, PLUGIN_GARBAGE, UNKNOWN_PROPERTY
+from dovetail.node.common.settings import NUMBERS, Settings
+from dovetail.node.state.pod_state import Allocations
+from dovetail.node.wire.resource_plugin import ResourceAllocationInfo
+
+V = TypeVar("V")
+
+CPUS, MEMS, UNIFIED, HUGEPAGES = "CpusetCpus", "CpusetMems", "Unified", "HugepageLimits"
+
+
+class Column(dict[str, V]):
+    """Settings of one kind, by name, and whose they are."""
+
+    def __init__(self, kind: str) -> None:
+        super().__init__()
+        self._kind = kind
+        self._owners: dict[str, str] = {}
+
+    def set(self, name: str, value: V, resource: str) -> None:
+        """Raises Rejected if another resource sets it to something else."""
+        owner = self._owners.setdefault(name, resource)
+        if self.setdefault(name, value) != value:
+            raise Rejected(
+                CONFLICTING_SETTINGS,
+                f"{owner} and {resource} set the {self._kind} {name} to different values:"
+                f" {self[name]!r} and {value!r}. One of the two plugins must leave it alone",
+            )
+
+
+class Draft:
+    """Settings being put together, allocation by allocation."""
+
+    def __init__(self) -> None:
+        self.numbers: Column[int] = Column("property")
+        self.sets: Column[str] = Column("property")
+        self.hugepages: Column[int] = Column("hugepage limit of")
+        self.unified: Column[str] = Column("cgroup file")
+        self.envs: Column[str] = Column("environment variable")
+        self.annotations: Column[str] = Column("annotation")
+        self.mounts: Column[Any] = Column("mount at")
+        self.devices: Column[Any] = Column("device at")
+
+    def add(self, resource: str, info: ResourceAllocationInfo) -> None:
+        if info.oci_property_name and info.allocation_result:
+            self._property(resource, info.oci_property_name, info.allocation_result)
+        for column, values in ((self.envs, info.envs), (self.annotations, info.annotations)):
+            for name, value in sorted(values.items()):
+                column.set(name, value, resource)
+        for mount in info.mounts:
+            self.mounts.set(mount.container_path, mount, resource)
+        for device in info.devices:
+            self.devices.set(device.container_path, device, resource)
+
+    def _property(self, resource: str, name: str, result: str) -> None:
+        if name in NUMBERS:
+            self.numbers.set(name, _read(_integer, resource, name, result), resource)
+        elif name in (CPUS, MEMS):
+            self.sets.set(name, _read(_cpus, resource, name, result), resource)
+        elif name == UNIFIED:
+            for file, text in _read(_texts, resource, name, result).items():
+                self.unified.set(file, text, resource)
+        elif name == HUGEPAGES:
+            for size, limit in _read(_sizes, resource, name, result).items():
+                self.hugepages.set(size, limit, resource)
+        else:
+            known = ", ".join(sorted((*NUMBERS, CPUS, MEMS, UNIFIED, HUGEPAGES)))
+            raise Rejected(
+                UNKNOWN_PROPERTY,
+                f"the plugin of {resource} sets the property {name!r}, which containers do not"
+                f" have. There are {known}",
+            )
+
+    def finished(self) -> Settings:
+        return Settings(
+            numbers=dict(self.numbers),
+            cpus=self.sets.get(CPUS, ""),
+            mems=self.sets.get(MEMS, ""),
+            hugepages=dict(self.hugepages),
+            unified=dict(self.unified),
+            envs=dict(self.envs),
+            annotations=dict(self.annotations),
+            mounts=tuple(self.mounts.values()),
+            devices=tuple(self.devices.values()),
+        )
+
+
+def settings_of(allocations: Allocations) -> Settings:
+    """Raises Rejected if resources contradict each other, or one makes no sense."""
+    draft = Draft()
+    for resource in sorted(allocations):
+        draft.add(resource, allocations[resource])
+    return draft.finished()
+
+
+def _read(reader: Callable[[str], V], resource: str, name: str, result: str) -> V:
+    try:
+        return reader(result)
+    except (ValueError, BadCpuList) as error:
+        words = f"the plugin of {resource} sets {name} to {result!r}: {error}"
+        raise Rejected(PLUGIN_GARBAGE, words) from None
+
+
+def _integer(text: str) -> int:
+    number = int(text) if text.isascii() and len(text) <= 20 and "_" not in text else None
+    if number is None or not -(2**63) <= number < 2**63:
+        raise ValueError("a decimal integer of 64 bits is expected")
+    return number
+
+
+def _cpus(text: str) -> str:
+    """As the kernel writes it, so that equal sets are equal."""
+    return str(CpuSet.parse(text))
+
+
+def _texts(text: str) -> Mapping[str, str]:
+    found = _object(text, str, "of texts by cgroup file")
+    for name in found:
+        # A path would lead out of the container's own cgroup.
+        if not name or "/" in name or "\0" in name or name.startswith("."):
+            raise ValueError(f"{name!r} is no cgroup file such as io.weight")
+    return found
+
+
+def _sizes(text: str) -> Mapping[str, int]:
+    found = _object(text, int, "of bytes by page size")
+    if any(isinstance(each, bool) or not 0 <= each < 2**63 for each in found.values()):
+        raise ValueError("a JSON object of bytes by page size is expected")
+    return found
+
+
+def _object(text: str, kind: type[V], content: str) -> Mapping[str, V]:
+    try:
+        found = json.loads(text)
+    except (ValueError, RecursionError):
+        found = None
+    if not isinstance(found, dict) or not all(isinstance(each, kind) for each in found.values()):
+        raise ValueError(f"a JSON object {content} is expected")
+    return dict(sorted(found.items()))

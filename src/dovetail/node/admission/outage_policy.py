@@ -1,0 +1,69 @@
+"""Plugins asked on behalf of a pod, by what its role says about plugins that are down."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+
+from dovetail.node.admission.configuration import Outage
+from dovetail.node.admission.resource_slot import Slot
+from dovetail.node.common.ports import Failure, Plugin, PluginError
+from dovetail.node.common.reasons import OF_FAILURES, rejection
+from dovetail.node.wire.rpc import A, Method, Q
+
+OUTAGES = (Failure.DOWN, Failure.TIMEOUT)
+"""Other failures are answers: the plugin is there, and says no or nonsense."""
+
+LOOK = 0.05
+"""Seconds between looks whether a plugin is back."""
+
+
+class Asking:
+    """For one admission."""
+
+    def __init__(self, outage: Outage, wait: float) -> None:
+        self._outage, self._wait = outage, wait
+        self._until: float | None = None
+
+    async def ask(self, plugin: Plugin, method: Method[Q, A], question: Q) -> A:
+        """Raises PluginError; a role that waits has waited then."""
+        while True:
+            try:
+                return await plugin.call(method, question)
+            except PluginError as error:
+                if self._outage is not Outage.RETRY or error.failure not in OUTAGES:
+                    raise
+                if not await self._back(plugin):
+                    raise
+
+    async def _back(self, plugin: Plugin) -> bool:
+        """Whether the plugin is there in time. All questions of an admission share the wait."""
+        now = time.monotonic()
+        if self._until is None:
+            self._until = now + self._wait
+        while now < self._until:
+            await asyncio.sleep(min(LOOK, self._until - now))
+            if plugin.up:
+                return True
+            now = time.monotonic()
+        return False
+
+    def settle(self, slot: Slot, error: PluginError) -> None:
+        """By the role: with what it had, or without; otherwise raises Rejected."""
+        keeps = self._outage is Outage.KEEP_LAST and slot.stored is not None
+        opens = self._outage is Outage.FAIL_OPEN
+        if error.failure not in OUTAGES or not (keeps or opens):
+            raise rejection(error, later=self.later(error)) from error
+        if keeps:
+            slot.keep()
+        else:
+            slot.go_without()
+        slot.record.failure, slot.record.missing = OF_FAILURES[error.failure], str(error)
+
+    def tolerates(self, error: PluginError) -> bool:
+        """Whether a container that has its allocations may start without that plugin."""
+        kind = self._outage in (Outage.FAIL_OPEN, Outage.KEEP_LAST)
+        return kind and error.failure in OUTAGES
+
+    def later(self, error: PluginError) -> bool:
+        return self._outage is Outage.RETRY and error.failure in OUTAGES

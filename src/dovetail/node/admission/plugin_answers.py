@@ -1,0 +1,74 @@
+"""What plugins answer, checked before anybody relies on it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from math import isfinite
+
+from dovetail.node.admission.resource_requests import Ask
+from dovetail.node.common.cpus import CpuSet
+from dovetail.node.common.ports import Failure, PluginError
+from dovetail.node.hints.hint import BadHint, Hint, Hints, from_wire
+from dovetail.node.state.pod_state import Allocations
+from dovetail.node.wire.resource_plugin import (
+    ListOfTopologyHints,
+    ResourceAllocation,
+    ResourceAllocationInfo,
+)
+
+
+def hints(found: Mapping[str, ListOfTopologyHints | None], ask: Ask, nodes: CpuSet) -> Hints:
+    """Under the plugin's own name of the resource, or else under the pod's."""
+    name = ask.resource if ask.resource in found else ask.original
+    try:
+        return _read(found.get(name), nodes)
+    except BadHint as error:
+        words = f"the plugin for {ask.resource} answered wrongly: {error}"
+        raise PluginError(ask.resource, Failure.GARBAGE, words) from None
+
+
+def remembered_hints(info: ResourceAllocationInfo, nodes: CpuSet) -> Hints:
+    """Of what a container has. None there, or no list: it did not care then either."""
+    try:
+        return _read(info.resource_hints, nodes) or None
+    except BadHint:
+        # The machine had other nodes then.
+        return None
+
+
+def _read(listed: ListOfTopologyHints | None, nodes: CpuSet) -> Hints:
+    return None if listed is None else tuple(from_wire(each, nodes) for each in listed.hints)
+
+
+def common_hints(lists: Iterable[Hints]) -> Hints:
+    """Of a resource in several containers: nodes that do for each; preferred if by all."""
+    found: dict[int | None, bool] | None = None
+    for each in lists:
+        if each is None:
+            continue
+        own = {hint.mask: hint.preferred for hint in sorted(each, key=lambda hint: hint.preferred)}
+        if found is None:
+            found = own
+        else:
+            found = {mask: found[mask] and own[mask] for mask in found if mask in own}
+    return None if found is None else tuple(Hint(mask, liked) for mask, liked in found.items())
+
+
+def allocations(found: ResourceAllocation | None, ask: Ask, *, optional: bool) -> Allocations:
+    """The resource and what accompanies it, by the plugin's names; nothing only if `optional`."""
+    given = {} if found is None else found.resource_allocation
+    if not given and optional:
+        return {}
+    if ask.resource not in given and ask.original not in given:
+        said = f"it allocated {', '.join(sorted(given))}" if given else "it allocated nothing"
+        words = f"the plugin for {ask.resource} was asked to allocate it, and {said}"
+        raise PluginError(ask.resource, Failure.GARBAGE, words)
+    checked = {}
+    for name in sorted(given):
+        quantity = given[name].allocated_quantity
+        if not isfinite(quantity) or quantity < 0:
+            words = f"the plugin for {ask.resource} allocated a quantity of {quantity} of {name}"
+            raise PluginError(ask.resource, Failure.GARBAGE, words)
+        alias = name == ask.original and ask.resource not in given
+        checked[ask.resource if alias else name] = given[name]
+    return checked

@@ -1,0 +1,214 @@
+"""The way of a pod through its plugins: hints, their merge, allocations.
+
+It changes nothing but the slots, and leaves to the manager what is remembered or taken back.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from itertools import groupby
+
+from dovetail.node.admission import plugin_answers, resource_requests
+from dovetail.node.admission.configuration import Configuration
+from dovetail.node.admission.outage_policy import Asking
+from dovetail.node.admission.pod_identity import Identity
+from dovetail.node.admission.resource_requests import Ask
+from dovetail.node.admission.resource_slot import Slot
+from dovetail.node.common.pods import Pod
+from dovetail.node.common.ports import Failure, Plugin, PluginError, Rejected
+from dovetail.node.common.reasons import TOPOLOGY_AFFINITY
+from dovetail.node.hints.explain import explain
+from dovetail.node.hints.hint import Hint, Hints, to_wire
+from dovetail.node.hints.merge import Merged, merge
+from dovetail.node.hints.policy import Policy
+from dovetail.node.wire.resource_plugin import (
+    ALLOCATE,
+    ALLOCATE_FOR_POD,
+    GET_POD_TOPOLOGY_HINTS,
+    GET_TOPOLOGY_HINTS,
+)
+
+
+class Tally:
+    """How often plugins were asked to allocate, for all pods together."""
+
+    def __init__(self) -> None:
+        self.total = 0
+
+
+class Admission:
+    """Of one pod, or of a container that comes later."""
+
+    def __init__(
+        self, configuration: Configuration, pod: Pod, who: Identity, asking: Asking, tally: Tally
+    ) -> None:
+        self._configuration, self._tally = configuration, tally
+        self.pod, self.who, self.asking = pod, who, asking
+        self.asked = 0
+        """Its own part of the tally."""
+        self.told: set[str] = set()
+        """Resources whose plugins were asked to allocate, whatever came of it."""
+        self.pod_wide: set[str] = set()
+
+    async def by_container(self, slots: Sequence[Slot]) -> None:
+        """One container after the other. Raises Rejected."""
+        for _, group in groupby(slots, key=lambda each: each.container.name):
+            own = list(group)
+            if not any(each.open for each in own):
+                continue
+            await _together(self._container_hints(each) for each in own)
+            merged = self._merge(
+                {each.ask.resource: each.hints for each in own},
+                f"container {own[0].container.name}",
+            )
+            for slot in own:
+                await self._allocate(slot, merged.of(slot.ask.resource))
+
+    async def by_pod(self, slots: Sequence[Slot]) -> None:
+        """All containers on the same nodes. Raises Rejected."""
+        if not any(each.open for each in slots):
+            return
+        counted = {
+            each.ask.resource: [besides.resource for besides in each.ask.besides] for each in slots
+        }
+        asks = resource_requests.together(
+            resource_requests.of_pod(self.pod, self._configuration.names),
+            lambda resource: counted.get(resource, ()),
+        )
+        members = {
+            ask: [each for each in slots if each.ask.resource == ask.resource] for ask in asks
+        }
+        chosen = {ask: own for ask, own in members.items() if own}
+        await _together(self._pod_hints(ask, own) for ask, own in chosen.items())
+        offers = {ask.resource: _shared(own) for ask, own in chosen.items()}
+        merged = self._merge(offers, "the pod")
+        for ask, own in chosen.items():
+            await self._allocate_for_pod(ask, own, merged.of(ask.resource))
+
+    async def _container_hints(self, slot: Slot) -> None:
+        async def asked(plugin: Plugin) -> Hints:
+            question = resource_requests.question(self.pod, self.who, slot.container, slot.ask)
+            answer = await self.asking.ask(plugin, GET_TOPOLOGY_HINTS, question)
+            return plugin_answers.hints(answer.resource_hints, slot.ask, self._configuration.nodes)
+
+        try:
+            await self._offer([slot], asked)
+        except PluginError as error:
+            self.asking.settle(slot, error)
+            self._remember_hints(slot)
+
+    async def _pod_hints(self, ask: Ask, slots: Sequence[Slot]) -> None:
+        async def asked(plugin: Plugin) -> Hints:
+            question = resource_requests.pod_question(self.pod, self.who, ask)
+            answer = await self.asking.ask(plugin, GET_POD_TOPOLOGY_HINTS, question)
+            return plugin_answers.hints(answer.resource_hints, ask, self._configuration.nodes)
+
+        try:
+            await self._offer(slots, asked)
+        except PluginError as error:
+            if error.failure is Failure.UNIMPLEMENTED:
+                await self._common_hints([each for each in slots if not each.borrowed])
+                return
+            for slot in slots:
+                if slot.open:
+                    self.asking.settle(slot, error)
+                self._remember_hints(slot)
+
+    async def _common_hints(self, slots: Sequence[Slot]) -> None:
+        """For a plugin that knows no pods, only containers."""
+        await _together(self._container_hints(each) for each in slots)
+        common = plugin_answers.common_hints(each.hints for each in slots)
+        for slot in slots:
+            slot.offered(common)
+
+    async def _offer(
+        self, slots: Sequence[Slot], asked: Callable[[Plugin], Awaitable[Hints]]
+    ) -> None:
+        """Find the hints of slots that share them: remembered ones if nothing is to be asked."""
+        asking = [each for each in slots if each.open]
+        if not asking:
+            for slot in slots:
+                self._remember_hints(slot)
+        elif asking[0].aligned and self._configuration.policy is not Policy.NONE:
+            plugin = asking[0].plugin
+            assert plugin is not None
+            found = await asked(plugin)
+            for slot in slots:
+                slot.offered(found)
+
+    def _remember_hints(self, slot: Slot) -> None:
+        if slot.given and slot.stored:
+            slot.offered(plugin_answers.remembered_hints(slot.stored, self._configuration.nodes))
+
+    def _merge(self, hints: Mapping[str, Hints], who: str) -> Merged:
+        own = self._configuration
+        merged = merge(own.policy, own.options, hints, own.nodes, own.distances)
+        if not merged.admitted:
+            why = explain(own.policy, own.options, hints, own.nodes, own.distances)
+            words = f"{who} does not fit by the policy {own.policy}: {why.words}"
+            raise Rejected(TOPOLOGY_AFFINITY, words)
+        return merged
+
+    async def _allocate(self, slot: Slot, hint: Hint) -> None:
+        slot.merged(hint)
+        if slot.open and slot.borrowed:
+            # It is for the pod as a whole, and this plugin knows none.
+            slot.take({})
+        if not slot.open:
+            return
+        assert slot.plugin is not None
+        self._tell(slot.ask)
+        question = resource_requests.question(
+            self.pod, self.who, slot.container, slot.ask, to_wire(hint)
+        )
+        try:
+            answer = await self.asking.ask(slot.plugin, ALLOCATE, question)
+            given = plugin_answers.allocations(
+                answer.allocation_result, slot.ask, optional=slot.optional
+            )
+        except PluginError as error:
+            self.asking.settle(slot, error)
+        else:
+            slot.take(given)
+
+    async def _allocate_for_pod(self, ask: Ask, slots: Sequence[Slot], hint: Hint) -> None:
+        asking = [each for each in slots if each.open]
+        for slot in slots:
+            slot.merged(hint)
+        if not asking:
+            return
+        plugin = asking[0].plugin
+        assert plugin is not None
+        self._tell(ask)
+        question = resource_requests.pod_question(self.pod, self.who, ask, to_wire(hint))
+        try:
+            answer = await self.asking.ask(plugin, ALLOCATE_FOR_POD, question)
+            given = plugin_answers.allocations(answer.allocation_result, ask, optional=False)
+        except PluginError as error:
+            for slot in asking:
+                if error.failure is Failure.UNIMPLEMENTED:
+                    await self._allocate(slot, hint)
+                else:
+                    self.asking.settle(slot, error)
+        else:
+            self.pod_wide.add(ask.resource)
+            for slot in slots:
+                slot.take(given)
+
+    def _tell(self, ask: Ask) -> None:
+        self.told.add(ask.resource)
+        self.asked += 1
+        self._tally.total += 1
+
+
+def _shared(slots: Sequence[Slot]) -> Hints:
+    """The hints of slots that have them in common, but for those who have none."""
+    return next((each.hints for each in slots if each.hints is not None), None)
+
+
+async def _together(work: Iterable[Awaitable[None]]) -> None:
+    """All at once; of several errors the first in order counts, whichever came first in time."""
+    for each in await asyncio.gather(*work, return_exceptions=True):
+        if isinstance(each, BaseException):
+            raise each

@@ -1,0 +1,181 @@
+"""What a container or a pod asks of plugins, worked out from its specification."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Mapping
+from fractions import Fraction
+from math import ceil
+from typing import NamedTuple
+
+from dovetail.node.admission.pod_identity import Identity
+from dovetail.node.common.pods import Amounts, Container, Pod
+from dovetail.node.common.ports import Rejected
+from dovetail.node.common.reasons import BAD_REQUEST
+from dovetail.node.wire.resource_plugin import (
+    ContainerType,
+    PodResourceRequest,
+    ResourceRequest,
+    TopologyHint,
+)
+
+LIMIT = "limits/{}"
+"""Limits go beside requests under keys that no plugin takes for its resource."""
+
+PRECISION = 1000
+
+
+class Ask(NamedTuple):
+    resource: str
+    """As its plugin calls it."""
+    original: str
+    """As the pod does."""
+    request: Fraction
+    limit: Fraction | None
+    besides: tuple[Ask, ...] = ()
+    """Of resources that the same plugin counts together with this one, as huge pages."""
+
+    @property
+    def quantities(self) -> dict[str, float]:
+        """Under both names: plugins look for either."""
+        found = {}
+        for each in (self, *self.besides):
+            for name in sorted({each.original, each.resource}):
+                found[name] = rounded(each.request)
+                if each.limit is not None:
+                    found[LIMIT.format(name)] = rounded(each.limit)
+        return found
+
+
+def rounded(amount: Fraction) -> float:
+    """To a thousandth, upwards as Kubernetes does."""
+    return float(Fraction(ceil(amount * PRECISION), PRECISION))
+
+
+def asks(who: str, requests: Amounts, limits: Amounts, names: Mapping[str, str]) -> tuple[Ask, ...]:
+    """In the order of resources. A request of nothing is no request. Raises Rejected."""
+    found: dict[str, Ask] = {}
+    for original, amount in sorted(requests.items()):
+        if amount < 0:
+            raise Rejected(BAD_REQUEST, f"{who} requests {amount} of {original}, less than nothing")
+        if not amount:
+            continue
+        resource = names.get(original, original)
+        if resource in found:
+            raise Rejected(
+                BAD_REQUEST,
+                f"{who} requests both {found[resource].original} and {original}, which are one"
+                f" resource here: {resource}. Request one of them",
+            )
+        found[resource] = Ask(resource, original, amount, limits.get(original))
+    return tuple(found[each] for each in sorted(found))
+
+
+def together(asks: Iterable[Ask], counted: Callable[[str], Collection[str]]) -> tuple[Ask, ...]:
+    """Asks for resources that the plugin of another has `counted` go along with that one's."""
+    asks = tuple(asks)
+    leading = {besides: each.resource for each in asks for besides in counted(each.resource)}
+
+    def led(by: Ask) -> tuple[Ask, ...]:
+        return tuple(each for each in asks if leading.get(each.resource) == by.resource)
+
+    return tuple(each._replace(besides=led(each)) for each in asks if each.resource not in leading)
+
+
+def of_container(container: Container, names: Mapping[str, str]) -> tuple[Ask, ...]:
+    who = f"container {container.name}"
+    return asks(who, container.requests, container.limits, names)
+
+
+def of_pod(pod: Pod, names: Mapping[str, str]) -> tuple[Ask, ...]:
+    return asks("the pod", needed(pod), bounded(pod), names)
+
+
+def needed(pod: Pod) -> Amounts:
+    """What all containers need together while it needs most; what the pod itself says wins.
+
+    Init containers run one after the other, beside the restartable ones that came before.
+    """
+    staying: dict[str, Fraction] = {}
+    peak: dict[str, Fraction] = {}
+    for each in pod.containers:
+        if each.type is ContainerType.EPHEMERAL:
+            continue
+        if each.type is ContainerType.INIT and not each.restartable:
+            raise_to(peak, added(staying, each.requests))
+        else:
+            staying = added(staying, each.requests)
+    raise_to(peak, staying)
+    return {**peak, **pod.requests}
+
+
+def bounded(pod: Pod) -> Amounts:
+    """The sum of limits, of resources that all containers limit; what the pod itself says wins."""
+    staying = [each for each in pod.containers if stays(each)]
+    common = set.intersection(*(set(each.limits) for each in staying)) if staying else set()
+    sums = {name: sum((each.limits[name] for each in staying), Fraction(0)) for name in common}
+    return {**sums, **pod.limits}
+
+
+def stays(container: Container) -> bool:
+    if container.type is ContainerType.EPHEMERAL:
+        return False
+    return container.restartable or container.type is not ContainerType.INIT
+
+
+def added(some: Amounts, more: Amounts) -> dict[str, Fraction]:
+    zero = Fraction(0)
+    return {name: some.get(name, zero) + more.get(name, zero) for name in {*some, *more}}
+
+
+def raise_to(peak: dict[str, Fraction], level: Amounts) -> None:
+    for name, amount in level.items():
+        peak[name] = max(peak.get(name, amount), amount)
+
+
+def in_order(containers: Iterable[Container]) -> list[Container]:
+    """Init containers first, as they start; then the main one, as sidecars may go where it is.
+
+    Ephemeral ones come when they are created.
+    """
+    order = {ContainerType.INIT: 0, ContainerType.MAIN: 1, ContainerType.SIDECAR: 2}
+    chosen = [each for each in containers if each.type in order]
+    return sorted(chosen, key=lambda each: 0 if each.restartable else order[each.type])
+
+
+def question(
+    pod: Pod, who: Identity, container: Container, ask: Ask, hint: TopologyHint | None = None
+) -> ResourceRequest:
+    return ResourceRequest(
+        pod_uid=pod.uid,
+        pod_namespace=pod.namespace,
+        pod_name=pod.name,
+        container_name=container.name,
+        container_type=container.type,
+        container_index=container.index,
+        pod_role=who.role,
+        pod_type=who.type,
+        resource_name=ask.resource,
+        hint=hint,
+        resource_requests=ask.quantities,
+        labels=dict(pod.labels),
+        annotations=dict(pod.annotations),
+        native_qos_class=pod.qos_class,
+        runtime_class=pod.runtime_class,
+    )
+
+
+def pod_question(
+    pod: Pod, who: Identity, ask: Ask, hint: TopologyHint | None = None
+) -> PodResourceRequest:
+    return PodResourceRequest(
+        pod_uid=pod.uid,
+        pod_namespace=pod.namespace,
+        pod_name=pod.name,
+        pod_role=who.role,
+        pod_type=who.type,
+        resource_name=ask.resource,
+        hint=hint,
+        resource_requests=ask.quantities,
+        labels=dict(pod.labels),
+        annotations=dict(pod.annotations),
+    )

@@ -1,0 +1,197 @@
+"""What one container, or the whole pod, wants of one resource, on its way to being settled."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+from functools import partial
+
+from dovetail.core.quantity import format as written
+from dovetail.node.admission import resource_requests
+from dovetail.node.admission.admission_log import HintRecord, ResourceRecord
+from dovetail.node.admission.configuration import Configuration, Scope
+from dovetail.node.admission.resource_requests import Ask
+from dovetail.node.admission.reuse import suffices
+from dovetail.node.common.pods import Container, Pod
+from dovetail.node.common.ports import Plugin, Plugins, Rejected
+from dovetail.node.common.reasons import CONFLICTING_SETTINGS
+from dovetail.node.hints.hint import Hint, Hints
+from dovetail.node.state.pod_state import Allocations, Holding, PodState
+from dovetail.node.wire.resource_plugin import ContainerType, ResourceAllocationInfo
+
+BYTES = ("memory", "hugepages-", "ephemeral-storage")
+
+
+@dataclass(eq=False, kw_only=True)
+class Slot:
+    ask: Ask
+    container: Container
+    plugin: Plugin | None
+    """None: it is not there, but what it gave before is."""
+    stored: ResourceAllocationInfo | None = None
+    given: Allocations | None = None
+    """What it got; None as long as that is open."""
+    hints: Hints = None
+    borrowed: bool = False
+    """Only the pod as a whole asks for it: the container has what the pod gets."""
+    missing: bool = False
+    """It does without, because its plugin is down."""
+    record: ResourceRecord = field(init=False)
+
+    def __post_init__(self) -> None:
+        ask = self.ask
+        besides = (f", {each.original} {_written(each, each.request)}" for each in ask.besides)
+        self.record = ResourceRecord(
+            resource=ask.resource,
+            container=self.container.name,
+            requested=_written(ask, ask.request) + "".join(besides),
+            limit="" if ask.limit is None else _written(ask, ask.limit),
+        )
+
+    @property
+    def open(self) -> bool:
+        return self.given is None
+
+    @property
+    def aligned(self) -> bool:
+        return self.plugin is not None and self.plugin.options.with_topology_alignment
+
+    @property
+    def optional(self) -> bool:
+        """Plugins may leave out containers that are over before the others start, or that come
+        before those whose place they are to share."""
+        return self.container.type is ContainerType.INIT or self.container.restartable
+
+    def take(self, given: Allocations) -> None:
+        self.given = given
+        self.record.allocation = given.get(self.ask.resource)
+
+    def keep(self) -> None:
+        """What it has will do."""
+        assert self.stored is not None
+        self.take({self.ask.resource: self.stored})
+        self.record.reused = True
+
+    def go_without(self) -> None:
+        self.take({})
+        self.missing = True
+
+    def offered(self, hints: Hints) -> None:
+        self.hints = hints
+        self.record.hints = None if hints is None else tuple(map(hint_record, hints))
+
+    def merged(self, hint: Hint) -> None:
+        self.record.merged = hint_record(hint)
+
+
+def _written(ask: Ask, amount: Fraction) -> str:
+    return written(amount, binary=ask.resource.startswith(BYTES))
+
+
+def hint_record(hint: Hint) -> HintRecord:
+    nodes = None if hint.nodes is None else str(hint.nodes)
+    return HintRecord(nodes=nodes, preferred=hint.preferred)
+
+
+def slots(
+    pod: Pod,
+    containers: Iterable[Container],
+    before: PodState | None,
+    plugins: Plugins,
+    configuration: Configuration,
+) -> list[Slot]:
+    """Resources that have a plugin, or had one, by container; settled if nothing need be asked."""
+    whole: dict[str, Ask] = {}
+    if configuration.scope is Scope.POD:
+        whole = {each.resource: each for each in resource_requests.of_pod(pod, configuration.names)}
+    counted = partial(_besides, plugins)
+    found = []
+    for container in containers:
+        own = resource_requests.together(
+            resource_requests.of_container(container, configuration.names), counted
+        )
+        lent = _lent(pod, whole, own)
+        for ask in sorted((*own, *lent)):
+            slot = _slot(ask, container, before, plugins, whole.get(ask.resource, ask))
+            if slot is not None:
+                slot.borrowed = ask in lent
+                found.append(slot)
+    return found
+
+
+def _besides(plugins: Plugins, resource: str) -> list[str]:
+    """Resources that the plugin counts, too, and that have none of their own."""
+    plugin = plugins.of(resource)
+    extra = plugin.options.extra_resources if plugin else ()
+    return [each for each in extra if plugins.of(each) is None]
+
+
+def _lent(pod: Pod, whole: Mapping[str, Ask], own: Iterable[Ask]) -> list[Ask]:
+    """What the pod itself asks for, and the container does not."""
+    asked = {each.resource for each in own}
+    return [
+        each
+        for each in whole.values()
+        if each.original in pod.requests and each.resource not in asked
+    ]
+
+
+def _slot(
+    ask: Ask, container: Container, before: PodState | None, plugins: Plugins, whole: Ask
+) -> Slot | None:
+    shared = before is not None and ask.resource in before.pod_wide
+    known = held(before, container.name).allocations.get(ask.resource)
+    if known is None and shared:
+        known = anywhere(before, ask.resource)
+    plugin = plugins.of(ask.resource)
+    if plugin is None and known is None:
+        return None
+    slot = Slot(ask=ask, container=container, plugin=plugin, stored=known)
+    amount = whole.request if shared else ask.request
+    if known and (plugin is None or suffices(known, amount)):
+        slot.keep()
+    return slot
+
+
+def held(before: PodState | None, container: str) -> Holding:
+    return before.containers.get(container, Holding()) if before else Holding()
+
+
+def anywhere(before: PodState | None, resource: str) -> ResourceAllocationInfo | None:
+    """What any container has of a resource that all share."""
+    holdings = before.containers.values() if before else ()
+    return next(
+        (each.allocations[resource] for each in holdings if resource in each.allocations), None
+    )
+
+
+def holdings(
+    containers: Iterable[Container], slots: Sequence[Slot], before: PodState | None
+) -> dict[str, Holding]:
+    """What containers have now: what they had, and on top of it what they got. Raises Rejected."""
+    found = {}
+    for container in containers:
+        own = [each for each in slots if each.container.name == container.name]
+        allocations = {**held(before, container.name).allocations, **_given(own)}
+        found[container.name] = Holding(
+            allocations=dict(sorted(allocations.items())),
+            missing=tuple(each.ask.resource for each in own if each.missing),
+        )
+    return found
+
+
+def _given(slots: Iterable[Slot]) -> dict[str, ResourceAllocationInfo]:
+    """All together. What accompanies a resource may be a resource that another plugin gives."""
+    found: dict[str, ResourceAllocationInfo] = {}
+    givers: dict[str, str] = {}
+    for slot in slots:
+        for name, info in (slot.given or {}).items():
+            giver = givers.setdefault(name, slot.ask.resource)
+            if found.setdefault(name, info) != info:
+                raise Rejected(
+                    CONFLICTING_SETTINGS,
+                    f"the plugins for {giver} and {slot.ask.resource} both allocate {name} to"
+                    f" container {slot.container.name}, and not the same of it",
+                )
+    return found

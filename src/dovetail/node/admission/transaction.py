@@ -1,0 +1,183 @@
+"""A pod admitted as a whole or not at all, whatever fails in between.
+
+Before plugins are asked, it is written down that they will be. Afterwards either the allocations
+are written down, or the plugins are told to take them back, now or when they return. So a crash at
+any point leaves the plugins with nothing that we would not take back.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Collection, Mapping, Sequence
+
+import msgspec
+
+from dovetail.node.admission import pod_identity
+from dovetail.node.admission.admission_log import Record
+from dovetail.node.admission.configuration import Configuration, Scope
+from dovetail.node.admission.container_settings import settings_of
+from dovetail.node.admission.outage_policy import Asking
+from dovetail.node.admission.pod_admission import Admission, Tally
+from dovetail.node.admission.resource_slot import Slot, holdings, slots
+from dovetail.node.common.pods import Container, Pod
+from dovetail.node.common.ports import PluginError, Plugins, Rejected
+from dovetail.node.common.reasons import CHECKPOINT_FAILED, PLUGIN_REFUSED, TOPOLOGY_AFFINITY
+from dovetail.node.reconcile.remove_pod_queue import Removals
+from dovetail.node.state.pod_state import Holding, PodState
+from dovetail.node.state.store import NotWritten, Store
+
+ATTEMPTS = 3
+"""A pod that lost a race with another one is tried again at once, so often at most."""
+
+
+class Transactions:
+    """Whoever calls holds the lock of the pod."""
+
+    def __init__(
+        self, configuration: Configuration, plugins: Plugins, store: Store, removals: Removals
+    ) -> None:
+        self._configuration, self._plugins = configuration, plugins
+        self._store, self._removals = store, removals
+        self._tally = Tally()
+
+    async def admit(self, pod: Pod, containers: Sequence[Container], record: Record) -> None:
+        """All these containers; raises Rejected, and then the pod has what it had before."""
+        who = pod_identity.identity(pod)
+        record.role, record.type = who
+        configuration = self._configuration
+        for attempt in range(1, ATTEMPTS + 1):
+            began = self._tally.total
+            asking = Asking(configuration.outage_of(who.role), configuration.outage_wait)
+            admission = Admission(configuration, pod, who, asking, self._tally)
+            try:
+                await self._attempt(admission, containers, record)
+            except Rejected as error:
+                # Hints may have been outdated by a pod that was admitted at the same time.
+                outdated = self._tally.total - began > admission.asked
+                fits_elsewhere = error.reason in (PLUGIN_REFUSED, TOPOLOGY_AFFINITY)
+                if not (outdated and fits_elsewhere) or attempt == ATTEMPTS:
+                    raise
+            else:
+                return
+
+    async def _attempt(
+        self, admission: Admission, containers: Sequence[Container], record: Record
+    ) -> None:
+        pod = admission.pod
+        before = self._store.pod(pod.uid)
+        wanted = self._wanted(pod, containers, before, record)
+        draft = _draft(admission, before)
+        try:
+            draft = await self._announce(admission, draft, wanted)
+            if self._configuration.scope is Scope.POD and not record.container:
+                await admission.by_pod(wanted)
+            else:
+                await admission.by_container(wanted)
+            held = holdings(containers, wanted, before)
+            for each in held.values():
+                settings_of(each.allocations)
+            await self._conclude(draft, held, admission.pod_wide)
+        except BaseException as error:
+            await self._undo(pod.uid, containers, before, admission.told)
+            if isinstance(error, NotWritten):
+                raise Rejected(CHECKPOINT_FAILED, str(error), later=True) from error
+            raise
+
+    def _wanted(
+        self,
+        pod: Pod,
+        containers: Sequence[Container],
+        before: PodState | None,
+        record: Record,
+    ) -> list[Slot]:
+        configuration = self._configuration
+        if pod_identity.skipped(pod, configuration.skip_owners, first=before is None):
+            record.result = "skipped"
+            return []
+        wanted = slots(pod, containers, before, self._plugins, configuration)
+        record.resources = [each.record for each in wanted]
+        return wanted
+
+    async def _announce(
+        self, admission: Admission, draft: PodState, wanted: Sequence[Slot]
+    ) -> PodState:
+        """Write down who will be asked, after they forgot what they knew of an earlier attempt."""
+        asked = {slot.ask.resource for slot in wanted if slot.open}
+        if not asked:
+            return draft
+        for resource in sorted(asked):
+            try:
+                await self._removals.settle(draft.uid, resource)
+            except PluginError as error:
+                for slot in wanted:
+                    if slot.open and slot.ask.resource == resource:
+                        admission.asking.settle(slot, error)
+        announced = msgspec.structs.replace(draft, plugins=_union(draft.plugins, asked))
+        if announced != self._store.pod(draft.uid):
+            self._store.put(announced)
+            for plugin in self._plugins.all():
+                self._store.remember(plugin.resource, plugin.options)
+            await self._store.commit()
+        return announced
+
+    async def _conclude(
+        self, draft: PodState, held: Mapping[str, Holding], pod_wide: Collection[str]
+    ) -> None:
+        # Containers that run may have been brought up to date meanwhile.
+        current = self._store.pod(draft.uid) or draft
+        self._store.put(
+            msgspec.structs.replace(
+                draft,
+                admitted=True,
+                containers=dict(sorted({**current.containers, **held}.items())),
+                pod_wide=_union(draft.pod_wide, pod_wide),
+            )
+        )
+        await self._store.commit()
+
+    async def _undo(
+        self,
+        uid: str,
+        containers: Sequence[Container],
+        before: PodState | None,
+        told: Collection[str],
+    ) -> None:
+        if before is None:
+            self._store.drop(uid, told)
+        else:
+            # It may run. What was added to it goes when it does: plugins can't take back a part.
+            current = self._store.pod(uid) or before
+            names = {each.name for each in containers}
+            others = {name: held for name, held in current.containers.items() if name not in names}
+            had = {name: held for name, held in before.containers.items() if name in names}
+            self._store.put(
+                msgspec.structs.replace(
+                    before,
+                    plugins=_union(before.plugins, told),
+                    containers=dict(sorted({**others, **had}.items())),
+                )
+            )
+        await self._removals.save()
+        await self._removals.attempt(uid)
+
+
+def _draft(admission: Admission, before: PodState | None) -> PodState:
+    pod, who = admission.pod, admission.who
+    return PodState(
+        uid=pod.uid,
+        namespace=pod.namespace,
+        name=pod.name,
+        role=who.role,
+        type=who.type,
+        labels=dict(sorted(pod.labels.items())),
+        annotations=dict(sorted(pod.annotations.items())),
+        admitted=before.admitted if before else False,
+        plugins=before.plugins if before else (),
+        containers=before.containers if before else {},
+        pod_wide=before.pod_wide if before else (),
+        at=before.at if before else time.time(),
+    )
+
+
+def _union(some: Collection[str], more: Collection[str]) -> tuple[str, ...]:
+    return tuple(sorted({*some, *more}))

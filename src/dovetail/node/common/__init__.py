@@ -1,0 +1,1 @@
+"""What several rooms of the agent share: pods, ports, CPU sets, container settings."""

@@ -1,0 +1,1 @@
+"""The CRI client: sees what runs and updates it."""

@@ -1,0 +1,1 @@
+"""The NRI plugin: containerd asks before it starts something."""

@@ -1,0 +1,202 @@
+"""What containerd tells an NRI plugin, and what we answer: pods are admitted, containers adjusted.
+
+A plugin that does not answer within the runtime's time limit is thrown out, and containers then
+start without it. So an admission that takes long is answered with an error in good time and goes
+on: the kubelet tries again, and by then there is a result.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import stat
+from collections.abc import Awaitable, Callable, Coroutine, Iterable
+from pathlib import Path
+from typing import Any, TypeVar
+
+import grpc
+import structlog
+
+from dovetail.node.common.pods import Sandbox
+from dovetail.node.common.ports import Gate, Rejected
+from dovetail.node.cri.injection import has_resources
+from dovetail.node.nri import adjustment
+from dovetail.node.wire import nri
+from dovetail.node.wire.codec import Message, decode, encode
+from dovetail.node.wire.resource_plugin import DeviceSpec
+from dovetail.node.wire.rpc import Refused
+
+LOG = structlog.get_logger("dovetail.node.runtime")
+
+PATIENCE = 2.0
+"""Seconds that the runtime waits for us, if it does not say: containerd's default."""
+
+IN_GOOD_TIME = 0.75
+"""The part of the runtime's patience that we use."""
+
+T = TypeVar("T")
+Handler = Callable[[nri.PodEvent], Awaitable[Message]]
+
+
+class Events:
+    """Of one connection. What there is is not followed: a runtime that was restarted is silent
+    about the end of pods from before."""
+
+    def __init__(self, gate: Gate, synchronized: asyncio.Event) -> None:
+        """`synchronized` is set as soon as the runtime takes calls of ours."""
+        self._gate, self._synchronized = gate, synchronized
+        self._patience = PATIENCE
+        self._going_on: set[asyncio.Task[Any]] = set()
+        self._handlers: dict[nri.Event, Handler] = {
+            nri.Event.RUN_POD_SANDBOX: self._run_pod_sandbox,
+            nri.Event.STOP_POD_SANDBOX: self._sandbox_went,
+            nri.Event.REMOVE_POD_SANDBOX: self._sandbox_went,
+            nri.Event.CREATE_CONTAINER: self._create_container,
+            nri.Event.UPDATE_CONTAINER: self._update_container,
+        }
+        self._methods = {_method(event): handler for event, handler in self._handlers.items()}
+
+    async def serve(self, method: str, payload: bytes) -> bytes:
+        """Answer a call of the runtime."""
+        if method == "Configure":
+            return encode(self._configure(decode(nri.ConfigureRequest, payload)))
+        if method == "Synchronize":
+            return encode(self._synchronize(decode(nri.SynchronizeRequest, payload)))
+        if method == "Shutdown":
+            return b""
+        if method == "StateChange":
+            told = decode(nri.StateChangeEvent, payload)
+            handler = self._handlers.get(told.event)
+            event = nri.PodEvent(pod=told.pod, container=told.container)
+        else:
+            handler = self._methods.get(method)
+            event = decode(nri.PodEvent, payload) if handler else nri.PodEvent()
+        if handler is None:
+            raise Refused(grpc.StatusCode.UNIMPLEMENTED, f"{method}: there is no such method here")
+        return encode(await handler(event))
+
+    def _configure(self, request: nri.ConfigureRequest) -> nri.ConfigureResponse:
+        self._patience = request.request_timeout / 1000 or PATIENCE
+        LOG.info("nri configured", runtime=request.runtime_name, version=request.runtime_version)
+        return nri.ConfigureResponse(events=sum(1 << (event - 1) for event in self._handlers))
+
+    def _synchronize(self, request: nri.SynchronizeRequest) -> nri.SynchronizeResponse:
+        """Changes nothing of what runs. The reconcile loop brings it into line, as it does at any
+        time: it alone knows what was refused before and when to try again."""
+        if not request.more:
+            self._synchronized.set()
+        return nri.SynchronizeResponse(more=request.more)
+
+    async def _run_pod_sandbox(self, event: nri.PodEvent) -> Message:
+        sandbox = sandbox_of(event.pod)
+        await self._in_time(self._gate.admit(sandbox), lambda: self._gate.gone(sandbox))
+        return nri.Empty()
+
+    async def _sandbox_went(self, event: nri.PodEvent) -> Message:
+        """One that was stopped never runs again, even if it is kept for a while."""
+        await self._quietly(self._gate.gone(sandbox_of(event.pod)))
+        return nri.Empty()
+
+    async def _create_container(self, event: nri.PodEvent) -> Message:
+        sandbox, container = sandbox_of(event.pod), event.container
+        asked = adjustment.read_back(container)
+        settings = await self._in_time(self._gate.settings(sandbox, container.name, asked))
+        adjusted = adjustment.adjustment(container, settings, _devices(settings.devices))
+        # It has its id already. Should it not come to be, nothing will be seen under that id.
+        created = self._gate.created(sandbox, container.name, container.id, settings)
+        await self._quietly(created)
+        return nri.CreateContainerResponse(adjust=adjusted)
+
+    async def _update_container(self, event: nri.PodEvent) -> Message:
+        """The kubelet changes something that runs: it may, but not what is ours."""
+        container = event.container
+        try:
+            settings = self._gate.held(event.pod.uid, container.name)
+        except Rejected as error:
+            LOG.warning("update passed as it came", container=container.id, why=str(error))
+            return nri.UpdateContainerResponse()
+        if not has_resources(settings):
+            return nri.UpdateContainerResponse()
+        return nri.UpdateContainerResponse(update=(adjustment.update(container.id, settings),))
+
+    async def _in_time(
+        self,
+        what: Coroutine[Any, Any, T],
+        if_late: Callable[[], Coroutine[Any, Any, None]] | None = None,
+    ) -> T:
+        """The answer of the gate, or an error before the runtime loses patience.
+
+        What takes longer goes on; `if_late` is done after it.
+        """
+        task = asyncio.create_task(what)
+        self._keep(task)
+        try:
+            return await asyncio.wait_for(asyncio.shield(task), self._patience * IN_GOOD_TIME)
+        except TimeoutError:
+            if if_late:
+                self._keep(asyncio.create_task(_after(task, if_late)))
+            words = f"dovetail: no answer of the plugins within {self._patience:g} s; try again"
+            raise Refused(grpc.StatusCode.UNAVAILABLE, words) from None
+        except Rejected as error:
+            LOG.info("refused", reason=error.reason, why=str(error))
+            code = grpc.StatusCode.FAILED_PRECONDITION
+            raise Refused(code, f"dovetail: {error.reason}: {error}") from None
+
+    async def _quietly(self, what: Coroutine[Any, Any, None]) -> None:
+        """What the gate does after the runtime did its part can't undo that."""
+        try:
+            await self._in_time(what)
+        except Exception:
+            LOG.exception("the gate failed afterwards")
+
+    def _keep(self, task: asyncio.Task[Any]) -> None:
+        self._going_on.add(task)
+        task.add_done_callback(self._ended)
+
+    def _ended(self, task: asyncio.Task[Any]) -> None:
+        self._going_on.discard(task)
+        if not task.cancelled() and (error := task.exception()):
+            # Whoever waits gets it, too; but after the time limit nobody does.
+            LOG.debug("the gate said no", why=repr(error))
+
+
+def sandbox_of(pod: nri.PodSandbox) -> Sandbox:
+    return Sandbox(
+        uid=pod.uid,
+        namespace=pod.namespace,
+        name=pod.name,
+        id=pod.id,
+        labels=pod.labels,
+        annotations=pod.annotations,
+        runtime_class=pod.runtime_handler,
+    )
+
+
+async def _after(task: asyncio.Task[Any], what: Callable[[], Coroutine[Any, Any, None]]) -> None:
+    await asyncio.wait([task])
+    await what()
+
+
+def _method(event: nri.Event) -> str:
+    """RUN_POD_SANDBOX comes in RunPodSandbox."""
+    return "".join(word.capitalize() for word in event.name.split("_"))
+
+
+def _devices(wanted: Iterable[DeviceSpec]) -> adjustment.Devices:
+    """NRI wants to know what a device is; it gives all rights to it, whatever is asked."""
+    return {each.host_path: _device(Path(each.host_path)) for each in wanted}
+
+
+def _device(path: Path) -> nri.LinuxDevice:
+    try:
+        found = path.stat()
+    except OSError as error:
+        raise Refused(grpc.StatusCode.FAILED_PRECONDITION, f"device {path}: {error}") from None
+    if not (stat.S_ISCHR(found.st_mode) or stat.S_ISBLK(found.st_mode)):
+        raise Refused(grpc.StatusCode.FAILED_PRECONDITION, f"{path} is no device")
+    return nri.LinuxDevice(
+        path=str(path),
+        type="c" if stat.S_ISCHR(found.st_mode) else "b",
+        major=os.major(found.st_rdev),
+        minor=os.minor(found.st_rdev),
+    )

@@ -1,0 +1,1 @@
+"""What the shipped plugins share: roles, requests, holdings, serving, state on disk."""

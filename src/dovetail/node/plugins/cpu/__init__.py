@@ -1,0 +1,1 @@
+"""The CPU plugin: pools that containers share, and CPUs of their own."""

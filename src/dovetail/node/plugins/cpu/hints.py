@@ -1,0 +1,68 @@
+"""Where a container's own CPUs could be, for the topology manager. Pure."""
+
+from __future__ import annotations
+
+from dovetail.node.common.cpus import CpuSet
+from dovetail.node.hints.hint import Hint
+from dovetail.node.hints.supply import fewest, masks_with_enough
+from dovetail.node.plugins.common.requests import Ask, Impossible
+from dovetail.node.plugins.cpu.assign import Option
+from dovetail.node.plugins.cpu.state import CpuHolding, Cpus, CpuState
+from dovetail.node.topology import Machine
+
+
+def hints(cpus: Cpus, state: CpuState, ask: Ask) -> tuple[Hint, ...] | None:
+    """None if it has no preference; raises Impossible if it can be nowhere."""
+    count = cpus.exclusive(ask)
+    if not count:
+        return None
+    before = state.of(ask.pod, ask.container)
+    own = cpus.own(before) if before else CpuSet()
+    if before and len(own) == count:
+        return (hint_of(cpus, before),)
+    cpus.smt_aligned(ask, count)
+    shrinks = len(own) > count
+    free = cpus.usable(own if shrinks else cpus.free(state, ask), ask)
+    # What can be had again is not to be left behind, nor what it has and will keep.
+    kept = CpuSet() if shrinks else (cpus.reusable(state, ask) | own) & free
+    room = counted(cpus.machine, free)
+    for node in cpus.barred(state, ask):
+        room.pop(node, None)
+    places = masks_with_enough(
+        room,
+        count,
+        counted(cpus.machine, cpus.machine.online),
+        must=cpus.machine.nodes_of(kept),
+    )
+    if ask.role.cpu.numa == "single":
+        places = [each for each in places if len(each.nodes or ()) == 1]
+    if not places:
+        raise Impossible(cpus.shortage(state, ask, count))
+    if Option.ALIGN_BY_SOCKET in ask.role.cpu.options:
+        return tuple(aligned(cpus.machine, each, count) for each in places)
+    return tuple(places)
+
+
+def hint_of(cpus: Cpus, holding: CpuHolding) -> Hint:
+    """That of what a container has."""
+    own = cpus.own(holding)
+    nodes = cpus.machine.nodes_of(own)
+    return Hint(nodes.mask, preferred=len(nodes) == fewest_nodes(cpus.machine, len(own)))
+
+
+def aligned(machine: Machine, hint: Hint, count: int) -> Hint:
+    """If sockets are what counts, nodes of as few sockets as possible are as good."""
+    per_socket = sum(1 for cpus in machine.by_numa.values() if cpus) // len(machine.by_socket)
+    least = -(-(fewest_nodes(machine, count) or 0) // per_socket)
+    sockets = len(machine.sockets_of(hint.nodes or ()))
+    return Hint(hint.mask, preferred=hint.preferred or sockets == least)
+
+
+def fewest_nodes(machine: Machine, count: int) -> int | None:
+    """How many NUMA nodes it would take if all of the machine were free."""
+    return fewest(counted(machine, machine.online), count)
+
+
+def counted(machine: Machine, cpus: CpuSet) -> dict[int, int]:
+    """By NUMA node that has CPUs."""
+    return {node: len(there & cpus) for node, there in machine.by_numa.items() if there}

@@ -1,0 +1,1 @@
+"""The memory plugin: the NUMA nodes that containers are bound to."""

@@ -1,0 +1,254 @@
+"""Who has how much memory on which NUMA nodes: a state in, a new state out. Pure.
+
+Memory and huge pages are counted by node. A node that is in use belongs to one group of nodes:
+who is bound to it is bound to just these. So what one takes from a group cannot leave another short
+who counted on a part of it.
+
+What containers have outlives changes of the machine: of nodes that are gone nothing is left to
+use, but who had them is bound to the others it had.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from fractions import Fraction
+from itertools import combinations
+from math import ceil
+
+import msgspec
+
+from dovetail.core import quantity
+from dovetail.node.common.cpus import CpuSet
+from dovetail.node.hints.hint import Hint
+from dovetail.node.plugins.common.holdings import Holding, State
+from dovetail.node.plugins.common.neighbours import Neighbour, barred
+from dovetail.node.plugins.common.requests import Ask, Impossible
+from dovetail.node.plugins.common.roles import Book
+from dovetail.node.topology import Machine
+
+MEMORY = "memory"
+PAGES = "hugepages-"
+
+ByNode = Mapping[int, int]
+"""Bytes."""
+
+
+class MemoryHolding(Holding, frozen=True, kw_only=True):
+    wanted: Mapping[str, int] = {}
+    """Bytes by resource."""
+    nodes: CpuSet = CpuSet()
+    """The group it is bound to; none if it may be anywhere."""
+    given: Mapping[str, ByNode] = {}
+
+
+class MemoryState(State[MemoryHolding], frozen=True, kw_only=True):
+    pass
+
+
+class Room(msgspec.Struct, frozen=True, kw_only=True):
+    """What is left for a container, whose own holding does not count."""
+
+    free: Mapping[str, ByNode]
+    barred: Mapping[int, str]
+    """Nodes that are not for it, and why."""
+    groups: Mapping[int, CpuSet]
+    """Of nodes in use, the group they belong to."""
+
+    def suits(self, nodes: CpuSet, wanted: Mapping[str, int]) -> bool:
+        return (
+            not nodes & self.barred.keys()
+            and all(self.groups.get(node, nodes) == nodes for node in nodes)
+            and all(
+                sum(self.free[name].get(node, 0) for node in nodes) >= amount
+                for name, amount in wanted.items()
+            )
+        )
+
+    def told(self, node: int, wanted: Mapping[str, int]) -> str:
+        """Why a node is not enough."""
+        free = ", ".join(
+            f"{written(self.free[name].get(node, 0))} of {name} free" for name in wanted
+        )
+        group = self.groups.get(node, CpuSet())
+        grouped = f", in a group with nodes {group}" if len(group) > 1 else ""
+        return f"node {node}: {self.barred.get(node) or free}{grouped}"
+
+
+class Memory:
+    """The decisions, on one machine and by one file of roles."""
+
+    def __init__(self, machine: Machine, book: Book, resource: str = MEMORY) -> None:
+        self.machine, self.book, self.resource = machine, book, resource
+        self.nodes = CpuSet(node.id for node in machine.nodes if node.memory)
+        self.allocatable = allocatable(machine, book)
+
+    def hints(self, state: MemoryState, ask: Ask) -> tuple[Hint, ...] | None:
+        """None if it has no preference; raises Impossible if it can be nowhere."""
+        wanted = self.wanted(ask)
+        if not wanted:
+            return None
+        before = state.of(ask.pod, ask.container)
+        if before and before.wanted == wanted and self.intact(before):
+            return (self.hint_of(before),)
+        least = self.fewest_nodes(wanted)
+        room = self.room(state, ask)
+        found = tuple(
+            Hint(nodes.mask, preferred=len(nodes) == least)
+            for nodes in self.groups(ask)
+            if room.suits(nodes, wanted)
+        )
+        if not found:
+            raise Impossible(self.shortage(room, ask, wanted))
+        return found
+
+    def hint_of(self, holding: MemoryHolding) -> Hint:
+        nodes, least = self.own(holding), self.fewest_nodes(holding.wanted)
+        return Hint(nodes.mask, preferred=len(nodes) <= least)
+
+    def own(self, holding: MemoryHolding) -> CpuSet:
+        """The nodes it is bound to and that are still there."""
+        return holding.nodes & self.nodes
+
+    def intact(self, holding: MemoryHolding) -> bool:
+        return holding.nodes <= self.nodes
+
+    def allocate(self, state: MemoryState, ask: Ask) -> MemoryState:
+        """With the container's holding in it; raises Impossible."""
+        wanted = self.wanted(ask)
+        before = state.of(ask.pod, ask.container)
+        same = before and (before.wanted, before.role) == (wanted, ask.role.name)
+        if before and same and self.intact(before):
+            return state
+        room = self.room(state, ask)
+        nodes = self.group(room, ask, wanted) if wanted else CpuSet()
+        holding = MemoryHolding(
+            pod=ask.pod,
+            namespace=ask.namespace,
+            name=ask.name,
+            container=ask.container,
+            init=ask.init,
+            role=ask.role.name,
+            wanted=wanted,
+            nodes=nodes,
+            given={
+                name: drained(room.free[name], sorted(nodes), amount)
+                for name, amount in wanted.items()
+            },
+        )
+        return state.with_holding(holding)
+
+    def wanted(self, ask: Ask) -> dict[str, int]:
+        """Bytes by resource; nothing if it is not to be bound."""
+        if not ask.role.memory.bind:
+            return {}
+        found = {
+            name: ceil(amount)
+            for name, amount in ask.amounts.items()
+            if name in (self.resource, MEMORY) or name.startswith(PAGES)
+        }
+        for name in found:
+            if name not in self.allocatable:
+                known = ", ".join(self.allocatable)
+                raise Impossible(f"this machine has no {name}; it has {known}")
+        return found
+
+    def group(self, room: Room, ask: Ask, wanted: Mapping[str, int]) -> CpuSet:
+        """The smallest group that suits and contains the nodes that the agent wants."""
+        suiting = [nodes for nodes in self.groups(ask) if room.suits(nodes, wanted)]
+        agreed = [nodes for nodes in suiting if (ask.nodes or CpuSet()) <= nodes]
+        chosen = agreed if agreed or ask.preferred else suiting
+        if not chosen:
+            raise Impossible(self.shortage(room, ask, wanted))
+        return chosen[0]
+
+    def groups(self, ask: Ask) -> Iterator[CpuSet]:
+        """Small ones first."""
+        return subsets(self.nodes, 1 if ask.role.memory.numa == "single" else len(self.nodes))
+
+    def room(self, state: MemoryState, ask: Ask) -> Room:
+        others = [each for each in state.holdings if not each.is_for(ask)]
+        return Room(
+            free=self.free(others, ask.pod),
+            barred=self.barred(others, ask),
+            groups={node: self.own(each) for each in others for node in self.own(each)},
+        )
+
+    def free(self, holdings: Iterable[MemoryHolding], pod: str = "") -> Mapping[str, ByNode]:
+        """For this pod: what its init containers had can be had again."""
+        left = {name: dict(by_node) for name, by_node in self.allocatable.items()}
+        by_pod: dict[str, list[MemoryHolding]] = {}
+        for each in holdings:
+            by_pod.setdefault(each.pod, []).append(each)
+        for name, nodes in left.items():
+            for uid, own in by_pod.items():
+                for node in nodes:
+                    init, rest = _used(own, name, node)
+                    nodes[node] -= rest if uid == pod else max(init, rest)
+        return left
+
+    def fewest_nodes(self, wanted: Mapping[str, int]) -> int:
+        """How many nodes it would take if nothing were in use."""
+        empty = Room(free=self.allocatable, barred={}, groups={})
+        every = subsets(self.nodes, len(self.nodes))
+        return next((len(each) for each in every if empty.suits(each, wanted)), len(self.nodes))
+
+    def barred(self, holdings: Iterable[MemoryHolding], ask: Ask) -> dict[int, str]:
+        neighbours = (
+            Neighbour(pod=each.pod, shown=each.shown, role=each.role, nodes=self.own(each))
+            for each in holdings
+        )
+        return barred(ask.role, ask.pod, neighbours, self.book.roles)
+
+    def shortage(self, room: Room, ask: Ask, wanted: Mapping[str, int]) -> str:
+        """Which nodes are short, or why they are not for it."""
+        told = "; ".join(room.told(node, wanted) for node in sorted(self.nodes))
+        amounts = ", ".join(f"{written(each)} of {name}" for name, each in wanted.items())
+        return f"{ask.shown} wants {amounts} (role {ask.role.name}); {told}"
+
+
+def subsets(nodes: CpuSet, most: int) -> Iterator[CpuSet]:
+    """With up to so many nodes, small ones first."""
+    ascending = sorted(nodes)
+    return (CpuSet(each) for size in range(1, most + 1) for each in combinations(ascending, size))
+
+
+def drained(free: ByNode, nodes: Iterable[int], amount: int) -> ByNode:
+    """Node by node: the next is used when the one before has nothing left."""
+    given = {}
+    for node in nodes:
+        part = min(amount, max(0, free.get(node, 0)))
+        if part:
+            given[node] = part
+        amount -= part
+    return given
+
+
+def written(amount: int) -> str:
+    return quantity.format(Fraction(amount), binary=True)
+
+
+def allocatable(machine: Machine, book: Book) -> dict[str, dict[int, int]]:
+    """Bytes by resource and node: huge pages are no ordinary memory any more."""
+    found: dict[str, dict[int, int]] = {MEMORY: {}}
+    for node in machine.nodes:
+        huge = {
+            f"{PAGES}{written(size)}": size * each.total for size, each in node.hugepages.items()
+        }
+        for name, amount in sorted(huge.items()):
+            found.setdefault(name, {})[node.id] = amount
+        reserved = book.reserved.memory.get(node.id, 0)
+        if node.memory:
+            found[MEMORY][node.id] = max(0, node.memory - reserved - sum(huge.values()))
+    return found
+
+
+def _used(holdings: Iterable[MemoryHolding], resource: str, node: int) -> tuple[int, int]:
+    """By a pod's init containers, of which one runs at a time, and by its others together."""
+    init, rest = 0, 0
+    for each in holdings:
+        amount = each.given.get(resource, {}).get(node, 0)
+        if each.init:
+            init = max(init, amount)
+        else:
+            rest += amount
+    return init, rest

@@ -1,0 +1,1 @@
+"""The NIC plugin: NICs near to a container."""

@@ -1,0 +1,142 @@
+"""Containers that run without having been given what they ask for, or whose plugin forgot it.
+
+They started before the agent did, or while it was away. Plugins are asked as if the container were
+about to start. If they refuse it keeps running as it does, and they are asked again later: only a
+person may stop it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping, Sequence, Set
+from functools import partial
+from typing import Protocol
+
+import msgspec
+import structlog
+
+from dovetail.node.admission.pod_identity import SKIP
+from dovetail.node.common.pods import Sandbox
+from dovetail.node.common.ports import Observed, Rejected
+from dovetail.node.common.settings import Settings
+from dovetail.node.reconcile.patience import Patience
+from dovetail.node.state.pod_state import Holding, PodState
+from dovetail.node.state.store import Store
+
+LOG = structlog.get_logger("dovetail.node.reconcile")
+
+Key = tuple[str, str]
+"""The uid of a pod and the name of a container."""
+
+
+class Admitting(Protocol):
+    """What is asked of the manager."""
+
+    store: Store
+
+    async def admit(self, sandbox: Sandbox) -> None: ...
+
+    async def settings(self, sandbox: Sandbox, container: str, asked: Settings) -> Settings: ...
+
+
+class Latecomers:
+    def __init__(self, keeper: Admitting, clock: Callable[[], float]) -> None:
+        self._keeper, self._store, self._clock = keeper, keeper.store, clock
+        self._attempts: Patience[tuple[Key, str]] = Patience()
+        """By what is done, too: of two resources that are refused, each waits for itself."""
+        self._asked: dict[Key, Set[str]] = {}
+        """Of those adopted: the resources that had a plugin then."""
+
+    async def adopt(
+        self, sandboxes: Sequence[Sandbox], alive: Mapping[Key, Observed], resources: Set[str]
+    ) -> None:
+        """Have pods admitted that run and were never asked about.
+
+        `resources`: those that have a plugin. When the agent starts they come one after the other,
+        so whoever was adopted is for plugins that come later, too.
+        """
+        known = {each.uid: each for each in sandboxes}
+        strangers = [key for key in alive if key[0] in known and self._holding(key) is None]
+        for key in strangers:
+            adopting = partial(self._adopt, known[key[0]], alive[key])
+            if await self._try(key, "adopted", adopting) and not self._skipped(key):
+                self._asked[key] = resources
+        for key in sorted(self._asked.keys() & alive.keys()):
+            later = resources - self._asked[key]
+            if later and self._holding(key) is not None:
+                giving = partial(self._give_again, later, alive[key])
+                if await self._try(key, f"{', '.join(sorted(later))} allocated", giving):
+                    self._asked[key] = resources
+
+    async def give_again(self, key: Key, resource: str, observed: Observed) -> None:
+        """Have the plugin allocate what it does not know of any longer."""
+        again = partial(self._give_again, {resource}, observed)
+        await self._try(key, f"{resource} allocated again", again)
+
+    def keep(self, alive: Mapping[Key, Observed]) -> None:
+        """Nothing else is of interest any longer."""
+        self._attempts.keep(lambda attempt: attempt[0] in alive)
+        self._asked = {key: each for key, each in self._asked.items() if key in alive}
+
+    def _holding(self, key: Key) -> Holding | None:
+        return holding_of(self._store.pod(key[0]), key[1])
+
+    def _skipped(self, key: Key) -> bool:
+        """Whether it said not to be admitted the first time, which adopting it was."""
+        pod = self._store.pod(key[0])
+        return pod is not None and pod.annotations.get(SKIP) == "true"
+
+    async def _try(self, key: Key, what: str, work: Callable[[], Awaitable[None]]) -> bool:
+        """Whether it was done."""
+        now = self._clock()
+        if self._attempts.waits((key, what), None, now):
+            return False
+        wait = self._attempts.tried((key, what), None, now)
+        log = LOG.bind(pod=key[0], container=key[1])
+        try:
+            await work()
+        except Rejected as error:
+            log.warning(f"not {what}", reason=error.reason, again_in=wait, why=str(error))
+            return False
+        log.info(what)
+        return True
+
+    async def _adopt(self, sandbox: Sandbox, observed: Observed) -> None:
+        if self._store.pod(sandbox.uid) is None:
+            await self._keeper.admit(sandbox)
+        if holding_of(self._store.pod(sandbox.uid), observed.container) is None:
+            await self._keeper.settings(sandbox, observed.container, observed.applied)
+
+    async def _give_again(self, resources: Set[str], observed: Observed) -> None:
+        pod = self._store.pod(observed.pod_uid)
+        holding = holding_of(pod, observed.container)
+        assert pod is not None
+        assert holding is not None
+        self._store.put(with_holding(pod, observed.container, without(holding, resources)))
+        sandbox = Sandbox(
+            uid=pod.uid,
+            namespace=pod.namespace,
+            name=pod.name,
+            labels=pod.labels,
+            annotations=pod.annotations,
+        )
+        try:
+            await self._keeper.settings(sandbox, observed.container, observed.applied)
+        except Rejected:
+            now = self._store.pod(pod.uid)
+            if now is not None:
+                self._store.put(with_holding(now, observed.container, holding))
+            raise
+
+
+def holding_of(pod: PodState | None, container: str) -> Holding | None:
+    return pod.containers.get(container) if pod and pod.admitted else None
+
+
+def with_holding(pod: PodState, container: str, holding: Holding) -> PodState:
+    return msgspec.structs.replace(pod, containers={**pod.containers, container: holding})
+
+
+def without(holding: Holding, resources: Set[str]) -> Holding:
+    """What makes the manager ask for the resources."""
+    left = {name: info for name, info in holding.allocations.items() if name not in resources}
+    return Holding(allocations=left, missing=tuple(sorted({*holding.missing, *resources})))

@@ -1,0 +1,71 @@
+"""Plugins that were uninstalled are forgotten, so that pods need not wait for them for ever.
+
+Not at once: a plugin that is replaced by a newer version is away for a moment, too, and pods that
+start meanwhile are not to go without it. Nor as long as a pod has something of it.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable
+from typing import Protocol
+
+import structlog
+
+from dovetail.node.common.ports import Plugin, Plugins
+from dovetail.node.report.capacity import GRACE
+from dovetail.node.state.pod_state import PodState
+from dovetail.node.state.store import NotWritten, Store
+
+LOG = structlog.get_logger("dovetail.node.manager")
+
+
+class Forgetting(Plugins, Protocol):
+    def forget(self, resource: str) -> bool:
+        """Whether it was forgotten: not if it has a socket."""
+        ...
+
+
+class Retirement:
+    def __init__(
+        self,
+        store: Store,
+        plugins: Forgetting,
+        *,
+        grace: float = GRACE,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._store, self._plugins, self._grace, self._clock = store, plugins, grace, clock
+
+    async def look(self) -> None:
+        pods = self._store.pods.values()
+        gone = retired(self._plugins.all(), pods, self._clock() - self._grace)
+        forgotten = [each for each in gone if self._plugins.forget(each)]
+        for each in forgotten:
+            self._store.forget_plugin(each)
+            LOG.warning("plugin forgotten: pods start without it", resource=each)
+        if forgotten:
+            try:
+                await self._store.commit()
+            except NotWritten as error:
+                # After a restart it is found out again.
+                LOG.warning("state not saved", why=str(error))
+
+
+def retired(plugins: Iterable[Plugin], pods: Iterable[PodState], since: float) -> list[str]:
+    """Resources whose plugins have been down `since` then, and of which no pod has anything."""
+    used = {name for pod in pods for name in in_use(pod)}
+    return [
+        each.resource
+        for each in plugins
+        if each.down_since is not None and each.down_since <= since
+        if each.resource not in used
+    ]
+
+
+def in_use(pod: PodState) -> Iterable[str]:
+    """Resources whose plugins know of the pod, or are to hear of it when they are back."""
+    yield from pod.plugins
+    for holding in pod.containers.values():
+        yield from holding.allocations
+        yield from holding.missing

@@ -1,0 +1,304 @@
+"""Containers that run are kept as the plugins want them.
+
+Each look takes in what plugins say now, compares what every container should have with what it was
+given last and with what the runtime shows, and updates those that differ. Then pods that are over
+are released. A plugin or a container that makes trouble is waited for without holding up others.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from functools import partial
+from typing import NamedTuple, Protocol
+
+import structlog
+
+from dovetail.aio.background import Errands
+from dovetail.node.admission.container_settings import settings_of
+from dovetail.node.admission.reuse import refreshed
+from dovetail.node.common.metrics import DRIFT, RECONCILE_SECONDS, UPDATES
+from dovetail.node.common.ports import (
+    Observed,
+    PluginError,
+    Plugins,
+    Rejected,
+    Runtime,
+    RuntimeRefused,
+)
+from dovetail.node.common.ports import State as Running
+from dovetail.node.common.settings import Settings
+from dovetail.node.reconcile.adoption import Admitting, Key, Latecomers, holding_of
+from dovetail.node.reconcile.patience import Patience
+from dovetail.node.reconcile.settings_diff import described, difference, drifted, narrows
+from dovetail.node.registry.poll import PATIENCE, Answer, Polls
+from dovetail.node.state.pod_state import Allocations, State
+from dovetail.node.state.store import Applied, NotWritten
+from dovetail.node.wire.resource_plugin import (
+    GET_RESOURCES_ALLOCATION,
+    GetResourcesAllocationRequest,
+    GetResourcesAllocationResponse,
+    ResourceAllocation,
+)
+
+LOG = structlog.get_logger("dovetail.node.reconcile")
+
+ALIVE = (Running.CREATED, Running.RUNNING)
+SHORTEST_PAUSE = 0.2
+"""Seconds between two looks, however much happens."""
+AT_ONCE = 8
+"""Containers that are updated at the same time."""
+
+Answers = Mapping[str, Answer[GetResourcesAllocationResponse, State]]
+
+
+class Keeper(Admitting, Protocol):
+    """What is asked of the manager."""
+
+    look_soon: asyncio.Event
+
+    async def collect(self, runtime: Runtime, period: float) -> Sequence[str]:
+        """Release pods that are over; raises RuntimeRefused."""
+        ...
+
+
+class Pending(NamedTuple):
+    """A container that is not as it should be."""
+
+    observed: Observed
+    wanted: Settings
+    change: Settings
+
+    @property
+    def key(self) -> Key:
+        return self.observed.pod_uid, self.observed.container
+
+    @property
+    def gives(self) -> bool:
+        return narrows(self.change, self.observed.applied)
+
+
+class Reconciler:
+    def __init__(
+        self,
+        keeper: Keeper,
+        plugins: Plugins,
+        runtime: Runtime,
+        *,
+        period: float = 3.0,
+        names: Mapping[str, str] | None = None,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        """`names`: resources that are served by the plugin of another name."""
+        self._names = names or {}
+        self._keeper, self._plugins, self._runtime = keeper, plugins, runtime
+        self._store, self._period, self._clock = keeper.store, period, clock
+        self._polls: Polls[GetResourcesAllocationRequest, GetResourcesAllocationResponse, State] = (
+            Polls(GET_RESOURCES_ALLOCATION, GetResourcesAllocationRequest())
+        )
+        self._updates: Patience[Key] = Patience()
+        self._errands = Errands(PATIENCE)
+        self._latecomers = Latecomers(keeper, clock)
+        self._drifts: dict[Key, Settings] = {}
+
+    async def run(self) -> None:
+        """For ever: every period, and soon after a sandbox went."""
+        try:
+            while True:
+                self._keeper.look_soon.clear()
+                try:
+                    await self.look()
+                except Exception:
+                    LOG.exception("look failed")
+                await self._pause()
+        finally:
+            await self.stop()
+
+    async def stop(self) -> None:
+        await self._polls.stop()
+        await self._errands.stop()
+
+    async def look(self) -> None:
+        with RECONCILE_SECONDS.time():
+            # 1. What do plugins say?
+            for plugin in self._plugins.all():
+                self._store.remember(plugin.resource, plugin.options)
+            asked = [
+                each for each in self._plugins.all() if each.up and each.options.need_reconcile
+            ]
+            answers = await self._polls.ask(asked, self._store.state)
+            await self._take_in(answers)
+            # 2. What is there?
+            try:
+                alive = alive_of(await self._runtime.containers())
+            except RuntimeRefused as error:
+                LOG.warning("containers not seen", why=str(error))
+            else:
+                # 3. Who has not been given anything, and whose plugin does not know any longer?
+                await self._errands.run("give", partial(self._give, answers, alive))
+                # 4. Who is not as they should be?
+                await self._update(alive)
+            # 5. Who is over?
+            await self._errands.run("collect", self._collect)
+
+    async def _pause(self) -> None:
+        # Many may go at once: one look is for all of them.
+        shortest = min(SHORTEST_PAUSE, self._period)
+        await asyncio.sleep(shortest)
+        try:
+            async with asyncio.timeout(self._period - shortest):
+                await self._keeper.look_soon.wait()
+        except TimeoutError:
+            return
+
+    async def _take_in(self, answers: Answers) -> None:
+        """Allocations as plugins tell them."""
+        for resource, answer in answers.items():
+            if isinstance(answer.value, PluginError):
+                continue
+            for uid, containers in sorted(answer.value.pod_resources.items()):
+                for name, told in sorted(containers.container_resources.items()):
+                    if self._same((uid, name), resource, answer.context):
+                        self._refresh(resource, uid, name, self._own(resource, told))
+        await self._save()
+
+    def _same(self, key: Key, resource: str, before: State) -> bool:
+        """Whether it has what it had when the plugin was asked: else the answer is out of date."""
+        then = holding_of(before.pods.get(key[0]), key[1])
+        now = holding_of(self._store.pod(key[0]), key[1])
+        if then is None or now is None:
+            return False
+        return then.allocations.get(resource) == now.allocations.get(resource)
+
+    def _own(self, resource: str, told: ResourceAllocation) -> Allocations:
+        """What the plugin may tell of: its resource, by either name, and what nobody else gives."""
+        found = {}
+        for name, info in told.resource_allocation.items():
+            alias = self._names.get(name) == resource and resource not in told.resource_allocation
+            plugin = self._plugins.of(resource if alias else name)
+            if plugin is None or plugin.resource == resource:
+                found[resource if alias else name] = info
+        return found
+
+    def _refresh(self, resource: str, uid: str, container: str, told: Allocations) -> None:
+        holding = holding_of(self._store.pod(uid), container)
+        if holding is None:
+            return
+        try:
+            settings_of(refreshed(holding.allocations, told))
+        except Rejected as error:
+            LOG.warning(
+                "answer not used", resource=resource, pod=uid, container=container, why=str(error)
+            )
+        else:
+            self._store.refresh(uid, container, told)
+
+    async def _save(self) -> None:
+        try:
+            await self._store.commit()
+        except NotWritten as error:
+            # Plugins tell it again after a restart.
+            LOG.warning("state not saved", why=str(error))
+
+    async def _give(self, answers: Answers, alive: Mapping[Key, Observed]) -> None:
+        resources = {each.resource for each in self._plugins.all()}
+        await self._latecomers.adopt(await self._runtime.sandboxes(), alive, resources)
+        await self._give_again(answers, alive)
+        self._latecomers.keep(alive)
+
+    async def _collect(self) -> None:
+        try:
+            await self._keeper.collect(self._runtime, self._period)
+        except RuntimeRefused as error:
+            LOG.warning("sandboxes not seen", why=str(error))
+
+    async def _give_again(self, answers: Answers, alive: Mapping[Key, Observed]) -> None:
+        for resource, answer in answers.items():
+            if isinstance(answer.value, PluginError):
+                continue
+            told = {
+                (uid, name)
+                for uid, pod in answer.value.pod_resources.items()
+                for name, each in pod.container_resources.items()
+                if each.resource_allocation
+            }
+            for key in sorted(alive.keys() - told):
+                if self._same(key, resource, answer.context) and self._needs(key, resource):
+                    await self._latecomers.give_again(key, resource, alive[key])
+
+    def _needs(self, key: Key, resource: str) -> bool:
+        pod = self._store.pod(key[0])
+        holding = holding_of(pod, key[1])
+        if pod is None or holding is None or resource in pod.pod_wide:
+            return False
+        return resource in holding.allocations or resource in holding.missing
+
+    async def _update(self, alive: Mapping[Key, Observed]) -> None:
+        pending = [each for one in alive.values() if (each := self._pending(one))]
+        self._updates.keep(lambda key: key in alive)
+        self._drifts = {key: each for key, each in self._drifts.items() if key in alive}
+        # Those who give CPUs away go first: who gets them is not to share them, if only for a bit.
+        for giving in (True, False):
+            group = [each for each in pending if each.gives is giving]
+            await _few_at_once(self._apply(each) for each in group)
+
+    def _pending(self, observed: Observed) -> Pending | None:
+        key = observed.pod_uid, observed.container
+        holding = holding_of(self._store.pod(observed.pod_uid), observed.container)
+        if holding is None:
+            return None
+        last = self._store.applied.get(key)
+        applied = last.settings if last and last.id == observed.id else Settings()
+        self._watch(key, applied, observed.applied)
+        wanted = settings_of(holding.allocations)
+        change = difference(wanted, applied, observed.applied)
+        if change == Settings():
+            self._updates.settled(key)
+            self._store.applied[key] = Applied(id=observed.id, settings=wanted)
+            return None
+        if self._updates.waits(key, change, self._clock()):
+            UPDATES.labels("put_off").inc()
+            return None
+        return Pending(observed, wanted, change)
+
+    def _watch(self, key: Key, applied: Settings, observed: Settings) -> None:
+        """Report what somebody else changed, once."""
+        drift = drifted(applied, observed)
+        if drift == Settings():
+            self._drifts.pop(key, None)
+        elif self._drifts.get(key) != drift:
+            self._drifts[key] = drift
+            DRIFT.inc()
+            LOG.warning("drift", pod=key[0], container=key[1], found=described(drift))
+
+    async def _apply(self, pending: Pending) -> None:
+        observed, wanted, change = pending
+        log = LOG.bind(pod=observed.pod_uid, container=observed.container, id=observed.id)
+        wait = self._updates.tried(pending.key, change, self._clock())
+        try:
+            await self._runtime.update(observed.id, change)
+        except RuntimeRefused as error:
+            UPDATES.labels("refused").inc()
+            log.warning("update refused", change=described(change), again_in=wait, why=str(error))
+        else:
+            UPDATES.labels("applied").inc()
+            log.info("updated", change=described(change))
+            self._store.applied[pending.key] = Applied(id=observed.id, settings=wanted)
+
+
+def alive_of(containers: Iterable[Observed]) -> dict[Key, Observed]:
+    """Those that run or are about to; of two with one name, the one with the higher id."""
+    chosen = [each for each in containers if each.state in ALIVE and each.pod_uid]
+    ordered = sorted(chosen, key=lambda each: (each.pod_uid, each.container, each.id))
+    return {(each.pod_uid, each.container): each for each in ordered}
+
+
+async def _few_at_once(work: Iterable[Awaitable[None]]) -> None:
+    turn = asyncio.Semaphore(AT_ONCE)
+
+    async def one(each: Awaitable[None]) -> None:
+        async with turn:
+            await each
+
+    await asyncio.gather(*map(one, work))

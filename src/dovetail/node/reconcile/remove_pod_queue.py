@@ -1,0 +1,106 @@
+"""Pods that went: their plugins are told until they know."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable
+
+import structlog
+
+from dovetail.node.admission.locks import Locks
+from dovetail.node.common.ports import Failure, Plugin, PluginError, Plugins
+from dovetail.node.state.store import NotWritten, Store
+from dovetail.node.wire.resource_plugin import REMOVE_POD, RemovePodRequest
+
+LOG = structlog.get_logger("dovetail.node.manager")
+
+FIRST_WAIT, LONGEST_WAIT = 1.0, 60.0
+"""Seconds until a plugin that failed is told again: twice as long each time."""
+
+
+class Removals:
+    """The queue of those to be told. It is part of the state, so a restart does not lose it."""
+
+    def __init__(
+        self,
+        store: Store,
+        plugins: Plugins,
+        locks: Locks,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._store, self._plugins, self._locks, self._clock = store, plugins, locks, clock
+        self._waits: dict[str, tuple[float, float]] = {}
+        """By resource: how long the last wait is, and until when."""
+
+    async def deliver(self) -> None:
+        """Tell all plugins that are there, and that did not fail a moment ago."""
+        before = self._store.state.removals
+        resources = sorted({each for waiting in before.values() for each in waiting})
+        await asyncio.gather(*(self._deliver_to(each) for each in resources if self._ready(each)))
+        if self._store.state.removals != before:
+            await self.save()
+
+    async def settle(self, uid: str, resource: str) -> None:
+        """Before a plugin hears of the pod again; the pod's lock is held. Raises PluginError."""
+        plugin = self._plugins.of(resource)
+        if plugin is not None and resource in self._store.state.removals.get(uid, ()):
+            await self._tell(plugin, uid)
+
+    async def attempt(self, uid: str) -> None:
+        """Tell those who are ready; the pod's lock is held. Others hear of it later."""
+        for resource in self._store.state.removals.get(uid, ()):
+            plugin = self._plugins.of(resource)
+            # One that hangs would make everybody wait who has something to take back.
+            if plugin is None or not self._ready(resource):
+                continue
+            try:
+                await self._tell(plugin, uid)
+            except PluginError as error:
+                self._failed(resource, uid, error)
+
+    async def save(self) -> None:
+        try:
+            await self._store.commit()
+        except NotWritten as error:
+            # In memory it is as it should be; if that is lost, a plugin is told twice.
+            LOG.warning("removals not saved", why=str(error))
+
+    def _ready(self, resource: str) -> bool:
+        plugin = self._plugins.of(resource)
+        until = self._waits.get(resource, (0.0, 0.0))[1]
+        return plugin is not None and plugin.up and self._clock() >= until
+
+    async def _deliver_to(self, resource: str) -> None:
+        for uid, waiting in sorted(self._store.state.removals.items()):
+            plugin = self._plugins.of(resource)
+            if resource not in waiting or plugin is None:
+                continue
+            async with self._locks.of(uid):
+                # Meanwhile the pod may have been admitted again, and its plugins told before that.
+                if resource not in self._store.state.removals.get(uid, ()):
+                    continue
+                try:
+                    await self._tell(plugin, uid)
+                except PluginError as error:
+                    self._failed(resource, uid, error)
+                    return
+
+    async def _tell(self, plugin: Plugin, uid: str) -> None:
+        try:
+            await plugin.call(REMOVE_POD, RemovePodRequest(pod_uid=uid))
+        except PluginError as error:
+            if error.failure is not Failure.UNIMPLEMENTED:
+                raise
+            # It keeps nothing of pods.
+        self._waits.pop(plugin.resource, None)
+        self._store.told(uid, plugin.resource)
+
+    def _failed(self, resource: str, uid: str, error: PluginError) -> None:
+        now = self._clock()
+        wait, until = self._waits.get(resource, (FIRST_WAIT / 2, 0.0))
+        # Of several that failed together only the first makes the wait longer.
+        if now >= until:
+            wait = min(LONGEST_WAIT, 2 * wait)
+            self._waits[resource] = (wait, now + wait)
+        LOG.warning("pod not removed", resource=resource, pod=uid, again_in=wait, why=str(error))

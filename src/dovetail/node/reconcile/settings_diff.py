@@ -1,0 +1,60 @@
+"""What is to be changed about a running container. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, TypeVar
+
+from dovetail.node.common.cpus import BadCpuList, CpuSet
+from dovetail.node.common.settings import Settings
+
+V = TypeVar("V")
+
+COLUMNS = ("numbers", "hugepages", "unified")
+SETS = ("cpus", "mems")
+"""The fields that can be changed while a container runs."""
+
+
+def difference(wanted: Settings, applied: Settings, observed: Settings) -> Settings:
+    """The fields that are wanted otherwise than they are.
+
+    What is observed counts. What cannot be observed is believed to be as it was `applied` last; so
+    a value that the runtime never shows is applied once, and not every time.
+    """
+    changes: dict[str, Any] = {}
+    for name in SETS:
+        value, now = getattr(wanted, name), getattr(observed, name) or getattr(applied, name)
+        changes[name] = value if value != now else ""
+    for name in COLUMNS:
+        now = {**getattr(applied, name), **getattr(observed, name)}
+        changes[name] = _others(getattr(wanted, name), now)
+    return Settings(**changes)
+
+
+def drifted(applied: Settings, observed: Settings) -> Settings:
+    """The fields that somebody else changed since, with the values they have now."""
+    changes: dict[str, Any] = {}
+    for name in SETS:
+        before, now = getattr(applied, name), getattr(observed, name)
+        changes[name] = now if before and now and now != before else ""
+    for name in COLUMNS:
+        before, now = getattr(applied, name), getattr(observed, name)
+        changes[name] = _others({key: now[key] for key in before if key in now}, before)
+    return Settings(**changes)
+
+
+def narrows(change: Settings, observed: Settings) -> bool:
+    """Whether the container only loses CPUs, which others may be waiting for."""
+    try:
+        return bool(change.cpus) and CpuSet.parse(change.cpus) < CpuSet.parse(observed.cpus)
+    except BadCpuList:
+        return False
+
+
+def described(change: Settings) -> dict[str, Any]:
+    """The fields that are not empty, for a line of a log."""
+    return {name: value for name in (*SETS, *COLUMNS) if (value := getattr(change, name))}
+
+
+def _others(wanted: Mapping[str, V], now: Mapping[str, V]) -> dict[str, V]:
+    return {key: value for key, value in wanted.items() if now.get(key) != value}

@@ -1,0 +1,66 @@
+"""One question to many plugins: asked at once, and nobody waits for one that hangs."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterable, Mapping
+from typing import Generic, NamedTuple, TypeVar
+
+import structlog
+
+from dovetail.node.common.ports import Plugin, PluginError
+from dovetail.node.wire.codec import Message
+from dovetail.node.wire.rpc import Method
+
+A = TypeVar("A", bound=Message)
+Q = TypeVar("Q", bound=Message)
+C = TypeVar("C")
+
+LOG = structlog.get_logger("dovetail.node.manager")
+
+PATIENCE = 2.0
+"""Seconds until those who have answered are dealt with. The others have their deadline."""
+
+
+class Question(NamedTuple, Generic[A, C]):
+    answer: asyncio.Task[A]
+    context: C
+
+
+class Answer(NamedTuple, Generic[A, C]):
+    value: A | PluginError
+    context: C
+    """What was true when it was asked."""
+
+
+class Polls(Generic[Q, A, C]):
+    def __init__(self, method: Method[Q, A], question: Q, patience: float = PATIENCE) -> None:
+        self._method, self._question, self._patience = method, question, patience
+        self._asked: dict[str, Question[A, C]] = {}
+
+    async def ask(self, plugins: Iterable[Plugin], context: C) -> Mapping[str, Answer[A, C]]:
+        """What came in by now, by resource: answers to this question or to an earlier one."""
+        fresh = [each for each in plugins if each.resource not in self._asked]
+        for plugin in fresh:
+            asking = asyncio.create_task(plugin.call(self._method, self._question))
+            self._asked[plugin.resource] = Question(asking, context)
+        if fresh:
+            waiting = [self._asked[each.resource].answer for each in fresh]
+            await asyncio.wait(waiting, timeout=self._patience)
+        done = sorted(each for each, one in self._asked.items() if one.answer.done())
+        return {resource: self._taken(resource) for resource in done}
+
+    async def stop(self) -> None:
+        waiting = [each.answer for each in self._asked.values()]
+        for each in waiting:
+            each.cancel()
+        await asyncio.gather(*waiting, return_exceptions=True)
+        self._asked.clear()
+
+    def _taken(self, resource: str) -> Answer[A, C]:
+        answer, context = self._asked.pop(resource)
+        try:
+            return Answer(answer.result(), context)
+        except PluginError as error:
+            LOG.warning("plugin not heard", resource=resource, why=str(error))
+            return Answer(error, context)

@@ -1,0 +1,57 @@
+"""Which CPUs are a container's alone. Pure.
+
+The pod resources API lists those and no shared ones, but an allocation does not say which it is. A
+set counts as exclusive if it is just as large as the container asked for, in whole CPUs, and nobody
+in another pod has any of it. So a pool with one container in it is none, unless it fits exactly.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Set
+
+from dovetail.node.admission.container_settings import CPUS
+from dovetail.node.common.cpus import BadCpuList, CpuSet
+from dovetail.node.common.pods import Container
+from dovetail.node.state.pod_state import Holding, PodState
+from dovetail.node.wire.resource_plugin import ResourceAllocationInfo
+
+Owners = Mapping[int, Set[str]]
+"""By CPU, the uids of the pods that have it."""
+
+
+def owners(pods: Iterable[PodState]) -> Owners:
+    found: dict[int, set[str]] = {}
+    for pod in pods:
+        for holding in pod.containers.values():
+            for cpu in cpus_of(holding):
+                found.setdefault(cpu, set()).add(pod.uid)
+    return found
+
+
+def exclusive(holding: Holding, specified: Container | None, owners: Owners) -> CpuSet:
+    """None if it is not known what the container asked for."""
+    own = cpus_of(holding)
+    asked = {} if specified is None else specified.requests
+    if not any(
+        asked.get(resource) == len(own)
+        for resource, info in holding.allocations.items()
+        if info.oci_property_name == CPUS
+    ):
+        return CpuSet()
+    return own if all(len(owners[each]) == 1 for each in own) else CpuSet()
+
+
+def cpus_of(holding: Holding) -> CpuSet:
+    return CpuSet(
+        cpu
+        for info in holding.allocations.values()
+        if info.oci_property_name == CPUS
+        for cpu in held(info)
+    )
+
+
+def held(info: ResourceAllocationInfo) -> CpuSet:
+    try:
+        return CpuSet.parse(info.allocation_result)
+    except BadCpuList:
+        return CpuSet()

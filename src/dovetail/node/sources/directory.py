@@ -1,0 +1,92 @@
+"""Pods from a directory of manifests, as JSON or YAML, several in a file if need be."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import structlog
+import yaml
+
+from dovetail.aio.single_flight import Rounds
+from dovetail.node.common.pods import Pod, Sandbox
+from dovetail.node.sources.known import Known
+
+LOG = structlog.get_logger("dovetail.node.sources")
+
+ENDINGS = (".json", ".yaml", ".yml")
+TRIES, BETWEEN = 3, 0.2
+"""Looks for a pod that is not there, and seconds between them."""
+
+
+class Read(NamedTuple):
+    """A file as it was at a time."""
+
+    stamp: tuple[int, ...]
+    documents: list[tuple[str, Any]] | None
+    """None: it makes no sense."""
+
+
+class Directory:
+    """A `ports.PodSource`. Files are read again when they changed."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._files: dict[Path, Read] = {}
+        self._looking = Rounds(partial(asyncio.to_thread, self._look))
+
+    async def pod(self, sandbox: Sandbox) -> Pod | None:
+        for attempt in range(TRIES):
+            if attempt:
+                await asyncio.sleep(BETWEEN)
+            known, _ = await self._looking.join()
+            if pod := known.pod(sandbox):
+                return pod
+        return None
+
+    async def active(self) -> Sequence[Pod] | None:
+        """Not known if any file cannot be read: nobody can tell which pods are in it."""
+        known, complete = await self._looking.join()
+        return known.active() if complete else None
+
+    def _look(self) -> tuple[Known, bool]:
+        before = self._files
+        try:
+            paths = sorted(self._path.iterdir())
+        except OSError as error:
+            LOG.warning("pods not known", why=str(error))
+            return Known(()), False
+        chosen = [
+            each for each in paths if each.suffix in ENDINGS and not each.name.startswith(".")
+        ]
+        files = {each: _read(each, before.get(each)) for each in chosen}
+        self._files = files
+        complete = all(each.documents is not None for each in files.values())
+        return Known(pod for each in files.values() for pod in each.documents or ()), complete
+
+
+def _read(path: Path, before: Read | None) -> Read:
+    try:
+        status = path.stat()
+        stamp = (status.st_mtime_ns, status.st_size, status.st_ino)
+        if before and before.stamp == stamp:
+            return before
+        # JSON is YAML, and the faster reader is not always there.
+        loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+        found = list(yaml.load_all(path.read_bytes(), loader))
+    except (OSError, yaml.YAMLError, ValueError, RecursionError) as error:
+        LOG.warning("no manifest", path=str(path), why=str(error))
+        return Read((), None)
+    pods = [each for document in found for each in _listed(document)]
+    return Read(stamp, [(f"{path} (document {at})", each) for at, each in enumerate(pods, 1)])
+
+
+def _listed(document: Any) -> list[Any]:
+    if document is None:
+        return []
+    if isinstance(document, dict) and isinstance(document.get("items"), list):
+        return list(document["items"])
+    return [document]

@@ -1,0 +1,83 @@
+"""The pods that a source knows at a moment, as documents; taken apart when somebody asks."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any, NamedTuple
+
+import msgspec
+import structlog
+
+from dovetail.node.common.pods import Pod, Sandbox
+from dovetail.node.common.ports import Rejected
+from dovetail.node.common.reasons import BAD_REQUEST
+from dovetail.node.sources import specification
+from dovetail.node.sources.specification import BadPod
+
+LOG = structlog.get_logger("dovetail.node.sources")
+
+
+class Document(NamedTuple):
+    stub: Pod
+    content: Any
+    origin: str
+    """Where it is from, for messages."""
+
+
+class Known:
+    """One bad document does no harm to the others."""
+
+    def __init__(self, documents: Iterable[tuple[str, Any]]) -> None:
+        """Of an origin and a content each."""
+        self._documents = [each for each in map(_document, documents) if each]
+        self._by_uid = {each.stub.uid: each for each in self._documents if each.stub.uid}
+
+    def pod(self, sandbox: Sandbox) -> Pod | None:
+        """Raises Rejected if it is there and makes no sense."""
+        found = self._by_uid.get(sandbox.uid) or self._nameless(sandbox)
+        if found is None:
+            return None
+        try:
+            pod = specification.pod_of(found.content)
+        except BadPod as error:
+            words = f"{found.origin}: {error}"
+            raise Rejected(BAD_REQUEST, words) from None
+        # The runtime class is on the sandbox even if the document leaves it to a default.
+        return msgspec.structs.replace(
+            pod, uid=sandbox.uid, runtime_class=pod.runtime_class or sandbox.runtime_class
+        )
+
+    def active(self) -> list[Pod]:
+        """Those that make no sense are there nevertheless: nothing of theirs is to be freed."""
+        return [_best(each) for each in self._documents if not _over(each)]
+
+    def _nameless(self, sandbox: Sandbox) -> Document | None:
+        """A manifest without a uid is for whichever pod has its name."""
+        for each in self._documents:
+            name = (each.stub.namespace, each.stub.name)
+            if not each.stub.uid and name == (sandbox.namespace, sandbox.name):
+                return each
+        return None
+
+
+def _document(given: tuple[str, Any]) -> Document | None:
+    origin, content = given
+    try:
+        return Document(specification.stub_of(content), content, origin)
+    except BadPod as error:
+        LOG.warning("no pod", origin=origin, why=str(error))
+        return None
+
+
+def _best(document: Document) -> Pod:
+    try:
+        return specification.pod_of(document.content)
+    except BadPod:
+        return document.stub
+
+
+def _over(document: Document) -> bool:
+    try:
+        return specification.is_over(document.content)
+    except BadPod:
+        return False

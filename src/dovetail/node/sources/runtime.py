@@ -1,0 +1,69 @@
+"""Pods on a node where only the runtime is asked: each container as its creation tells it."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from math import ceil
+
+import msgspec
+
+from dovetail.node.common.pods import Container, Pod, Sandbox
+from dovetail.node.common.settings import Settings
+from dovetail.node.state.pod_state import PodState
+from dovetail.node.wire.resource_plugin import ContainerType
+
+MAIN = "kubernetes.io/main-container-name"
+
+FEWEST_SHARES = 2
+"""What the kubelet gives to a container that requests no CPU."""
+
+GUARANTEED, BEST_EFFORT = -997, 1000
+"""The kubelet's oom_score_adj of these classes."""
+
+
+def pod_of(sandbox: Sandbox) -> Pod:
+    return Pod(
+        uid=sandbox.uid,
+        namespace=sandbox.namespace,
+        name=sandbox.name,
+        labels=sandbox.labels,
+        annotations=sandbox.annotations,
+        runtime_class=sandbox.runtime_class,
+    )
+
+
+def with_container(pod: Pod, name: str, asked: Settings, known: PodState | None) -> Pod:
+    """The first container that comes is the main one, unless an annotation says otherwise."""
+    others = [each for each in known.containers if each != name] if known else []
+    main = pod.annotations.get(MAIN) or (name if not others else "")
+    requests, limits = amounts(asked)
+    container = Container(
+        name=name,
+        type=ContainerType.MAIN if name == main else ContainerType.SIDECAR,
+        index=len(others),
+        requests=requests,
+        limits=limits,
+    )
+    return msgspec.structs.replace(pod, containers=(container,), qos_class=qos_class(asked))
+
+
+def amounts(asked: Settings) -> tuple[dict[str, Fraction], dict[str, Fraction]]:
+    """Requests and limits. The kubelet tells no request of memory: it counts as the limit."""
+    requests, limits = {}, {}
+    shares = asked.numbers.get("CpuShares", 0)
+    if shares > FEWEST_SHARES:
+        # The kubelet gives 1024 shares for a CPU, rounded down from thousandths of a CPU.
+        requests["cpu"] = Fraction(ceil(Fraction(shares * 1000, 1024)), 1000)
+    quota, period = (asked.numbers.get(each, 0) for each in ("CpuQuota", "CpuPeriod"))
+    if quota > 0 and period > 0:
+        limits["cpu"] = Fraction(quota, period)
+    if (memory := asked.numbers.get("MemoryLimitInBytes", 0)) > 0:
+        requests["memory"] = limits["memory"] = Fraction(memory)
+    return requests, limits
+
+
+def qos_class(asked: Settings) -> str:
+    score = asked.numbers.get("OomScoreAdj")
+    if score == BEST_EFFORT:
+        return "BestEffort"
+    return "Guaranteed" if score == GUARANTEED else "Burstable"

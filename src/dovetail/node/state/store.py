@@ -1,0 +1,121 @@
+"""The manager's memory: the state, and its way to the disk.
+
+Changes are made in memory at once and are durable when `commit` returns. Commits that wait for the
+disk at the same time share one write.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+
+import msgspec
+
+from dovetail.aio.single_flight import Rounds
+from dovetail.core.errors import DovetailError
+from dovetail.node.admission.reuse import refreshed
+from dovetail.node.common.metrics import PODS, WAITING_REMOVALS
+from dovetail.node.common.settings import Settings
+from dovetail.node.state.checkpoint import Checkpoint
+from dovetail.node.state.pod_state import Allocations, Holding, PodState, State
+from dovetail.node.wire.resource_plugin import ResourcePluginOptions
+
+
+class NotWritten(DovetailError):
+    """The state could not be saved."""
+
+
+class Applied(msgspec.Struct, frozen=True, kw_only=True):
+    """What a container runs with, as far as we brought it about."""
+
+    id: str
+    settings: Settings
+
+
+class Store:
+    def __init__(self, checkpoint: Checkpoint) -> None:
+        self._checkpoint = checkpoint
+        self._state, self.troubles = checkpoint.load()
+        self._writing = Rounds(self._write)
+        self._saved: State | None = None
+        self.applied: dict[tuple[str, str], Applied] = {}
+        """By uid and container. Not saved: after a restart, only what is observed counts."""
+        self._count()
+
+    @classmethod
+    def open(cls, directory: Path) -> Store:
+        """Of a state directory. What had to be set aside is in `troubles`."""
+        return cls(Checkpoint(directory))
+
+    @property
+    def state(self) -> State:
+        """A value: it stays as it is while the store goes on."""
+        return self._state
+
+    @property
+    def pods(self) -> Mapping[str, PodState]:
+        return self._state.pods
+
+    def pod(self, uid: str) -> PodState | None:
+        return self._state.pods.get(uid)
+
+    def put(self, pod: PodState) -> None:
+        if self.pod(pod.uid) != pod:
+            self._become(self._state.with_pod(pod))
+
+    def drop(self, uid: str, tell: Iterable[str]) -> None:
+        """Forget a pod, and keep in mind which plugins are to be told."""
+        self._become(self._state.without_pod(uid, tell))
+        for key in [each for each in self.applied if each[0] == uid]:
+            del self.applied[key]
+
+    def refresh(self, uid: str, container: str, found: Allocations) -> bool:
+        """Take in what plugins say now of a container; whether that is news.
+
+        Nothing is taken away: resources and hints that are not mentioned stay.
+        """
+        pod = self.pod(uid)
+        if pod is None or container not in pod.containers:
+            return False
+        holding = pod.containers[container]
+        allocations = refreshed(holding.allocations, found)
+        if allocations == holding.allocations:
+            return False
+        missing = tuple(each for each in holding.missing if each not in allocations)
+        holdings = {**pod.containers, container: Holding(allocations=allocations, missing=missing)}
+        self.put(msgspec.structs.replace(pod, containers=holdings))
+        return True
+
+    def told(self, uid: str, resource: str) -> None:
+        """The plugin was told that the pod went."""
+        self._become(self._state.told(uid, resource))
+
+    def remember(self, resource: str, options: ResourcePluginOptions) -> None:
+        if self._state.plugins.get(resource) != options:
+            self._become(self._state.with_plugin(resource, options))
+
+    def forget_plugin(self, resource: str) -> None:
+        """Pods that ask for its resource go without from now on."""
+        self._become(self._state.without_plugin(resource))
+
+    async def commit(self) -> None:
+        """All changes made until now are durable; raises NotWritten."""
+        if self._state is not self._saved:
+            await self._writing.join()
+
+    async def _write(self) -> None:
+        state = self._state
+        try:
+            await asyncio.to_thread(self._checkpoint.save, state)
+        except OSError as error:
+            raise NotWritten(f"{self._checkpoint.path} cannot be written: {error}") from error
+        self._saved = state
+
+    def _become(self, state: State) -> None:
+        self._state = state
+        self._count()
+
+    def _count(self) -> None:
+        PODS.set(len(self._state.pods))
+        WAITING_REMOVALS.set(len(self._state.removals))

@@ -1,0 +1,46 @@
+"""What rules a node out, in the order in which kube-scheduler looks: a module each.
+
+`passing` says by row which nodes may have the pod (None: all of them), `reasons` counts why others
+may not, `why` says it of one node.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Protocol
+
+from dovetail.podfit.columns import Mask
+from dovetail.podfit.demand import Demand
+from dovetail.podfit.filters import (
+    existing_anti_affinity,
+    node_affinity,
+    pod_affinity,
+    pod_anti_affinity,
+    ports,
+    resources,
+    spread,
+    taints,
+    unschedulable,
+)
+from dovetail.podfit.nodes import Nodes
+
+
+class Filter(Protocol):
+    def passing(self, nodes: Nodes, demand: Demand, /) -> Mask | None: ...
+
+    def reasons(self, nodes: Nodes, demand: Demand, failed: Mask, /) -> Counter[str]: ...
+
+    def why(self, nodes: Nodes, demand: Demand, row: int, /) -> str: ...
+
+
+FILTERS: tuple[Filter, ...] = (
+    unschedulable,
+    taints,
+    node_affinity,
+    ports,
+    resources,
+    spread,
+    pod_affinity,
+    pod_anti_affinity,
+    existing_anti_affinity,
+)

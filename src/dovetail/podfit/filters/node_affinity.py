@@ -1,0 +1,69 @@
+"""The node's labels and name, as nodeSelector and required node affinity want them."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import numpy as np
+
+from dovetail.podfit.columns import Mask
+from dovetail.podfit.demand import Demand
+from dovetail.podfit.nodes import Nodes
+from dovetail.podfit.objects import NodeSelectorTerm, Term
+from dovetail.podfit.selectors import holds
+
+REASON = "node(s) didn't match Pod's node affinity/selector"
+NAME = "metadata.name"
+
+
+def passing(nodes: Nodes, demand: Demand) -> Mask | None:
+    if not demand.node_labels and demand.node_terms is None:
+        return None
+    mask: Mask = np.ones(nodes.size, np.bool_)
+    for term in demand.node_labels:
+        mask &= nodes.labels.meeting(term)
+    if demand.node_terms is not None:
+        mask &= meeting_any(nodes, demand.node_terms)
+    return mask
+
+
+def meeting_any(nodes: Nodes, terms: tuple[NodeSelectorTerm, ...]) -> Mask:
+    mask: Mask = np.zeros(nodes.size, np.bool_)
+    for term in terms:
+        mask |= meeting(nodes, term)
+    return mask
+
+
+def meeting(nodes: Nodes, term: NodeSelectorTerm) -> Mask:
+    """By row: all requirements of the term are met."""
+    mask: Mask = np.ones(nodes.size, np.bool_)
+    for one in term.match_expressions:
+        mask &= nodes.labels.meeting(one)
+    for one in term.match_fields:
+        mask &= named(nodes, one)
+    return mask
+
+
+def named(nodes: Nodes, field: Term) -> Mask:
+    """A requirement on the node's name, the one field there is; others are empty on every node."""
+    wanted = field.operator == "In"
+    if field.key != NAME:
+        return np.full(nodes.size, (field.values[0] == "") is wanted)
+    mask: Mask = np.full(nodes.size, not wanted)
+    row = nodes.rows.find(field.values[0])
+    if row is not None:
+        mask[row] = wanted
+    return mask
+
+
+def reasons(_nodes: Nodes, _demand: Demand, failed: Mask) -> Counter[str]:
+    return Counter({REASON: int(failed.sum())})
+
+
+def why(nodes: Nodes, demand: Demand, row: int) -> str:
+    labels = nodes.labels.of(row)
+    for term in demand.node_labels:
+        if not holds(term, labels.get(term.key)):
+            has = f"is {labels[term.key]!r}" if term.key in labels else "is not set"
+            return f"nodeSelector wants label {term.key}={term.values[0]}, which {has}"
+    return "the node meets none of the terms of the pod's required node affinity"

@@ -1,0 +1,92 @@
+"""Taints that keep pods away, and the tolerations that let them in."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable
+
+import numpy as np
+
+from dovetail.podfit.columns import Mask
+from dovetail.podfit.demand import Demand
+from dovetail.podfit.nodes import Nodes, Taints
+from dovetail.podfit.objects import Taint, Toleration
+from dovetail.podfit.selectors import integer
+
+HARD = ("NoSchedule", "NoExecute")
+PLAIN_NUMBER = re.compile(r"0|-?[1-9][0-9]*")
+
+
+def tolerates(toleration: Toleration, taint: Taint) -> bool:
+    """Lt and Gt are alpha in Kubernetes 1.35 and 1.36: an API server that does not have them on
+    refuses such a pod, so here they can be taken at their word."""
+    if toleration.effect and toleration.effect != taint.effect:
+        return False
+    if toleration.key and toleration.key != taint.key:
+        return False
+    match toleration.operator:
+        case "Exists":
+            return True
+        case "" | "Equal":
+            return toleration.value == taint.value
+        case "Lt" | "Gt":
+            ours, theirs = number(toleration.value), number(taint.value)
+            if ours is None or theirs is None:
+                return False
+            return theirs < ours if toleration.operator == "Lt" else theirs > ours
+        case _:
+            return False
+
+
+def number(text: str) -> int | None:
+    """Written as people do: no plus, no leading zeros."""
+    return integer(text) if PLAIN_NUMBER.fullmatch(text) else None
+
+
+def tolerated(taint: Taint, tolerations: Iterable[Toleration]) -> bool:
+    return any(tolerates(toleration, taint) for toleration in tolerations)
+
+
+def untolerated(taints: Taints, tolerations: tuple[Toleration, ...]) -> Taint | None:
+    """The first that keeps the pod away."""
+    for taint in taints:
+        if taint.effect in HARD and not tolerated(taint, tolerations):
+            return taint
+    return None
+
+
+def blocked(nodes: Nodes, demand: Demand) -> Mask:
+    """By number of the taint set."""
+    return nodes.taint_sets.decided(
+        demand.tolerations, lambda taints: untolerated(taints, demand.tolerations) is not None
+    )
+
+
+def passing(nodes: Nodes, demand: Demand) -> Mask | None:
+    table = blocked(nodes, demand)
+    if not table.any():
+        return None
+    found: Mask = ~table.take(nodes.taints)
+    return found
+
+
+def reasons(nodes: Nodes, demand: Demand, failed: Mask) -> Counter[str]:
+    found: Counter[str] = Counter()
+    for one, count in zip(
+        *np.unique(nodes.taints.compress(failed), return_counts=True), strict=True
+    ):
+        taint = untolerated(nodes.taint_sets.keys[int(one)] or (), demand.tolerations)
+        if taint is not None:
+            found[f"node(s) had untolerated taint {shown(taint)}"] += int(count)
+    return found
+
+
+def why(nodes: Nodes, demand: Demand, row: int) -> str:
+    taints = nodes.taint_sets.keys[int(nodes.taints[row])] or ()
+    taint = untolerated(taints, demand.tolerations)
+    return f"the pod does not tolerate taint {shown(taint)} ({taint.effect})" if taint else ""
+
+
+def shown(taint: Taint) -> str:
+    return f"{{{taint.key}: {taint.value}}}"

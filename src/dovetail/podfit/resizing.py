@@ -1,0 +1,73 @@
+"""Pods that are being resized in place: until the kubelet has done it, they count as the larger.
+
+A container asks for something, was allocated something and has something; they differ while it
+grows or shrinks. A resize that the node can never do counts for nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import msgspec
+
+from dovetail.podfit.objects import Container, ContainerStatus, Pod, Resources
+from dovetail.podfit.pods import Written, size
+
+PENDING, INFEASIBLE = "PodResizePending", "Infeasible"
+
+Needs = tuple[tuple[Container, ...], tuple[Container, ...], Resources | None]
+
+
+def in_use(pod: Pod) -> Needs:
+    """Its containers, init containers and resources as a whole, as they count. Raises
+    BadQuantity."""
+    spec, status = pod.spec, pod.status
+    if not (status.container_statuses or status.init_container_statuses or status.resources):
+        return spec.containers, spec.init_containers, spec.resources
+    never = any(each.type == PENDING and each.reason == INFEASIBLE for each in status.conditions)
+    told = {
+        each.name: each for each in (*status.container_statuses, *status.init_container_statuses)
+    }
+    whole = spec.resources
+    if whole is not None and status.resources is not None:
+        # The status also has the sum of what only containers ask for.
+        has = [
+            {name: amount for name, amount in each.items() if name in whole.requests}
+            for each in (status.resources.requests, status.allocated_resources)
+        ]
+        whole = resized(whole, has, never=never)
+    return (
+        tuple(as_it_is(one, told.get(one.name), never=never) for one in spec.containers),
+        tuple(
+            # Only sidecars are resized: the others run once, as they are.
+            as_it_is(one, told.get(one.name), never=never)
+            if one.restart_policy == "Always"
+            else one
+            for one in spec.init_containers
+        ),
+        whole,
+    )
+
+
+def as_it_is(container: Container, status: ContainerStatus | None, *, never: bool) -> Container:
+    if status is None or status.resources is None:
+        return container
+    has = (status.resources.requests, status.allocated_resources)
+    resources = resized(container.resources, has, never=never)
+    if resources is container.resources:
+        return container
+    return msgspec.structs.replace(container, resources=resources)
+
+
+def resized(asked: Resources, has: Sequence[Written], *, never: bool) -> Resources:
+    """The same object where nothing differs, as it nearly always is."""
+    if all(each == asked.requests for each in has):
+        return asked
+    found: dict[str, str | int | float] = {}
+    for each in has if never else (asked.requests, *has):
+        for name, amount in each.items():
+            if name not in found or size(str(amount)) > size(str(found[name])):
+                found[name] = amount
+    # What nobody but the pod speaks of is not being resized.
+    requests = {**asked.requests, **found}
+    return asked if requests == asked.requests else Resources(requests=requests)

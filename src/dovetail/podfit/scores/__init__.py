@@ -1,0 +1,41 @@
+"""Which of the nodes that fit is best: a module per preference, each from 0 to 100.
+
+The weights are those of kube-scheduler's default profile. Its scores for images that are there and
+for the system's default spreading are left out.
+"""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+import numpy as np
+
+from dovetail.podfit.columns import Floats, Mask
+from dovetail.podfit.demand import Demand
+from dovetail.podfit.nodes import Nodes
+from dovetail.podfit.scores import node_affinity, pod_affinity, resources, spread, taints
+from dovetail.podfit.scores.resources import Prefer
+
+
+class Score(Protocol):
+    def score(self, nodes: Nodes, demand: Demand, mask: Mask, /) -> Floats | None:
+        """By row; None: it prefers none of the rows in `mask`."""
+        ...
+
+
+PREFERENCES: tuple[tuple[Score, float], ...] = (
+    (taints, 3),
+    (node_affinity, 2),
+    (spread, 2),
+    (pod_affinity, 2),
+)
+
+
+def total(nodes: Nodes, demand: Demand, mask: Mask, prefer: Prefer) -> Floats:
+    """By row, more is better; minus infinity where `mask` is not. The first of equals is to win."""
+    found = resources.score(nodes, demand, prefer)
+    for preference, weight in PREFERENCES:
+        part = preference.score(nodes, demand, mask)
+        if part is not None:
+            found += weight * part
+    return np.where(mask, found, -np.inf)

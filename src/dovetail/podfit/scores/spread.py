@@ -1,0 +1,38 @@
+"""Topology spread constraints that may be broken: emptier domains first.
+
+Pods count more where there are many domains, so that a spread over a few zones is not lost in one
+over many hosts; a larger `skew` makes differences matter less.
+"""
+
+from __future__ import annotations
+
+from math import log
+
+import numpy as np
+
+from dovetail.podfit.columns import Floats, Mask
+from dovetail.podfit.demand import Demand
+from dovetail.podfit.domains import Domains
+from dovetail.podfit.filters.spread import counts, labelled, where_counted
+from dovetail.podfit.nodes import Nodes
+
+
+def score(nodes: Nodes, demand: Demand, mask: Mask) -> Floats | None:
+    if not demand.soft_spread:
+        return None
+    ranked = labelled(nodes, demand.soft_spread)
+    eligible = nodes.present & ranked
+    ranked &= mask
+    if not ranked.any():
+        return None
+    crowd: Floats = np.zeros(nodes.size)
+    for spread in demand.soft_spread:
+        domains = Domains(nodes, spread.topology)
+        weight = log(int(domains.touched(np.flatnonzero(ranked)).sum()) + 2)
+        counted = where_counted(nodes, demand, spread, eligible)
+        pods = domains.sums(counts(nodes, demand, spread) * counted)
+        crowd += pods.take(domains.of) * weight + (spread.skew - 1)
+    inside = crowd.compress(ranked)
+    most = float(inside.max())
+    best = 100 * (most + float(inside.min()) - crowd) / most if most else np.full(nodes.size, 100.0)
+    return np.where(ranked, best, 0)

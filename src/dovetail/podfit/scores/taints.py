@@ -1,0 +1,29 @@
+"""Nodes with taints that ask pods to stay away (PreferNoSchedule) come last."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from dovetail.podfit.columns import Floats, Mask
+from dovetail.podfit.demand import Demand
+from dovetail.podfit.filters.taints import tolerated
+from dovetail.podfit.nodes import Nodes, Taints
+from dovetail.podfit.objects import Toleration
+
+SOFT = "PreferNoSchedule"
+
+
+def unwelcome(taints: Taints, tolerations: tuple[Toleration, ...]) -> int:
+    """How many of them the pod does not tolerate."""
+    return sum(taint.effect == SOFT and not tolerated(taint, tolerations) for taint in taints)
+
+
+def score(nodes: Nodes, demand: Demand, mask: Mask) -> Floats | None:
+    table = nodes.taint_sets.decided(
+        (SOFT, demand.tolerations), lambda taints: unwelcome(taints, demand.tolerations), np.int64
+    )
+    if not table.any():
+        return None
+    counts = table.take(nodes.taints)
+    most = int(counts.max(where=mask, initial=0))
+    return 100 - counts * (100 / most) if most else None

@@ -1,0 +1,79 @@
+"""What is on which row, by kind: pods, their terms, their ports. Counted without a loop."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterator
+from typing import Any, Generic, TypeVar
+
+import numpy as np
+from numpy.typing import DTypeLike, NDArray
+
+from dovetail.podfit.columns import Amounts, Column, Numbers
+from dovetail.podfit.kinds import Kinds
+
+K = TypeVar("K", bound=Hashable)
+
+
+class Tally(Generic[K]):
+    """A bag of (key, row)."""
+
+    def __init__(self) -> None:
+        self._kinds = Kinds[K]()
+        self._kind = Column(np.int32)
+        self._row = Column(np.int32)
+        self._unused: list[int] = []
+
+    def __bool__(self) -> bool:
+        return len(self._unused) < len(self._row.values)
+
+    def add(self, key: K, row: int) -> int:
+        """Where it was put, for `remove`."""
+        if self._unused:
+            place = self._unused.pop()
+        else:
+            place = len(self._row.values)
+            self._kind.reach(place + 1)
+            self._row.reach(place + 1)
+        self._kind.values[place] = self._kinds.take(key)
+        self._row.values[place] = row
+        return place
+
+    def remove(self, place: int) -> None:
+        self._kinds.give(int(self._kind.values[place]))
+        self._kind.values[place] = 0
+        self._unused.append(place)
+
+    def decided(
+        self, name: Hashable, rule: Callable[[K], object], dtype: DTypeLike = np.bool_
+    ) -> NDArray[Any]:
+        """By number of the key; see `Kinds.decided`."""
+        return self._kinds.decided(name, rule, dtype)
+
+    def chosen(self, table: NDArray[Any]) -> Iterator[tuple[int, K]]:
+        """The keys that a decision is not nothing for."""
+        for number in np.flatnonzero(table).tolist():
+            key = self._kinds.keys[number]
+            if key is not None:
+                yield number, key
+
+    def forget(self) -> None:
+        self._kinds.forget()
+
+    def rows(self, chosen: NDArray[np.bool_]) -> Numbers:
+        """The row of each entry whose key is chosen."""
+        found: Numbers = self._row.values.compress(chosen.take(self._kind.values))
+        return found
+
+    def counts(self, chosen: NDArray[np.bool_], size: int) -> Amounts:
+        """By row, how many entries have a key that is chosen."""
+        found: Amounts = np.bincount(self.rows(chosen), minlength=size)
+        return found
+
+    def sums(self, worth: NDArray[np.int64], size: int) -> Amounts:
+        """By row, what its entries are worth together; `worth` is by number."""
+        each = worth.take(self._kind.values)
+        counted = each != 0
+        found = np.bincount(
+            self._row.values.compress(counted), each.compress(counted), minlength=size
+        )
+        return found.astype(np.int64)

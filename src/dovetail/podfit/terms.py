@@ -1,0 +1,86 @@
+"""What pods demand of each other, resolved so that equal demands of equal pods are equal values.
+
+A selector of namespaces means those whose labels it matches, as documented. (kube-scheduler 1.36
+lets one that only asks for labels not to be there, in a term of the pod to be placed, mean all.)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import msgspec
+
+from dovetail.podfit.objects import PodAffinityTerm, SpreadConstraint
+from dovetail.podfit.selectors import Labels, Selector, matches, narrowed, selector_of
+
+HONOR = "Honor"
+
+
+class PodKind(msgspec.Struct, frozen=True):
+    """As much of a pod as others can be for or against."""
+
+    namespace: str
+    labels: tuple[tuple[str, str], ...]
+    leaving: bool = False
+    """It is being deleted: it still counts, but not for spreading."""
+
+
+class Port(msgspec.Struct, frozen=True):
+    """A port of the host. The address 0.0.0.0 stands for all."""
+
+    protocol: str
+    number: int
+    address: str
+
+
+class PodTerm(msgspec.Struct, frozen=True):
+    """Pods that are meant, and the label of nodes that says what is near them."""
+
+    topology: str
+    selector: Selector
+    namespaces: tuple[str, ...]
+    namespace_selector: Selector = None
+
+    def means(self, namespace: str, labels: Labels, namespaces: Mapping[str, Labels]) -> bool:
+        """`namespaces`: the labels of those that are known."""
+        there = namespace in self.namespaces or matches(
+            self.namespace_selector, namespaces.get(namespace, {})
+        )
+        return there and matches(self.selector, labels)
+
+
+class Spread(msgspec.Struct, frozen=True):
+    """No domain may have more than `skew` of these pods above the one with the fewest."""
+
+    skew: int
+    topology: str
+    selector: Selector
+    min_domains: int = 1
+    honor_affinity: bool = True
+    honor_taints: bool = False
+
+
+def pod_term(term: PodAffinityTerm, namespace: str, labels: Labels) -> PodTerm:
+    """`namespace` and `labels` are of the pod whose term it is."""
+    own = () if term.namespaces or term.namespace_selector is not None else (namespace,)
+    selector = selector_of(term.label_selector)
+    selector = narrowed(selector, term.match_label_keys, labels, "In")
+    selector = narrowed(selector, term.mismatch_label_keys, labels, "NotIn")
+    return PodTerm(
+        topology=term.topology_key,
+        selector=selector,
+        namespaces=tuple(sorted(term.namespaces)) or own,
+        namespace_selector=selector_of(term.namespace_selector),
+    )
+
+
+def spread_of(written: SpreadConstraint, labels: Labels) -> Spread:
+    selector = selector_of(written.label_selector)
+    return Spread(
+        skew=written.max_skew,
+        topology=written.topology_key,
+        selector=narrowed(selector, written.match_label_keys, labels, "In"),
+        min_domains=written.min_domains or 1,
+        honor_affinity=written.node_affinity_policy == HONOR,
+        honor_taints=written.node_taints_policy == HONOR,
+    )

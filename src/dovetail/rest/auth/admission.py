@@ -1,0 +1,68 @@
+"""Lets callers in: recognises them, and bounds how often each of them may ask.
+
+Who is not known yet pays first, by address: failed attempts to get in would otherwise cost us, and
+Keystone, whatever strangers like. Callers that were let in before do not pay for strangers that
+come from the same address, such as that of a proxy.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+
+from starlette.datastructures import Headers
+
+from dovetail.rest.auth.bounded_cache import BoundedCache
+from dovetail.rest.auth.identity import Authenticator, Identity, digest_of, token_of
+from dovetail.rest.auth.rate_limit import RateLimiter
+from dovetail.rest.auth.recognition import recognise
+from dovetail.rest.server.errors import HttpError
+
+MOST_KNOWN = 10_000
+IPV6_SITE_BITS = 64
+"""Whoever has one IPv6 address has all that share these bits with it."""
+
+
+class Gate:
+    def __init__(self, authenticator: Authenticator, limiter: RateLimiter | None) -> None:
+        self._authenticator = authenticator
+        self._callers = limiter
+        # Apart, so that a flood of strangers does not drive out what callers have used up.
+        self._strangers = None if limiter is None else limiter.another()
+        self._known: BoundedCache[bool] = BoundedCache(MOST_KNOWN)
+
+    async def admit(self, headers: Headers, address: str | None) -> Identity:
+        """The caller. Raises HttpError: unknown (401), too often (429), cannot tell (503)."""
+        if self._callers is None or self._strangers is None:
+            return await recognise(self._authenticator, headers)
+        token = token_of(headers)
+        digest = b"" if token is None else digest_of(token)
+        stranger, site = self._known.get(digest) is None, site_of(address)
+        if stranger:
+            self._strangers.admit(site)
+        identity = await self._recognised(headers, digest)
+        if stranger:
+            self._strangers.give_back(site)
+            self._known.put(digest, True)
+        self._callers.admit(identity.user)
+        return identity
+
+    async def _recognised(self, headers: Headers, digest: bytes) -> Identity:
+        try:
+            return await recognise(self._authenticator, headers)
+        except HttpError as error:
+            if error.status == 401:
+                self._known.drop(digest)
+            raise
+
+
+def site_of(address: str | None) -> str:
+    """What is counted as one address."""
+    try:
+        parsed = ipaddress.ip_address(address or "")
+    except ValueError:
+        return address or ""
+    if isinstance(parsed, ipaddress.IPv4Address):
+        return str(parsed)
+    if parsed.ipv4_mapped is not None:
+        return str(parsed.ipv4_mapped)
+    return str(ipaddress.ip_network((int(parsed), IPV6_SITE_BITS), strict=False))

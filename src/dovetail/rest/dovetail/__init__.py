@@ -1,0 +1,1 @@
+"""Dovetail's own door, /dovetail/v1: a module per noun, all routes in routes.py."""

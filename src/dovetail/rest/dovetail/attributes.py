@@ -1,0 +1,58 @@
+"""/dovetail/v1/providers/{uuid}/attributes: what selectors look at."""
+
+from __future__ import annotations
+
+import msgspec
+
+from dovetail.core.errors import StaleGeneration
+from dovetail.core.provider import Provider
+from dovetail.core.selectors.attributes import Attributes
+from dovetail.ledger import Transaction, attributes, providers
+from dovetail.rest.placement.aggregates import STALE
+from dovetail.rest.server.errors import bad_request, conflict
+from dovetail.rest.server.http import Call, Reply
+from dovetail.rest.server.validation import refuse_nul
+
+
+class Marked(msgspec.Struct, forbid_unknown_fields=True):
+    """The attributes of a provider, and the generation in which it has them."""
+
+    attributes: Attributes
+    resource_provider_generation: int
+
+
+def reply(call: Call, provider: Provider, found: dict[str, str]) -> Reply:
+    marked = {"attributes": found, "resource_provider_generation": provider.generation}
+    return call.json(marked, modified=provider.changed_at)
+
+
+async def show(call: Call) -> Reply:
+    def read(tx: Transaction) -> tuple[Provider, dict[str, str]]:
+        provider = providers.get(tx, call.params["uuid"])
+        return provider, attributes.of_provider(tx, provider)
+
+    return reply(call, *await call.read(read))
+
+
+async def replace(call: Call) -> Reply:
+    wanted = decoded(call.body)
+
+    def assign(tx: Transaction) -> Provider:
+        provider = providers.get_locked(tx, call.params["uuid"])
+        if provider.generation != wanted.resource_provider_generation:
+            raise StaleGeneration(STALE)
+        return attributes.assign(tx, provider, wanted.attributes)
+
+    try:
+        provider = await call.write(assign)
+    except StaleGeneration as error:
+        raise conflict(str(error)) from error
+    return reply(call, provider, dict(sorted(wanted.attributes.items())))
+
+
+def decoded(body: bytes) -> Marked:
+    refuse_nul(body)
+    try:
+        return msgspec.json.decode(body, type=Marked)
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise bad_request(f"the attributes are not as they should be: {error}") from error

@@ -1,0 +1,110 @@
+"""POST /dovetail/v1/claims: find the best place and claim it, in one call."""
+
+from __future__ import annotations
+
+import uuid as uuids
+from typing import Annotated
+
+import msgspec
+from msgspec import Meta
+
+from dovetail.core.claim import Claim
+from dovetail.core.errors import StaleGeneration
+from dovetail.core.request import Request
+from dovetail.ledger import provider_names
+from dovetail.rest.dovetail.explain import as_json, names_in
+from dovetail.rest.placement.allocation_candidates import classes_for, refuse_unknown_names
+from dovetail.rest.placement.allocations import UNNAMED_OWNER
+from dovetail.rest.query.asking import query_of, request_in
+from dovetail.rest.server.errors import HttpError, bad_request, conflict
+from dovetail.rest.server.http import Call, Reply
+from dovetail.rest.server.validation import refuse_nul
+from dovetail.service.asking import TooBroad
+from dovetail.service.claims import Outrun, Placed, place
+from dovetail.service.explanations import TooLong, explain
+from dovetail.telemetry.phases import phase
+
+Text = Annotated[str, Meta(min_length=1, max_length=255)]
+
+
+class Wanted(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
+    """The caller is the owner unless another is named."""
+
+    query: str
+    project_id: Text | None = None
+    user_id: Text | None = None
+    consumer: uuids.UUID | None = None
+    consumer_type: Annotated[str, Meta(pattern=r"^[A-Z0-9_]{1,255}\Z")] | None = None
+
+
+async def claim(call: Call) -> Reply:
+    with phase("parse"):
+        wanted = decoded(call.body)
+        query = query_of(wanted.query)
+    request = request_in(query, await classes_for(call.backend, query))
+    refuse_unknown_names(await call.backend.keeper.fresh(), request)
+    consumer = str(wanted.consumer or uuids.uuid4())
+
+    def claim_of(allocations: dict[str, dict[str, int]]) -> Claim:
+        return Claim(
+            consumer=consumer,
+            project=wanted.project_id or call.identity.project or UNNAMED_OWNER,
+            user=wanted.user_id or call.identity.user or UNNAMED_OWNER,
+            consumer_type=wanted.consumer_type,
+            allocations=allocations,
+        )
+
+    backend = call.backend
+    try:
+        placed = await place(
+            backend.ledger,
+            backend.keeper,
+            request,
+            query=wanted.query,
+            claim=claim_of,
+            budget_seconds=backend.limits.search_seconds,
+        )
+    except TooBroad as error:
+        raise bad_request(str(error)) from error
+    except StaleGeneration as error:
+        raise conflict(f"consumer {consumer} holds something already: {error}") from error
+    except Outrun as error:
+        raise conflict(str(error)) from error
+    if placed is None:
+        raise await nothing_fits(call, request)
+    return call.json(await as_document(call, consumer, placed), 201)
+
+
+def decoded(body: bytes) -> Wanted:
+    refuse_nul(body)
+    try:
+        return msgspec.json.decode(body, type=Wanted)
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise bad_request(f"the claim is not as it should be: {error}") from error
+
+
+async def nothing_fits(call: Call, request: Request) -> HttpError:
+    """The refusal, and why."""
+    keeper = call.backend.keeper
+    snapshot = await keeper.fresh()
+    with keeper.held(snapshot):
+        try:
+            found = await explain(snapshot, request, call.backend.limits.search_seconds)
+        except TooLong:
+            return HttpError(409, "Nothing fits.")
+    shown = as_json(found, await names_in(call, found))
+    return HttpError(409, shown["summary"], extra={"explanation": shown})
+
+
+async def as_document(call: Call, consumer: str, placed: Placed) -> dict[str, object]:
+    uuids = list(placed.allocations)
+    names = await call.read(lambda tx: provider_names.find(tx, uuids))
+    return {
+        "consumer": consumer,
+        "allocations": {
+            uuid: {"name": names[uuid].name if uuid in names else None, "resources": resources}
+            for uuid, resources in placed.allocations.items()
+        },
+        "mappings": {suffix: sorted(uuids) for suffix, uuids in placed.mappings.items()},
+        "decision": placed.decision,
+    }

@@ -1,0 +1,29 @@
+"""GET /dovetail/v1/devices: what the nodes have published, and how much of it is held."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from dovetail.ledger import Transaction, devices
+from dovetail.ledger.devices import Unit
+from dovetail.rest.dovetail import parameters
+from dovetail.rest.server.http import Call, Reply
+
+
+async def listing(call: Call) -> Reply:
+    parameters.only(call.query, "node")
+    node = call.query.get("node")
+    # Of a large fleet that takes a while, so it is not done on everybody's event loop.
+    return call.json({"devices": await call.read(lambda tx: shown(tx, node))})
+
+
+def shown(tx: Transaction, node: str | None) -> list[dict[str, Any]]:
+    """In an order that does not depend on the database."""
+    units = devices.units_of(tx, node)
+    return [as_json(units[name]) for name in sorted(units)]
+
+
+def as_json(unit: Unit) -> dict[str, Any]:
+    return {**msgspec.structs.asdict(unit.device), "used": unit.used}

@@ -1,0 +1,52 @@
+"""Reads a file of typical requests: a JSON object a line, `{"query": "...", "count": 12}`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Annotated
+
+import msgspec
+from msgspec import Meta
+
+from dovetail.core.errors import Malformed
+from dovetail.core.request import Request
+from dovetail.engine.rank import Typical
+from dovetail.rest.query.asking import query_of, request_in
+from dovetail.rest.query.parse import names_class
+from dovetail.rest.server.errors import HttpError, bad_request
+
+
+class Line(msgspec.Struct, forbid_unknown_fields=True):
+    query: str
+    count: Annotated[int, Meta(ge=1)] = 1
+
+
+def read_typical(path: Path) -> Typical:
+    return Typical.of(counted(path))
+
+
+def counted(path: Path) -> Iterator[tuple[Request, int]]:
+    try:
+        lines = path.read_bytes().splitlines()
+    except OSError as error:
+        raise Malformed(f"typical requests: {error}") from error
+    for number, text in enumerate(lines, 1):
+        if not text.strip():
+            continue
+        try:
+            line = msgspec.json.decode(text, type=Line)
+            request = understood(line.query)
+        except (msgspec.DecodeError, UnicodeDecodeError) as error:
+            raise Malformed(f"{path}, line {number}: {error}") from error
+        except HttpError as error:
+            raise Malformed(f"{path}, line {number}: {error.message}") from error
+        yield request, line.count
+
+
+def understood(text: str) -> Request:
+    query = query_of(text)
+    if names_class(query):
+        # The file is read before there is a ledger, which knows the classes.
+        raise bad_request("`class` is not known here: say what it selects, as `attributes`")
+    return request_in(query, {})

@@ -1,0 +1,50 @@
+"""What handlers work with: the ledger, the snapshot and the limits of this server."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+import sys
+import threading
+from typing import Literal
+
+import msgspec
+
+from dovetail.ledger import Ledger
+from dovetail.rest.auth.identity import Authenticator
+from dovetail.rest.auth.rate_limit import RateLimiter
+from dovetail.rest.server.audit_log import AuditLog
+from dovetail.rest.server.policy import RuleSet
+from dovetail.rest.server.settings import Limits
+from dovetail.service.decisions import Recollection
+from dovetail.service.snapshots import SnapshotKeeper
+
+
+class Backend(msgspec.Struct):
+    ledger: Ledger
+    keeper: SnapshotKeeper
+    authenticator: Authenticator
+    rules: RuleSet
+    limits: Limits = Limits()
+    cors_origin: str | None = None
+    metrics: Literal["guarded", "public", "off"] = "guarded"
+    rate_limiter: RateLimiter | None = None
+    audit_log: AuditLog | None = None
+    recollection: Recollection = msgspec.field(default_factory=Recollection)
+
+    def reload_on_hangup(self) -> None:
+        """SIGHUP opens the audit log anew. Tokens and certificates are watched as it is."""
+        # At a terminal SIGHUP means that the terminal is gone, and the server goes with it.
+        by_hand = sys.stdin is not None and sys.stdin.isatty()
+        if threading.current_thread() is threading.main_thread() and not by_hand:
+            asyncio.get_running_loop().add_signal_handler(signal.SIGHUP, self.reload)
+
+    def reload(self) -> None:
+        if self.audit_log is not None:
+            self.audit_log.reopen()
+
+    async def close(self) -> None:
+        self.ledger.close()
+        await self.authenticator.close()
+        if self.audit_log is not None:
+            self.audit_log.close()

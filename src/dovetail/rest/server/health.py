@@ -1,0 +1,29 @@
+"""/livez and /readyz: for whatever restarts servers, and whatever sends them work."""
+
+from __future__ import annotations
+
+import asyncio
+
+import structlog
+
+from dovetail.ledger import LedgerBusy
+from dovetail.rest.server.http import Call, Reply
+
+log = structlog.get_logger("dovetail.rest")
+
+PLAIN = "text/plain; charset=UTF-8"
+
+
+async def livez(_call: Call) -> Reply:
+    return Reply(200, b"ok\n", content_type=PLAIN)
+
+
+async def readyz(call: Call) -> Reply:
+    """Ready when the database answers and the snapshot could be brought up to date."""
+    try:
+        await asyncio.wait_for(call.backend.keeper.fresh(), timeout=5)
+    except (LedgerBusy, TimeoutError) as error:
+        # Everybody may ask; where the database is and why it is away, only the log tells.
+        log.warning("not ready", error=str(error) or "the database does not answer")
+        return Reply(503, b"not ready: the ledger cannot be used now\n", content_type=PLAIN)
+    return Reply(200, b"ok\n", content_type=PLAIN)

@@ -1,0 +1,101 @@
+"""A request as handlers see it, and what they answer."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator, Mapping
+from email.utils import formatdate
+from typing import TYPE_CHECKING, Any
+from urllib.parse import parse_qsl
+
+import msgspec
+import orjson
+
+from dovetail.ledger.database.protocol import Operation, T
+from dovetail.telemetry.phases import phase
+
+if TYPE_CHECKING:
+    from starlette.requests import Request
+
+    from dovetail.rest.auth.identity import Identity
+    from dovetail.rest.server.backend import Backend
+
+JSON = "application/json"
+Version = int
+"""The minor number: every microversion of Placement is 1.N."""
+
+
+class Reply(msgspec.Struct):
+    status: int = 200
+    body: bytes = b""
+    headers: dict[str, str] = {}
+    content_type: str | None = JSON
+    parts: Iterator[bytes] | None = None
+    """A long body, sent piece by piece instead of `body`."""
+
+
+class Query:
+    """Parameters of the query string; keys may repeat."""
+
+    def __init__(self, raw: bytes) -> None:
+        self.pairs = parse_qsl(raw.decode("ascii"), keep_blank_values=True, errors="strict")
+        self.last = dict(self.pairs)
+
+    def __contains__(self, key: str) -> bool:
+        return key in self.last
+
+    def get(self, key: str) -> str | None:
+        return self.last.get(key)
+
+    def all(self, key: str) -> list[str]:
+        return [value for name, value in self.pairs if name == key]
+
+
+class Asked(msgspec.Struct):
+    """A query, and the version it is written in."""
+
+    query: Query
+    version: Version
+
+    def since(self, minor: Version) -> bool:
+        return self.version >= minor
+
+
+class Call(Asked):
+    """One request on its way through a handler."""
+
+    request: Request
+    backend: Backend
+    identity: Identity
+    params: Mapping[str, str]
+    body: bytes = b""
+
+    async def read(self, operation: Operation[T]) -> T:
+        with phase("read"):
+            return await asyncio.wrap_future(self.backend.ledger.read(operation))
+
+    async def write(self, operation: Operation[T]) -> T:
+        with phase("write"):
+            return await asyncio.wrap_future(self.backend.ledger.write(operation))
+
+    def json(
+        self, document: Any, status: int = 200, *, modified: int | None = None, **headers: str
+    ) -> Reply:
+        return Reply(status, orjson.dumps(document), {**headers, **self.cache_headers(modified)})
+
+    def empty(self, status: int = 204, *, modified: int | None = None, **headers: str) -> Reply:
+        cached = {} if modified is None else self.cache_headers(modified)
+        return Reply(status, b"", {**headers, **cached}, content_type=None)
+
+    def cache_headers(self, modified: int | None = None) -> dict[str, str]:
+        """From 1.15 on. `modified` is in Unix seconds; None is now."""
+        if not self.since(15):
+            return {}
+        return {
+            "cache-control": "no-cache",
+            "last-modified": formatdate(modified, usegmt=True),
+        }
+
+    def url(self, path: str) -> str:
+        """An absolute address on this server."""
+        return f"{str(self.request.base_url).rstrip('/')}{path}"

@@ -1,0 +1,100 @@
+"""JSON Schema, twice: fast to decide, and in Python's words to explain.
+
+Clients of Placement match the text of the `jsonschema` package. The Rust validator says in
+microseconds whether a document is good; only a bad one is looked at again to word the refusal.
+"""
+
+from __future__ import annotations
+
+import uuid
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import jsonschema_rs
+import orjson
+
+from dovetail.rest.server.errors import bad_request
+from dovetail.rest.server.http import Call, Query
+
+if TYPE_CHECKING:
+    import jsonschema
+
+
+LONG_BODY = 64 * 2**10
+MOST_WORDS = 500
+"""Choosing and printing the best of many errors takes seconds for a body of megabytes."""
+
+
+def is_uuid_like(value: object) -> bool:
+    """Any writing of a UUID: with or without dashes, in braces, upper case."""
+    if not isinstance(value, str):
+        return False
+    bare = value.replace("urn:", "").replace("uuid:", "").strip("{}").replace("-", "").lower()
+    try:
+        return uuid.UUID(value).hex == bare
+    except ValueError:
+        return False
+
+
+def refuse_nul(body: bytes) -> None:
+    """PostgreSQL cannot hold NUL characters, and SQLite had better not."""
+    if b"\\u0000" in body:
+        raise bad_request("JSON does not validate: NUL characters are not allowed")
+
+
+class Schema:
+    """One JSON Schema, ready to check documents."""
+
+    def __init__(self, schema: dict[str, Any]) -> None:
+        self.schema = schema
+
+    # Made when first needed: there are dozens, and a client speaks one version.
+    @cached_property
+    def _fast(self) -> jsonschema_rs.Draft202012Validator:
+        return jsonschema_rs.Draft202012Validator(
+            self.schema, formats={"uuid": is_uuid_like}, validate_formats=True
+        )
+
+    @cached_property
+    def _slow(self) -> jsonschema.Draft202012Validator:
+        import jsonschema
+
+        formats = jsonschema.FormatChecker(formats=())
+        formats.checks("uuid")(is_uuid_like)
+        return jsonschema.Draft202012Validator(self.schema, format_checker=formats)
+
+    def complaint(self, document: Any, *, long: bool = False) -> str | None:
+        """What is wrong with a document, if anything; of a long one only the first thing found."""
+        if self._fast.is_valid(document):
+            return None
+        if long:
+            first = next(iter(self._fast.iter_errors(document)))
+            return f"{first.message[:MOST_WORDS]} at {'/'.join(map(str, first.instance_path))}"
+        from jsonschema.exceptions import best_match
+
+        try:
+            error = best_match(self._slow.iter_errors(document))
+            # Python's patterns let a newline at the end pass; ours do not.
+            return "a name ends in a newline" if error is None else str(error)
+        except RecursionError:
+            return "the document is nested too deeply to tell what is wrong with it"
+
+    def body(self, call: Call) -> Any:
+        """The body of a request, decoded and checked."""
+        refuse_nul(call.body)
+        try:
+            document = orjson.loads(call.body)
+        except orjson.JSONDecodeError as error:
+            raise bad_request(f"Malformed JSON: {error}") from error
+        self.check(document, long=len(call.body) > LONG_BODY)
+        return document
+
+    def check(self, document: Any, *, long: bool = False) -> None:
+        complaint = self.complaint(document, long=long)
+        if complaint is not None:
+            raise bad_request(f"JSON does not validate: {complaint}")
+
+    def query(self, query: Query) -> None:
+        complaint = self.complaint(query.last)
+        if complaint is not None:
+            raise bad_request(f"Invalid query string parameters: {complaint}")

@@ -1,0 +1,399 @@
+"""The client when things go wrong: what the server says and what the network does."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncGenerator, Awaitable, Callable
+from contextlib import aclosing
+from pathlib import Path
+from typing import Any, cast
+
+import pytest
+
+from dovetail.kube.api import calls
+from dovetail.kube.api import http1 as wire
+from dovetail.kube.api.client import Client, connect
+from dovetail.kube.api.http1 import Connection
+from dovetail.kube.api.port import ApiError, Conflict, Gone, NotFound, Seen, Unreachable
+from dovetail.podfit.objects import Node, Pod
+from tests.support.kube.scripted import (
+    Answer,
+    Script,
+    Server,
+    kubeconfig,
+    no,
+    ok,
+    streamed,
+    talking,
+)
+
+NODE = {"metadata": {"name": "n", "resourceVersion": "7"}}
+
+
+def run(
+    directory: Path,
+    script: Script,
+    test: Callable[[Client, Server], Awaitable[None]],
+    **user: Any,
+) -> None:
+    async def main() -> None:
+        async with asyncio.timeout(60), talking(directory, script, user) as (client, server):
+            await test(client, server)
+
+    asyncio.run(main())
+
+
+def in_turn(*answers: Answer) -> Script:
+    left = iter(answers)
+    return lambda asked: next(left)
+
+
+async def watched(client: Client) -> list[tuple[str, str]]:
+    found = []
+    async with aclosing(client.watch(Node, "5")) as changes:
+        async for each in changes:
+            found.append((each.type, each.version))
+    return found
+
+
+def line(kind: str, version: str) -> bytes:
+    return json.dumps(
+        {"type": kind, "object": {"metadata": {"name": "n", "resourceVersion": version}}}
+    ).encode()
+
+
+@pytest.mark.parametrize(
+    ("code", "error"),
+    [(400, ApiError), (403, ApiError), (404, NotFound), (409, Conflict), (410, Gone)],
+)
+def test_a_refusal_says_what_the_server_said(
+    tmp_path: Path, code: int, error: type[ApiError]
+) -> None:
+    async def test(client: Client, server: Server) -> None:
+        with pytest.raises(error, match="so it is") as refused:
+            await client.get(Node, "n")
+        assert type(refused.value) is error
+        assert (refused.value.code, refused.value.reason) == (code, "Because")
+
+    run(tmp_path, lambda asked: no(code, "Because", "so it is"), test)
+
+
+def test_a_refusal_by_something_that_is_no_api_server_is_told_too(tmp_path: Path) -> None:
+    async def test(client: Client, server: Server) -> None:
+        with pytest.raises(ApiError, match="<html>") as refused:
+            await client.get(Node, "n")
+        assert refused.value.code == 502
+
+    run(tmp_path, lambda asked: ok(b"<html>bad gateway", "502 Bad Gateway"), test)
+
+
+def test_told_to_wait_it_waits_and_asks_again(tmp_path: Path) -> None:
+    async def test(client: Client, server: Server) -> None:
+        assert (await client.get(Node, "n")).metadata.resource_version == "7"
+        assert len(server.asked) == 3
+
+    busy = no(429, Retry_After="0")
+    run(tmp_path, in_turn(busy, busy, ok(NODE)), test)
+
+
+def test_told_to_wait_for_ever_it_gives_up(tmp_path: Path) -> None:
+    async def test(client: Client, server: Server) -> None:
+        with pytest.raises(ApiError) as refused:
+            await client.get(Node, "n")
+        assert refused.value.code == 429
+        assert len(server.asked) == calls.PATIENCE + 1
+
+    run(tmp_path, lambda asked: no(429, Retry_After="0"), test)
+
+
+@pytest.mark.parametrize(
+    ("early", "later"),
+    [
+        (b"HTTP/1.1 100 Continue\r\n\r\n", b""),
+        (b"HTTP/1.1 103 Early Hints\r\nLink: </x>\r\n\r\n", b""),
+        (b"", b"HTTP/1.1 408 Request Timeout\r\nContent-Length: 0\r\n\r\n"),
+    ],
+    ids=["100", "103", "408 after the answer"],
+)
+def test_only_the_answer_to_a_request_answers_it(
+    tmp_path: Path, early: bytes, later: bytes
+) -> None:
+    async def test(client: Client, server: Server) -> None:
+        for _ in range(3):
+            assert (await client.get(Node, "n")).metadata.resource_version == "7"
+
+    run(tmp_path, lambda asked: early + ok(NODE) + later, test)
+
+
+@pytest.mark.parametrize(
+    ("limit", "answer"),
+    [
+        ("LARGEST_BODY", ok(b" " * 2000)),
+        ("LARGEST_HEAD", b"HTTP/1.1 200 OK\r\nX: " + b"x" * 2000),
+        ("LARGEST_HEAD", b"HTTP/1.1 200 OK\r\n" + b"X: y\r\n" * 500),
+    ],
+    ids=["body", "header", "headers"],
+)
+def test_an_answer_without_end_is_not_read_to_the_end(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, limit: str, answer: bytes
+) -> None:
+    monkeypatch.setattr(wire, limit, 1000)
+
+    async def test(client: Client, server: Server) -> None:
+        with pytest.raises(Unreachable, match="more than 1000 bytes"):
+            await client.get(Node, "n")
+
+    run(tmp_path, lambda asked: answer, test)
+
+
+def test_a_line_without_end_is_not_read_to_the_end(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(calls, "LONGEST_LINE", 1000)
+
+    async def test(client: Client, server: Server) -> None:
+        with pytest.raises(ApiError, match="more than 1000 bytes"):
+            await watched(client)
+
+    run(tmp_path, lambda asked: streamed(b"x" * 600, b"x" * 600, whole=False), test)
+
+
+def test_a_connection_whose_answer_was_not_read_is_not_used_again(tmp_path: Path) -> None:
+    async def test(client: Client, server: Server) -> None:
+        pool = client._calls._pool
+        async with pool.exchange() as connection:
+            await connection.ask(b"GET / HTTP/1.1\r\nContent-Length: 0\r\n\r\n")
+            assert connection._whole
+        assert not pool._idle
+
+    run(tmp_path, lambda asked: ok(NODE), test)
+
+
+def test_connections_are_used_again_but_not_when_they_are_closed(tmp_path: Path) -> None:
+    async def test(client: Client, server: Server) -> None:
+        for _ in range(5):
+            await client.get(Node, "n")
+        assert len(server.connections) == 1
+        server.connections[0].close()
+        await asyncio.sleep(0.05)
+        await client.get(Node, "n")
+        assert len(server.connections) == 2
+        await asyncio.gather(*(client.get(Node, "n") for _ in range(200)))
+        assert len(server.connections) <= 65
+
+    run(tmp_path, lambda asked: ok(NODE), test)
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [None, b"SSH-2.0-x\r\n\r\n", b"HTTP/1.1 200 OK\r\nContent-Length: 5000\r\n\r\n{"],
+    ids=["closed", "not HTTP", "cut short"],
+)
+def test_no_whole_answer_is_none(tmp_path: Path, answer: Answer) -> None:
+    closing = answer is not None
+
+    async def test(client: Client, server: Server) -> None:
+        asking = asyncio.create_task(client.get(Node, "n"))
+        if closing:
+            while not server.asked:  # noqa: ASYNC110
+                await asyncio.sleep(0.01)
+            server.connections[0].close()
+        with pytest.raises(Unreachable):
+            await asking
+
+    run(tmp_path, lambda asked: answer, test)
+
+
+def test_nobody_there_is_unreachable(tmp_path: Path) -> None:
+    file = tmp_path / "config"
+    file.write_text(json.dumps(kubeconfig("http://127.0.0.1:1", {})))
+
+    async def main() -> None:
+        async with connect(str(file)) as client:
+            with pytest.raises(Unreachable, match=r"127\.0\.0\.1:1"):
+                await client.get(Node, "n")
+
+    asyncio.run(main())
+
+
+def test_an_answer_that_does_not_come_is_waited_for_only_so_long(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(calls, "ANSWER_SECONDS", 0.05)
+    monkeypatch.setattr(calls, "SILENCE_SECONDS", 0.05)
+    quiet = streamed(line("ADDED", "6") + b"\n", whole=False)
+
+    async def test(client: Client, server: Server) -> None:
+        with pytest.raises(Unreachable, match="no answer"):
+            await client.get(Node, "n")
+        with pytest.raises(Unreachable, match="no word"):
+            await watched(client)
+
+    run(tmp_path, lambda asked: quiet if "watch" in asked.target else b"", test)
+
+
+def test_a_watch_does_not_wait_for_the_rest_of_a_refusal(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(calls, "ANSWER_SECONDS", 0.05)
+    half = b"HTTP/1.1 500 Oh\r\nContent-Length: 500\r\n\r\n{"
+
+    async def test(client: Client, server: Server) -> None:
+        with pytest.raises(Unreachable, match="no answer"):
+            await watched(client)
+
+    run(tmp_path, lambda asked: half, test)
+
+
+def test_a_watch_asks_for_what_comes_after_a_version_and_for_bookmarks(tmp_path: Path) -> None:
+    text = b"\n".join([line("ADDED", "6"), line("MODIFIED", "7"), line("BOOKMARK", "9"), b""])
+
+    async def test(client: Client, server: Server) -> None:
+        assert await watched(client) == [("ADDED", "6"), ("MODIFIED", "7"), ("BOOKMARK", "9")]
+        target = server.asked[0].target
+        assert target.startswith("/base/api/v1/nodes?")
+        assert "resourceVersion=5" in target
+        assert "allowWatchBookmarks=true" in target
+        assert "timeoutSeconds=" in target
+
+    run(tmp_path, lambda asked: streamed(text), test)
+
+
+class Parts:
+    """A connection on which a text comes in parts."""
+
+    def __init__(self, text: bytes, size: int) -> None:
+        self._text, self._size = text, size
+
+    async def chunks(self) -> AsyncGenerator[bytes, None]:
+        for at in range(0, len(self._text), self._size):
+            yield self._text[at : at + self._size]
+
+
+@pytest.mark.parametrize("size", [1, 2, 7, 1000])
+def test_lines_are_whole_however_they_come(size: int) -> None:
+    async def main() -> None:
+        parts = cast("Connection", Parts(b"first\nsecond\n\nlast\ncut o", size))
+        found = [each async for each in calls.lines(parts)]
+        assert found == [b"first", b"second", b"", b"last"]
+
+    asyncio.run(main())
+
+
+def test_who_reads_slowly_holds_up_the_server_and_gets_everything(tmp_path: Path) -> None:
+    # More than the kernel takes off the server's hands.
+    padding = b" " * 20_000
+    many = [line("ADDED", str(n)) + padding + b"\n" for n in range(10, 1000)]
+
+    async def test(client: Client, server: Server) -> None:
+        found = 0
+        async with aclosing(client.watch(Node, "5")) as changes:
+            async for each in changes:
+                assert int(each.version) == 10 + found
+                found += 1
+                if found == 1:
+                    await asyncio.sleep(0.3)
+                    held = server.connections[0].transport.get_write_buffer_size()
+        assert found == len(many)
+        assert held > 0
+
+    run(tmp_path, lambda asked: streamed(b"".join(many)), test)
+
+
+def test_a_bookmark_of_pods_is_an_empty_shell(tmp_path: Path) -> None:
+    shell = {
+        "metadata": {"resourceVersion": "9", "creationTimestamp": None},
+        "spec": {"containers": None},
+        "status": {},
+    }
+    told = json.dumps({"type": "BOOKMARK", "object": shell}).encode() + b"\n"
+
+    async def test(client: Client, server: Server) -> None:
+        async with aclosing(client.watch(Pod, "5")) as changes:
+            assert [each async for each in changes] == [Seen("BOOKMARK", "9")]
+
+    run(tmp_path, lambda asked: streamed(told), test)
+
+
+@pytest.mark.parametrize("told", [b"{", b"[]", b'{"metadata": {"name": 5}}'])
+def test_what_cannot_be_read_is_an_error_of_the_api(tmp_path: Path, told: bytes) -> None:
+    async def test(client: Client, server: Server) -> None:
+        with pytest.raises(ApiError, match="Node") as refused:
+            await client.get(Node, "n")
+        assert refused.value.reason == "Unreadable"
+
+    run(tmp_path, lambda asked: ok(told), test)
+
+
+@pytest.mark.parametrize("way", ["in the stream", "at once"])
+def test_a_version_that_is_too_old_is_gone(tmp_path: Path, way: str) -> None:
+    status = {"code": 410, "reason": "Expired", "message": "too old resource version"}
+    told = json.dumps({"type": "ERROR", "object": status}).encode() + b"\n"
+    answer = streamed(told) if way == "in the stream" else no(410, "Expired", "too old resource")
+
+    async def test(client: Client, server: Server) -> None:
+        with pytest.raises(Gone, match="too old resource"):
+            await watched(client)
+
+    run(tmp_path, lambda asked: answer, test)
+
+
+def test_a_watch_that_is_cut_is_not_one_that_ended(tmp_path: Path) -> None:
+    async def test(client: Client, server: Server) -> None:
+        async with aclosing(client.watch(Node, "5")) as changes:
+            assert (await anext(changes)).type == "ADDED"
+            server.connections[0].close()
+            with pytest.raises(Unreachable):
+                await anext(changes)
+
+    run(tmp_path, lambda asked: streamed(line("ADDED", "6") + b"\n", whole=False), test)
+
+
+def page(names: str, following: str = "") -> bytes:
+    items = [{"metadata": {"name": name}} for name in names]
+    return ok({"metadata": {"resourceVersion": "9", "continue": following}, "items": items})
+
+
+def test_pages_that_expire_are_asked_for_anew_and_at_once(tmp_path: Path) -> None:
+    async def test(client: Client, server: Server) -> None:
+        listing = await client.list(Pod, namespace="here", labels="a=b", fields="c=d")
+        assert [each.metadata.name for each in listing.items] == ["a", "b", "c", "d"]
+        assert listing.resource_version == "9"
+        first, second, third = (asked.target for asked in server.asked)
+        where = "/base/api/v1/namespaces/here/pods?labelSelector=a%3Db&fieldSelector=c%3Dd"
+        assert first == f"{where}&limit=500"
+        assert second == f"{where}&limit=500&continue=next%2F1"
+        assert third == where
+
+    run(tmp_path, in_turn(page("ab", "next/1"), no(410, "Expired"), page("abcd")), test)
+
+
+def test_no_items_are_no_items(tmp_path: Path) -> None:
+    async def test(client: Client, server: Server) -> None:
+        assert (await client.list(Node)).items == []
+
+    run(tmp_path, lambda asked: ok({"metadata": {"resourceVersion": "1"}, "items": None}), test)
+
+
+def test_an_answer_larger_than_what_is_buffered_comes_whole(tmp_path: Path) -> None:
+    large = {"metadata": {"name": "n", "annotations": {"x": "y" * 5_000_000}}}
+
+    async def test(client: Client, server: Server) -> None:
+        node = await client.get(Node, "n")
+        assert len(node.metadata.annotations["x"]) == 5_000_000
+
+    run(tmp_path, lambda asked: ok(large), test)
+
+
+def test_who_gives_up_waiting_does_not_leave_half_an_answer_to_the_next(tmp_path: Path) -> None:
+    async def test(client: Client, server: Server) -> None:
+        asking = asyncio.create_task(client.get(Node, "slow"))
+        while not server.asked:  # noqa: ASYNC110
+            await asyncio.sleep(0.01)
+        asking.cancel()
+        await asyncio.wait([asking])
+        assert (await client.get(Node, "n")).metadata.resource_version == "7"
+        assert len(server.connections) == 2
+
+    run(tmp_path, lambda asked: b"" if "slow" in asked.target else ok(NODE), test)

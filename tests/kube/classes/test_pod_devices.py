@@ -1,0 +1,216 @@
+"""What pods ask for, and what is written on them."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dovetail.devices.allocation.request import Ask, Holding
+from dovetail.kube.classes.pod_devices import (
+    ALLOCATION,
+    Allocation,
+    BadAllocation,
+    BadAsk,
+    Container,
+    Role,
+    annotations_of,
+    asks_of,
+    read_allocation,
+    rendered_name,
+)
+
+GPU, NIC = "resourceclass.dovetail.dev/gpu", "resourceclass.dovetail.dev/fast.nic"
+HELD = (Holding("gpu-0", 2, "gpu", "main"), Holding("eth1", 1, "fast.nic", "side"))
+
+
+def asking(name: str, count: str | int = 1, role: Role = Role.MAIN, key: str = GPU) -> Container:
+    return Container(name, {key: count}, {key: count}, role)
+
+
+# Row 12: the syntax of requests
+
+
+def test_row_12_each_container_asks_for_itself() -> None:
+    both = Container("one", {NIC: "1", GPU: "2", "cpu": "500m"}, {NIC: "1", GPU: "2", "cpu": "1"})
+    assert asks_of([both, asking("two", 3)]) == (
+        Ask("fast.nic", 1, "one"),
+        Ask("gpu", 2, "one"),
+        Ask("gpu", 3, "two"),
+    )
+
+
+def test_row_12_a_pod_without_classes_asks_for_nothing() -> None:
+    assert asks_of([Container("one", {"cpu": "1", "nvidia.com/gpu": 1})]) == ()
+
+
+def test_row_12_limits_alone_are_requests_too() -> None:
+    assert asks_of([Container("one", {}, {GPU: "2"})]) == (Ask("gpu", 2, "one"),)
+
+
+def test_row_12_requests_and_limits_are_equal() -> None:
+    assert asks_of([Container("one", {GPU: "1000m"}, {GPU: "1"})]) == (Ask("gpu", 1, "one"),)
+    with pytest.raises(BadAsk, match=r"container 'one': .*gpu has requests 1 and limits 2"):
+        asks_of([Container("one", {GPU: "1"}, {GPU: "2"})])
+
+
+@pytest.mark.parametrize("count", ["0", "-1", "1.5", "500m", 0, 0.5])
+def test_row_12_devices_are_whole_and_at_least_one(count: str | int) -> None:
+    with pytest.raises(
+        BadAsk, match=rf"resources.requests\['{GPU}'\] is {count}: devices are whole"
+    ):
+        asks_of([asking("one", count)])
+
+
+@pytest.mark.parametrize("count", ["2147483648", "1e30", "9E"])
+def test_row_12_more_than_a_node_can_have_is_refused(count: str) -> None:
+    with pytest.raises(BadAsk, match=rf"is {count}: no node has more than 2147483647 units"):
+        asks_of([asking("one", count)])
+    assert asks_of([asking("one", "2147483647")]) == (Ask("gpu", 2147483647, "one"),)
+
+
+def test_row_12_what_is_no_quantity_is_refused_with_its_place() -> None:
+    with pytest.raises(BadAsk, match=r"container 'one': resources.limits\[.*'two' is no quantity"):
+        asks_of([Container("one", {}, {GPU: "two"})])
+    with pytest.raises(BadAsk, match="name of a class is missing"):
+        asks_of([asking("one", 1, key="resourceclass.dovetail.dev/")])
+
+
+def test_row_12_init_containers_use_what_later_ones_will_hold() -> None:
+    pod = [asking("init", 2, Role.INIT), asking("main", 2)]
+    assert asks_of(pod) == (Ask("gpu", 2, "main"),)
+
+
+def test_row_12_only_what_goes_beyond_that_is_asked_for_by_an_init_container() -> None:
+    pod = [asking("small", 3, Role.INIT), asking("large", 5, Role.INIT), asking("main", 2)]
+    assert asks_of(pod) == (Ask("gpu", 3, "large"), Ask("gpu", 2, "main"))
+
+
+def test_row_12_sidecars_hold_theirs_beside_everybody() -> None:
+    pod = [
+        asking("before", 4, Role.INIT),
+        asking("side", 1, Role.SIDECAR),
+        asking("after", 4, Role.INIT),
+        asking("main", 2),
+    ]
+    # The first may use the sidecar's, the other runs beside it.
+    assert asks_of(pod) == (Ask("gpu", 2, "after"), Ask("gpu", 1, "side"), Ask("gpu", 2, "main"))
+
+
+@given(st.lists(st.tuples(st.sampled_from(Role), st.integers(1, 4)), max_size=6))
+def test_row_12_the_sum_is_kubernetes_own(drawn: list[tuple[Role, int]]) -> None:
+    ordered = sorted(drawn, key=lambda each: each[0] is Role.MAIN)
+    containers = [asking(f"c{at}", count, role) for at, (role, count) in enumerate(ordered)]
+    running = highest = 0
+    for role, count in ordered:
+        if role is not Role.INIT:
+            running += count
+        highest = max(highest, running, running + count if role is Role.INIT else 0)
+    assert sum(each.count for each in asks_of(containers)) == highest
+
+
+# Row 13: annotations
+
+
+def test_row_13_the_truth_and_the_rendering_are_written() -> None:
+    written = annotations_of("n1", HELD)
+    truth = json.loads(written.pop(ALLOCATION))
+    assert len(truth.pop("hash")) == 64
+    assert truth == {
+        "version": 1,
+        "node": "n1",
+        "devices": [
+            {"container": "main", "class": "gpu", "device": "gpu-0", "units": 2},
+            {"container": "side", "class": "fast.nic", "device": "eth1", "units": 1},
+        ],
+    }
+    assert written == {
+        "scheduler.alpha.kubernetes.io/resClass_gpu_gpu-0": "2",
+        "scheduler.alpha.kubernetes.io/resClass_fast.nic_eth1": "1",
+    }
+
+
+def test_row_13_the_specifications_own_example() -> None:
+    held = [Holding("nvidia-tesla-gpu", 4, "test-res-class")]
+    written = annotations_of("n1", held)
+    key = "scheduler.alpha.kubernetes.io/resClass_test-res-class_nvidia-tesla-gpu"
+    assert written[key] == "4"
+
+
+def test_row_13_the_rendering_sums_containers() -> None:
+    held = [Holding("d", 1, "gpu", "one"), Holding("d", 2, "gpu", "two")]
+    assert annotations_of("n1", held)["scheduler.alpha.kubernetes.io/resClass_gpu_d"] == "3"
+
+
+def test_row_13_what_was_written_is_read() -> None:
+    assert read_allocation(annotations_of("n1", HELD)) == Allocation("n1", HELD)
+    assert read_allocation({"other": "annotation"}) is None
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [('"units":2', '"units":3'), ('"node":"n1"', '"node":"n2"'), ("gpu-0", "gpu-1")],
+)
+def test_row_13_an_edited_annotation_is_refused(old: str, new: str) -> None:
+    written = annotations_of("n1", HELD)
+    assert old in written[ALLOCATION]
+    with pytest.raises(BadAllocation, match="was edited"):
+        read_allocation({ALLOCATION: written[ALLOCATION].replace(old, new)})
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("", "truncated"),
+        ("no json", "malformed"),
+        ("[]", "Expected `object`"),
+        ('{"version":1,"node":"n1"}', "missing required field `devices`"),
+        ('{"version":2,"node":"n1","devices":[],"hash":""}', "version 2, 1 is expected"),
+        ('{"version":1,"node":"n1","devices":[],"more":1}', "unknown field `more`"),
+        ("\ud800", "dovetail.dev/allocation"),
+    ],
+)
+def test_row_13_garbage_is_refused(text: str, message: str) -> None:
+    with pytest.raises(BadAllocation, match=message):
+        read_allocation({ALLOCATION: text})
+
+
+def test_row_13_no_units_are_refused_even_with_a_hash_that_fits() -> None:
+    entry = '{"container":"","class":"gpu","device":"d","units":0}'
+    bare = f'{{"version":1,"node":"n1","devices":[{entry}],"hash":""}}'
+    digest = hashlib.sha256(bare.encode()).hexdigest()
+    with pytest.raises(BadAllocation, match="0 units of device 'd'"):
+        read_allocation({ALLOCATION: bare.replace('"hash":""', f'"hash":"{digest}"')})
+
+
+def test_row_13_over_long_names_end_in_a_hash() -> None:
+    exact = rendered_name("c" * 20, "d" * 33)
+    assert exact == f"resClass_{'c' * 20}_{'d' * 33}"
+    longer = rendered_name("c" * 20, "d" * 34)
+    assert len(longer) == 63
+    assert longer.startswith(f"resClass_{'c' * 20}_{'d' * 22}-")
+    assert longer != rendered_name("c" * 20, "d" * 35)
+
+
+def test_row_13_devices_whose_names_annotations_cannot_have() -> None:
+    name = rendered_name("gpu", "0000:3b:00.0")
+    assert name.startswith("resClass_gpu_0000-3b-00.0-")
+    assert name != rendered_name("gpu", "0000-3b-00.0")
+
+
+@given(st.from_regex(r"[a-z0-9]([a-z0-9.-]{0,50}[a-z0-9])?", fullmatch=True), st.text(min_size=1))
+def test_row_13_every_rendering_is_the_name_of_an_annotation(name: str, device: str) -> None:
+    found = rendered_name(name, device)
+    assert re.fullmatch(r"[A-Za-z0-9]([A-Za-z0-9_.-]{0,61}[A-Za-z0-9])?", found)
+
+
+@given(
+    st.text(),
+    st.lists(st.builds(Holding, st.text(), st.integers(1, 2**31), st.text(), st.text())).map(tuple),
+)
+def test_row_13_anything_written_is_read(node: str, held: tuple[Holding, ...]) -> None:
+    assert read_allocation(annotations_of(node, held)) == Allocation(node, held)

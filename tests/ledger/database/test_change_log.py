@@ -1,0 +1,113 @@
+"""The change log: a reader that polls knows everything committed before, and reads no more."""
+
+from __future__ import annotations
+
+import uuid as uuids
+
+from dovetail.core.provider import Provider
+from dovetail.ledger import Cursor, Delta, Ledger, aggregates, providers, traits
+from dovetail.ledger.database.protocol import Transaction
+from tests.ledger.world import claim, make
+
+
+def start(ledger: Ledger) -> Cursor:
+    delta = ledger.poll(None).result()
+    assert delta is not None
+    assert delta.everything
+    return delta.cursor
+
+
+def changes(ledger: Ledger, cursor: Cursor) -> Delta | None:
+    delta = ledger.poll(cursor).result()
+    # A place further on without news is no news.
+    if delta is not None and delta == Delta(cursor=delta.cursor):
+        return None
+    return delta
+
+
+def ids(delta: Delta | None) -> set[int]:
+    assert delta is not None
+    assert delta.trees is not None
+    return {row[0] for row in delta.trees.providers}
+
+
+def test_nothing_new_is_nothing(ledger: Ledger) -> None:
+    make(ledger, "host", VCPU=4)
+    assert changes(ledger, start(ledger)) is None
+
+
+def test_a_changed_tree_is_read_again_as_a_whole(ledger: Ledger) -> None:
+    host, _other = make(ledger, "host"), make(ledger, "other", VCPU=4)
+    cursor = start(ledger)
+    child = make(ledger, "child", host, VCPU=2)
+    assert ids(changes(ledger, cursor)) == {host.id, child.id}
+
+
+def test_a_claim_is_only_a_change_of_usage(ledger: Ledger) -> None:
+    host = make(ledger, "host", VCPU=4)
+    cursor = start(ledger)
+    claim(ledger, (host, {"VCPU": 3}))
+    delta = changes(ledger, cursor)
+    assert delta is not None
+    assert delta.trees is None
+    assert [used for provider, _, used in delta.usage if provider == host.id] == [3]
+
+
+def test_a_deleted_tree_is_told(ledger: Ledger) -> None:
+    host = make(ledger, "host")
+    cursor = start(ledger)
+    ledger.write(lambda tx: providers.delete(tx, host.uuid)).result()
+    delta = changes(ledger, cursor)
+    assert delta is not None
+    assert list(delta.removed_roots) == [host.id]
+
+
+def test_a_move_touches_both_trees(ledger: Ledger) -> None:
+    one, two = make(ledger, "one"), make(ledger, "two")
+    child = make(ledger, "child", one)
+    cursor = start(ledger)
+    ledger.write(lambda tx: providers.move(tx, child, two.uuid, free=True)).result()
+    assert ids(changes(ledger, cursor)) == {one.id, two.id, child.id}
+
+
+def test_traits_and_aggregates_change_the_tree(ledger: Ledger) -> None:
+    host = make(ledger, "host")
+
+    def mark(provider: Provider) -> None:
+        ledger.write(
+            lambda tx: traits.assign(tx, provider, [traits.ensure(tx, "CUSTOM_A")[0]])
+        ).result()
+        ledger.write(lambda tx: aggregates.assign(tx, provider, [str(uuids.uuid4())])).result()
+
+    cursor = start(ledger)
+    mark(host)
+    delta = changes(ledger, cursor)
+    assert ids(delta) == {host.id}
+    assert delta is not None
+    assert delta.names is not None
+    assert "CUSTOM_A" in delta.names.traits.values()
+
+
+def test_a_failed_write_leaves_no_change(ledger: Ledger) -> None:
+    make(ledger, "host")
+    cursor = start(ledger)
+    for _ in range(3):
+        assert ledger.write(lambda tx: providers.create(tx, "host", "x", None)).exception()
+    assert changes(ledger, cursor) is None
+
+
+def test_a_reader_far_behind_loads_everything(ledger: Ledger) -> None:
+    cursor = start(ledger)
+    for n in range(6):
+        make(ledger, f"host{n}")
+    ledger.write(lambda tx: tx.run("DELETE FROM changes WHERE seq < 4")).result()
+    ledger.write(trim_mark).result()
+    delta = ledger.poll(cursor).result()
+    assert delta is not None
+    assert delta.everything
+
+
+def trim_mark(tx: Transaction) -> None:
+    """What trimming leaves behind on PostgreSQL; SQLite sees it by the numbers."""
+    if tx.for_update:
+        tx.run("UPDATE changes_trimmed SET xid = pg_current_xact_id()")

@@ -1,0 +1,61 @@
+"""Resources that go without saying are added to pods of a role."""
+
+from __future__ import annotations
+
+import asyncio
+from fractions import Fraction
+
+from dovetail.node.common.pods import Pod
+from dovetail.node.sources.implicit_resources import Needing
+from dovetail.node.wire.resource_plugin import ContainerType
+from tests.support.node.fakes import FakeSource, container, pod, sandbox
+
+ROLE = {"kubernetes.io/pod-role": "web"}
+
+
+def asked(source: FakeSource, *always: str) -> dict[str, dict[str, Fraction]]:
+    found = asyncio.run(Needing(source, {"web": ("NIC",)}, always).pod(sandbox("a")))
+    assert isinstance(found, Pod)
+    return {each.name: dict(each.requests) for each in found.containers}
+
+
+def test_containers_that_stay_ask_for_one_of_each() -> None:
+    own = pod(
+        "a",
+        container("setup", type=ContainerType.INIT, cpu=1),
+        container("main", cpu=2),
+        container("aide", type=ContainerType.SIDECAR),
+        annotations=ROLE,
+    )
+    assert asked(FakeSource(own)) == {
+        "setup": {"cpu": 1},
+        "main": {"cpu": 2, "NIC": 1},
+        "aide": {"NIC": 1},
+    }
+
+
+def test_who_asks_for_it_gets_as_much_as_asked_for() -> None:
+    own = pod("a", container("main", NIC=3), annotations=ROLE)
+    assert asked(FakeSource(own)) == {"main": {"NIC": 3}}
+
+
+def test_other_roles_need_nothing() -> None:
+    assert asked(FakeSource(pod("a", container("main", cpu=1)))) == {"main": {"cpu": 1}}
+
+
+def test_container_that_asks_for_no_cpus_asks_for_the_least() -> None:
+    own = pod("a", container("main", cpu=2), container("aide", cpu=0), container("idle"))
+    assert asked(FakeSource(own), "cpu") == {
+        "main": {"cpu": 2},
+        "aide": {"cpu": Fraction(1, 1000)},
+        "idle": {"cpu": Fraction(1, 1000)},
+    }
+
+
+def test_what_the_source_does_not_know_stays_unknown() -> None:
+    source = FakeSource()
+    needing = Needing(source, {"web": ("NIC",)}, ())
+    assert asyncio.run(needing.pod(sandbox("a"))) is None
+    assert asyncio.run(needing.active()) == []
+    source.known = False
+    assert asyncio.run(needing.active()) is None

@@ -1,0 +1,340 @@
+"""Who knows the pods: asked anew each time, bad pods harm no others, silence is not absence."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import ssl
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from dovetail.node.common.pods import Sandbox
+from dovetail.node.common.ports import Rejected
+from dovetail.node.common.settings import Settings
+from dovetail.node.sources import directory, kubelet
+from dovetail.node.sources.directory import Directory
+from dovetail.node.sources.kubelet import BadSource, Kubelet
+from dovetail.node.sources.runtime import amounts
+from tests.rest.certificates import Authority
+
+
+@pytest.fixture(autouse=True)
+def no_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
+    for module in (kubelet, directory):
+        monkeypatch.setattr(module, "BETWEEN", 0.01)
+
+
+def document(uid: str, name: str = "", **more: Any) -> dict[str, Any]:
+    metadata = {"name": name or f"pod-{uid}", "namespace": "shop"} | ({"uid": uid} if uid else {})
+    return {"metadata": metadata, "spec": {"containers": [{"name": "main"}]}, **more}
+
+
+def bad(uid: str) -> dict[str, Any]:
+    return {**document(uid), "spec": {"containers": [{"name": "main", "resources": 5}]}}
+
+
+def sandbox(uid: str, name: str = "") -> Sandbox:
+    return Sandbox(uid=uid, namespace="shop", name=name or f"pod-{uid}", runtime_class="kata")
+
+
+class Server:
+    """As much of a kubelet as is asked for."""
+
+    def __init__(self) -> None:
+        self.pods: list[Any] | None = []
+        self.late = 0
+        """The first answers that list nothing."""
+        self.status, self.body = 200, b""
+        self.seen: list[str] = []
+        self.met, self.hold = asyncio.Event(), asyncio.Event()
+        self.hold.set()
+
+    async def answer(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        try:
+            self.seen.append((await reader.readuntil(b"\r\n\r\n")).decode())
+            self.met.set()
+            await self.hold.wait()
+            pods = self.pods if len(self.seen) > self.late else []
+            body = self.body or json.dumps({"kind": "PodList", "items": pods}).encode()
+            head = f"HTTP/1.1 {self.status} X\r\nContent-Length: {len(body)}\r\n"
+            writer.write(head.encode() + b"Connection: close\r\n\r\n" + body)
+            await writer.drain()
+        except (ConnectionError, asyncio.IncompleteReadError):
+            pass
+        finally:
+            writer.close()
+
+
+@asynccontextmanager
+async def serving(context: ssl.SSLContext | None = None) -> AsyncIterator[tuple[Server, str]]:
+    server = Server()
+    listening = await asyncio.start_server(server.answer, "127.0.0.1", 0, ssl=context)
+    port = listening.sockets[0].getsockname()[1]
+    try:
+        yield server, f"{'https' if context else 'http'}://127.0.0.1:{port}"
+    finally:
+        server.hold.set()
+        listening.close()
+
+
+def with_kubelet(story: Callable[[Server, Kubelet], Awaitable[None]], **options: Any) -> None:
+    async def run() -> None:
+        async with serving() as (server, url):
+            source = Kubelet(url, **options)
+            try:
+                await story(server, source)
+            finally:
+                await source.close()
+
+    asyncio.run(run())
+
+
+class TestKubelet:
+    def test_knows_its_pods(self) -> None:
+        async def story(server: Server, source: Kubelet) -> None:
+            server.pods = [document("a"), document("b", status={"phase": "Failed"})]
+            pod = await source.pod(sandbox("a"))
+            assert pod
+            assert (pod.uid, pod.name, pod.runtime_class) == ("a", "pod-a", "kata")
+            active = await source.active()
+            assert active is not None
+            assert [each.uid for each in active] == ["a"]
+            assert server.seen[0].startswith("GET /pods HTTP/1.1")
+
+        with_kubelet(story)
+
+    def test_is_asked_again_for_a_pod_that_is_not_listed_yet(self) -> None:
+        async def story(server: Server, source: Kubelet) -> None:
+            server.pods, server.late = [document("a")], 2
+            assert await source.pod(sandbox("a"))
+            assert len(server.seen) == 3
+            assert await source.pod(sandbox("b")) is None
+
+        with_kubelet(story)
+
+    def test_every_answer_is_newer_than_the_question_and_shared(self) -> None:
+        async def story(server: Server, source: Kubelet) -> None:
+            server.hold.clear()
+            first = asyncio.create_task(source.active())
+            await server.met.wait()
+            others = [asyncio.create_task(source.active()) for _ in range(20)]
+            await asyncio.sleep(0.01)
+            server.hold.set()
+            await asyncio.gather(first, *others)
+            assert len(server.seen) == 2
+
+        with_kubelet(story)
+
+    def test_a_bad_pod_is_rejected_and_not_taken_for_gone(self) -> None:
+        async def story(server: Server, source: Kubelet) -> None:
+            server.pods = ["?", bad("a"), document("b")]
+            with pytest.raises(Rejected, match=r"pod 1 of .*/pods: spec.containers\[0\]") as caught:
+                await source.pod(sandbox("a"))
+            assert caught.value.reason == "bad_request"
+            assert await source.pod(sandbox("b"))
+            active = await source.active()
+            assert active is not None
+            assert [each.uid for each in active] == ["a", "b"]
+
+        with_kubelet(story)
+
+    @pytest.mark.parametrize(
+        ("status", "body", "words"),
+        [
+            (401, b"{}", "with 401"),
+            (200, b"<html>", "is no JSON"),
+            (200, b"[]", "is no list of pods"),
+            (200, b'{"items": 3}', "is no list of pods"),
+        ],
+    )
+    def test_an_answer_that_tells_nothing(self, status: int, body: bytes, words: str) -> None:
+        async def story(server: Server, source: Kubelet) -> None:
+            server.status, server.body = status, body
+            assert await source.active() is None
+            with pytest.raises(Rejected, match=words) as caught:
+                await source.pod(sandbox("a"))
+            assert (caught.value.reason, caught.value.later) == ("pod_unknown", True)
+
+        with_kubelet(story)
+
+    def test_no_pods_at_all(self) -> None:
+        async def story(server: Server, source: Kubelet) -> None:
+            server.pods = None
+            assert await source.active() == []
+
+        with_kubelet(story)
+
+    def test_one_that_hangs_is_not_waited_for(self) -> None:
+        async def story(server: Server, source: Kubelet) -> None:
+            server.hold.clear()
+            assert await source.active() is None
+
+        with_kubelet(story, timeout=0.1)
+
+    def test_nobody_there(self) -> None:
+        async def story() -> None:
+            source = Kubelet("http://127.0.0.1:1")
+            with pytest.raises(Rejected, match="cannot be asked"):
+                await source.pod(sandbox("a"))
+            await source.close()
+
+        asyncio.run(story())
+
+    def test_more_than_anybody_can_have_is_not_read(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(kubelet, "MOST_BYTES", 100)
+
+        async def story(server: Server, source: Kubelet) -> None:
+            server.pods = [document(str(each)) for each in range(10)]
+            with pytest.raises(Rejected, match="more than 100 bytes"):
+                await source.pod(sandbox("1"))
+
+        with_kubelet(story)
+
+    def test_the_token_is_read_each_time(self, tmp_path: Path) -> None:
+        token = tmp_path / "token"
+        token.write_text("first\n")
+
+        async def story(server: Server, source: Kubelet) -> None:
+            await source.active()
+            token.write_text("second\n")
+            await source.active()
+            token.unlink()
+            assert await source.active() is None
+            tokens = [each.split("Bearer ")[1].split("\r\n")[0] for each in server.seen]
+            assert tokens == ["first", "second"]
+
+        with_kubelet(story, token_file=token)
+
+    def test_a_token_that_cannot_be_one_is_told(self, tmp_path: Path) -> None:
+        token = tmp_path / "token"
+        token.write_bytes(b"\xff\xfe")
+
+        async def story(_: Server, source: Kubelet) -> None:
+            with pytest.raises(Rejected, match=r"the kubelet's token .*token"):
+                await source.pod(sandbox("a"))
+            assert await source.active() is None
+
+        with_kubelet(story, token_file=token)
+
+    @pytest.mark.parametrize("content", [None, "no certificate"])
+    def test_an_authority_that_is_none_is_told(self, tmp_path: Path, content: str | None) -> None:
+        file = tmp_path / "ca.crt"
+        if content:
+            file.write_text(content)
+        with pytest.raises(BadSource, match=r"ca\.crt: no certificate of an authority: "):
+            Kubelet("https://127.0.0.1:10250", ca_file=file)
+
+    def test_only_the_authority_that_was_named_is_trusted(self, tmp_path: Path) -> None:
+        authority = Authority(tmp_path, "node")
+        context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+        context.load_cert_chain(*authority.sign("kubelet"))
+
+        async def story() -> None:
+            async with serving(context) as (server, url):
+                server.pods = [document("a")]
+                trusting, wary = Kubelet(url, ca_file=authority.file), Kubelet(url)
+                assert await trusting.active()
+                assert await wary.active() is None
+                await trusting.close()
+                await wary.close()
+
+        asyncio.run(story())
+
+    @pytest.mark.parametrize(
+        "url",
+        ["http://10.0.0.1:10255", "http://example.com", "ftp://127.0.0.1", "127.0.0.1:10250", ""],
+    )
+    def test_addresses_that_must_not_be_asked(self, url: str) -> None:
+        with pytest.raises(BadSource):
+            Kubelet(url)
+
+
+class TestDirectory:
+    def active(self, source: Directory) -> list[str] | None:
+        found = asyncio.run(source.active())
+        return None if found is None else [each.name for each in found]
+
+    def test_json_yaml_lists_and_several_in_a_file(self, tmp_path: Path) -> None:
+        (tmp_path / "1.json").write_text(json.dumps(document("a")))
+        (tmp_path / "2.yaml").write_text(
+            "metadata: {name: b, uid: b}\nspec: {containers: [{name: x}]}\n---\n"
+            "metadata: {name: c, uid: c}\nspec: {containers: [{name: x}]}\n---\n"
+        )
+        (tmp_path / "3.yml").write_text(json.dumps({"kind": "List", "items": [document("d")]}))
+        (tmp_path / ".hidden.json").write_text("?")
+        (tmp_path / "README").write_text("?")
+        assert self.active(Directory(tmp_path)) == ["pod-a", "b", "c", "pod-d"]
+
+    def test_a_changed_file_is_read_again_and_others_are_not(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        for uid in "ab":
+            (tmp_path / f"{uid}.json").write_text(json.dumps(document(uid)))
+        source = Directory(tmp_path)
+        assert self.active(source) == ["pod-a", "pod-b"]
+        (tmp_path / "b.json").write_text(json.dumps(document("b", "new")))
+        os.utime(tmp_path / "b.json", ns=(1, 1))
+        reads: list[str] = []
+        reading = Path.read_bytes
+        monkeypatch.setattr(
+            Path, "read_bytes", lambda path: reads.append(path.name) or reading(path)
+        )
+        assert self.active(source) == ["pod-a", "new"]
+        assert reads == ["b.json"]
+        (tmp_path / "a.json").unlink()
+        assert self.active(source) == ["new"]
+
+    def test_a_file_that_cannot_be_read_leaves_open_which_pods_there_are(
+        self, tmp_path: Path
+    ) -> None:
+        (tmp_path / "a.json").write_text(json.dumps(document("a")))
+        (tmp_path / "b.json").write_text('{"metadata": {')
+        source = Directory(tmp_path)
+        assert self.active(source) is None
+        assert asyncio.run(source.pod(sandbox("a")))
+        (tmp_path / "b.json").write_text(json.dumps(document("b")))
+        assert self.active(source) == ["pod-a", "pod-b"]
+
+    def test_so_does_a_directory_that_is_not_there(self, tmp_path: Path) -> None:
+        source = Directory(tmp_path / "missing")
+        assert self.active(source) is None
+        assert asyncio.run(source.pod(sandbox("a"))) is None
+
+    def test_a_bad_pod_is_rejected_with_its_place(self, tmp_path: Path) -> None:
+        (tmp_path / "a.json").write_text(json.dumps([1]))
+        (tmp_path / "b.json").write_text(json.dumps({"items": [document("x"), bad("b")]}))
+        source = Directory(tmp_path)
+        with pytest.raises(
+            Rejected, match=r"b.json \(document 2\): spec.containers\[0\].resources"
+        ):
+            asyncio.run(source.pod(sandbox("b")))
+        assert self.active(source) == ["pod-x", "pod-b"]
+
+    def test_a_manifest_without_uid_is_for_the_pod_of_its_name(self, tmp_path: Path) -> None:
+        (tmp_path / "a.json").write_text(json.dumps(document("", "web")))
+        pod = asyncio.run(Directory(tmp_path).pod(sandbox("whatever", "web")))
+        assert pod
+        assert pod.uid == "whatever"
+
+
+class TestRuntime:
+    @pytest.mark.parametrize("milli", [3, 10, 100, 250, 1000, 1500, 20000, 63999])
+    def test_cpus_follow_from_the_shares_that_the_kubelet_gives(self, milli: int) -> None:
+        requests, _ = amounts(Settings(numbers={"CpuShares": milli * 1024 // 1000}))
+        assert requests["cpu"] * 1000 == milli
+
+    def test_no_shares_no_request(self) -> None:
+        assert amounts(Settings(numbers={"CpuShares": 2, "CpuQuota": -1})) == ({}, {})
+
+    def test_limits(self) -> None:
+        asked = Settings(
+            numbers={"CpuQuota": 150000, "CpuPeriod": 100000, "MemoryLimitInBytes": 2**30}
+        )
+        requests, limits = amounts(asked)
+        assert limits == {"cpu": 1.5, "memory": 2**30}
+        assert requests == {"memory": 2**30}

@@ -1,0 +1,160 @@
+"""The manager's memory is durable when it says so, and waits for the disk no more than needed."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from pathlib import Path
+
+import pytest
+
+from dovetail.aio.single_flight import Rounds
+from dovetail.node.common.settings import Settings
+from dovetail.node.state.checkpoint import Checkpoint
+from dovetail.node.state.pod_state import Holding, PodState, State
+from dovetail.node.state.store import Applied, NotWritten, Store
+from dovetail.node.wire.resource_plugin import ResourceAllocationInfo
+
+
+def pod(uid: str) -> PodState:
+    return PodState(uid=uid, namespace="n", name=uid, admitted=True)
+
+
+class Slow(Checkpoint):
+    """A disk that takes as long as it is told to."""
+
+    def __init__(self, directory: Path) -> None:
+        super().__init__(directory)
+        self.go, self.saved = threading.Event(), list[State]()
+
+    def save(self, state: State) -> None:
+        assert self.go.wait(10)
+        self.saved.append(state)
+        super().save(state)
+
+
+def test_commits_that_wait_together_share_a_write(tmp_path: Path) -> None:
+    disk = Slow(tmp_path)
+    store = Store(disk)
+
+    async def admit(uid: str) -> None:
+        store.put(pod(uid))
+        await store.commit()
+        assert uid in Checkpoint(tmp_path).load().state.pods
+
+    async def story() -> None:
+        work = [asyncio.create_task(admit(str(each))) for each in range(10)]
+        await asyncio.sleep(0.01)
+        disk.go.set()
+        await asyncio.gather(*work)
+        await store.commit()
+
+    asyncio.run(story())
+    assert len(disk.saved) <= 2
+
+
+def test_nothing_changed_nothing_written(tmp_path: Path) -> None:
+    disk = Slow(tmp_path)
+    disk.go.set()
+    store = Store(disk)
+
+    async def story() -> None:
+        store.put(pod("a"))
+        await store.commit()
+        store.put(pod("a"))
+        await store.commit()
+
+    asyncio.run(story())
+    assert len(disk.saved) == 1
+
+
+def test_what_is_not_written_is_said(tmp_path: Path) -> None:
+    store = Store.open(tmp_path / "missing")
+    store.put(pod("a"))
+    with pytest.raises(NotWritten, match="No such file or directory"):
+        asyncio.run(store.commit())
+
+
+def test_a_pod_that_goes_takes_along_what_was_applied(tmp_path: Path) -> None:
+    store = Store.open(tmp_path)
+    for uid in "ab":
+        store.put(pod(uid))
+        store.applied[uid, "main"] = Applied(id="1", settings=Settings())
+    store.drop("a", ["cpu"])
+    assert list(store.applied) == [("b", "main")]
+    assert store.state.removals == {"a": ("cpu",)}
+    store.drop("a", ["gpu"])
+    assert store.state.removals == {"a": ("cpu", "gpu")}
+    store.told("a", "cpu")
+    store.told("a", "gpu")
+    assert store.state.removals == {}
+
+
+def test_news_of_containers_that_are_not_there_are_none(tmp_path: Path) -> None:
+    store = Store.open(tmp_path)
+    assert not store.refresh("a", "main", {"cpu": ResourceAllocationInfo()})
+    store.put(pod("a"))
+    assert not store.refresh("a", "main", {"cpu": ResourceAllocationInfo()})
+
+
+def test_news_add_to_what_is_known_and_end_what_is_missing(tmp_path: Path) -> None:
+    store = Store.open(tmp_path)
+    known = Holding(allocations={"memory": ResourceAllocationInfo()}, missing=("cpu", "gpu"))
+    store.put(PodState(uid="a", namespace="n", name="a", containers={"main": known}))
+    assert store.refresh("a", "main", {"cpu": ResourceAllocationInfo(allocation_result="1")})
+    found = store.pods["a"].containers["main"]
+    assert list(found.allocations) == ["cpu", "memory"]
+    assert found.missing == ("gpu",)
+
+
+class TestRounds:
+    def test_who_asks_during_a_run_gets_the_next_one(self) -> None:
+        runs: list[int] = []
+
+        async def work() -> int:
+            runs.append(len(runs))
+            await asyncio.sleep(0.01)
+            return runs[-1]
+
+        async def story() -> list[int]:
+            rounds = Rounds(work)
+            first = asyncio.create_task(rounds.join())
+            await asyncio.sleep(0.001)
+            return [*await asyncio.gather(rounds.join(), rounds.join()), await first]
+
+        assert asyncio.run(story()) == [1, 1, 0]
+
+    def test_an_error_is_for_those_who_waited_for_that_run(self) -> None:
+        failing = iter([True, False])
+
+        async def work() -> str:
+            await asyncio.sleep(0)
+            if next(failing):
+                raise ValueError("no")
+            return "yes"
+
+        async def story() -> list[str | BaseException]:
+            rounds = Rounds(work)
+            first = asyncio.create_task(rounds.join())
+            await asyncio.sleep(0)
+            await asyncio.sleep(0)
+            return await asyncio.gather(first, rounds.join(), return_exceptions=True)
+
+        error, answer = asyncio.run(story())
+        assert isinstance(error, ValueError)
+        assert answer == "yes"
+
+    def test_one_who_stops_waiting_does_not_stop_the_others(self) -> None:
+        async def work() -> str:
+            await asyncio.sleep(0.01)
+            return "done"
+
+        async def story() -> str:
+            rounds = Rounds(work)
+            impatient = asyncio.create_task(rounds.join())
+            patient = asyncio.create_task(rounds.join())
+            await asyncio.sleep(0)
+            impatient.cancel()
+            return await patient
+
+        assert asyncio.run(story()) == "done"

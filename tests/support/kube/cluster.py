@@ -1,0 +1,285 @@
+"""A Kubernetes cluster of the tests' own: the real programs, on loopback, in a directory.
+
+    with Cluster.running(directory) as cluster:
+        cluster.add_nodes(3, cpu="8", annotations={...})
+        cluster.kubectl("get", "nodes")
+
+etcd and the API server (with RBAC and every default admission plugin) come up in a few seconds; the
+controllers, the scheduler and kwok, which plays the kubelets, are started when they are asked for.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import os
+import ssl
+import subprocess
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, closing, contextmanager
+from http.client import HTTPSConnection
+from pathlib import Path
+from typing import Any
+
+from tests.support.kube import assets
+from tests.support.kube.pki import Authority
+from tests.support.kube.process import Process
+from tests.support.server import reserved_port
+
+CONTROLLERS = (
+    "namespace-controller,serviceaccount-controller,serviceaccount-token-controller,"
+    "garbage-collector-controller,replicaset-controller,deployment-controller,"
+    "job-controller,resourcequota-controller,pod-garbage-collector-controller"
+)
+READY_WITHIN = 90.0
+NAMESPACES = "/api/v1/namespaces"
+OK, CREATED = 200, 201
+
+
+class Cluster:
+    def __init__(self, directory: Path, etcd_port: int, peer_port: int, port: int) -> None:
+        self.directory = directory
+        self.authority = Authority(directory)
+        self.url = f"https://127.0.0.1:{port}"
+        self.kubeconfig = self.user("admin", ("system:masters",))
+        self._at = f"127.0.0.1:{port}"
+        self._tls = ssl.create_default_context(cafile=self.authority.certificate)
+        self._tls.load_cert_chain(directory / "admin.crt", directory / "admin.key")
+        self.etcd = Process("etcd", self._etcd(etcd_port, peer_port), directory)
+        self.apiserver = Process("kube-apiserver", self._apiserver(etcd_port, port), directory)
+        self._others: dict[str, Process] = {}
+
+    @classmethod
+    @contextmanager
+    def running(cls, directory: Path) -> Iterator[Cluster]:
+        """However the block ends, no process is left behind."""
+        with ExitStack() as stack:
+            ports = [stack.enter_context(reserved_port()) for _ in range(3)]
+            cluster = cls(directory, *ports)
+            stack.callback(cluster.stop)
+            cluster.start()
+            yield cluster
+
+    @property
+    def programs(self) -> Path:
+        """The directory of kubectl and the others."""
+        return _program("kubectl").parent
+
+    def start(self) -> None:
+        self.etcd.start()
+        self.apiserver.start()
+        self.await_ready()
+
+    def stop(self) -> None:
+        for process in [*self._others.values(), self.apiserver, self.etcd]:
+            process.kill()
+
+    def await_ready(self) -> None:
+        self.await_that(self._ready, "answer of the API server", READY_WITHIN)
+
+    def _ready(self) -> bool:
+        self.etcd.check()
+        self.apiserver.check()
+        try:
+            return self.request("GET", "/readyz") == (OK, b"ok")
+        except OSError:
+            return False
+
+    def request(self, method: str, path: str, body: object = None) -> tuple[int, bytes]:
+        """Status and body. A kubectl is a process, and takes a hundred times as long."""
+        with closing(HTTPSConnection(self._at, context=self._tls, timeout=30)) as connection:
+            data = None if body is None else json.dumps(body)
+            connection.request(method, path, data, {"Content-Type": "application/json"})
+            answer = connection.getresponse()
+            return answer.status, answer.read()
+
+    def user(self, name: str, groups: tuple[str, ...] = ()) -> Path:
+        """A kubeconfig for this user, known by a certificate."""
+        certificate, key = self.authority.issue(name, groups)
+        file = self.directory / f"{name.replace(':', '-')}.kubeconfig"
+        file.write_text(json.dumps(self._kubeconfig(name, certificate, key)))
+        return file
+
+    def kubectl(self, *arguments: str, given: object = None, check: bool = True) -> str:
+        """Its output; `given` goes to standard input, as JSON unless it is text."""
+        return self.kubectl_as(self.kubeconfig, *arguments, given=given, check=check)
+
+    def kubectl_as(
+        self, kubeconfig: Path, *arguments: str, given: object = None, check: bool = True
+    ) -> str:
+        text = given if isinstance(given, str) else json.dumps(given) if given else None
+        done = subprocess.run(
+            [_program("kubectl"), "--kubeconfig", kubeconfig, *arguments],
+            input=text,
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=120,
+            env={**os.environ, "KUBECACHEDIR": str(self.directory / "kubectl")},
+        )
+        if check and done.returncode:
+            raise AssertionError(f"kubectl {' '.join(arguments)}: {done.stderr.strip()}")
+        return done.stdout + ("" if check else done.stderr)
+
+    def apply(self, *objects: Mapping[str, Any]) -> None:
+        self.kubectl("apply", "--server-side", "-f", "-", given=_list(objects))
+
+    def add_nodes(self, count: int, *, first: int = 0, prefix: str = "node", **about: Any) -> None:
+        """Nodes without kubelets; `about` as in `node_object`."""
+        nodes = [node_object(f"{prefix}-{first + n}", **about) for n in range(count)]
+        self.kubectl("create", "-f", "-", given=_list(nodes))
+
+    def make_namespace(self, name: str) -> None:
+        """And wait until pods can be made in it."""
+        status, said = self.request("POST", NAMESPACES, {"metadata": {"name": name}})
+        assert status == CREATED, said
+        account = f"{NAMESPACES}/{name}/serviceaccounts/default"
+        self.await_that(lambda: self.request("GET", account)[0] == OK, "an account")
+
+    def drop_namespace(self, name: str) -> None:
+        """Its controller takes away what is in it, later."""
+        self.request("DELETE", f"{NAMESPACES}/{name}")
+
+    def await_that(self, holds: Callable[[], bool], what: str, within: float = 30.0) -> None:
+        deadline = time.monotonic() + within
+        while not holds():
+            if time.monotonic() > deadline:
+                raise TimeoutError(f"no {what} within {within:.0f} s")
+            time.sleep(0.05)
+
+    def start_controllers(self) -> None:
+        """Namespaces get their service accounts, owners' pods come and go, quotas are counted."""
+        if "kube-controller-manager" in self._others:
+            return
+        key = self.directory / "service-accounts.key"
+        self._start(
+            "kube-controller-manager",
+            *("--kubeconfig", self.kubeconfig, "--controllers", CONTROLLERS),
+            *("--use-service-account-credentials=false", "--leader-elect=false"),
+            *("--service-account-private-key-file", key, "--secure-port=0"),
+            *("--root-ca-file", self.authority.certificate, "--kube-api-qps=500"),
+            "--kube-api-burst=1000",
+        )
+
+    def start_scheduler(self, configuration: Mapping[str, Any] | None = None) -> Process:
+        """kube-scheduler, with as many requests a second as it likes."""
+        file = self.directory / "scheduler.json"
+        file.write_text(json.dumps(self._scheduler_configuration(configuration or {})))
+        return self._start("kube-scheduler", "--config", file, "--secure-port=0")
+
+    def start_kwok(self) -> None:
+        """Nodes are ready and their pods run, as if there were kubelets."""
+        if "kwok" not in self._others:
+            stages = Path(__file__).with_name("kwok_stages.yaml")
+            options = ("--config", stages, "--manage-all-nodes=true")
+            self._start("kwok", "--kubeconfig", self.kubeconfig, *options)
+
+    def stop_other(self, name: str) -> None:
+        self._others.pop(name).kill()
+
+    def _start(self, name: str, *arguments: str | Path) -> Process:
+        process = Process(name, [_program(name), *arguments], self.directory)
+        self._others[name] = process
+        process.start()
+        return process
+
+    def _etcd(self, port: int, peer_port: int) -> list[str | Path]:
+        url, peer = f"http://127.0.0.1:{port}", f"http://127.0.0.1:{peer_port}"
+        return [
+            *(_program("etcd"), "--data-dir", self.directory / "etcd"),
+            *("--listen-client-urls", url, "--advertise-client-urls", url),
+            *("--listen-peer-urls", peer, "--initial-advertise-peer-urls", peer),
+            *("--initial-cluster", f"default={peer}", "--log-level=warn"),
+            # Processes get killed here, the machine does not: its disk need not be waited for.
+            "--unsafe-no-fsync",
+        ]
+
+    def _apiserver(self, etcd_port: int, port: int) -> list[str | Path]:
+        certificate, key = self.authority.issue("kube-apiserver")
+        _, accounts = self.authority.issue("service-accounts")
+        return [
+            *(_program("kube-apiserver"), "--etcd-servers", f"http://127.0.0.1:{etcd_port}"),
+            *("--bind-address=127.0.0.1", "--secure-port", str(port)),
+            *("--tls-cert-file", certificate, "--tls-private-key-file", key),
+            *("--client-ca-file", self.authority.certificate),
+            *("--authorization-mode=Node,RBAC", "--service-cluster-ip-range=10.0.0.0/24"),
+            *("--service-account-issuer=https://kubernetes.default.svc",),
+            *("--service-account-key-file", accounts, "--service-account-signing-key-file"),
+            *(accounts, "--allow-privileged=true"),
+            # No node controller runs that would take the taint of new nodes away again.
+            "--disable-admission-plugins=TaintNodesByCondition",
+            "--endpoint-reconciler-type=none",
+            # One client here is as busy as a cluster: it may have all requests that there are.
+            *("--max-requests-inflight=1000", "--max-mutating-requests-inflight=500"),
+        ]
+
+    def _kubeconfig(self, name: str, certificate: Path, key: Path) -> dict[str, Any]:
+        server = {
+            "server": self.url,
+            "certificate-authority-data": _encoded(self.authority.certificate),
+        }
+        user = {
+            "client-certificate-data": _encoded(certificate),
+            "client-key-data": _encoded(key),
+        }
+        return {
+            "apiVersion": "v1",
+            "kind": "Config",
+            "clusters": [{"name": "test", "cluster": server}],
+            "users": [{"name": name, "user": user}],
+            "contexts": [{"name": "test", "context": {"cluster": "test", "user": name}}],
+            "current-context": "test",
+        }
+
+    def _scheduler_configuration(self, more: Mapping[str, Any]) -> dict[str, Any]:
+        connection = {"kubeconfig": str(self.kubeconfig), "qps": 5000, "burst": 5000}
+        return {
+            "apiVersion": "kubescheduler.config.k8s.io/v1",
+            "kind": "KubeSchedulerConfiguration",
+            "clientConnection": connection,
+            "leaderElection": {"leaderElect": False},
+            **more,
+        }
+
+
+def node_object(
+    name: str,
+    *,
+    cpu: str = "32",
+    memory: str = "128Gi",
+    pods: int = 110,
+    more: Mapping[str, str] | None = None,
+    labels: Mapping[str, str] | None = None,
+    annotations: Mapping[str, str] | None = None,
+    taints: Sequence[Mapping[str, str]] = (),
+) -> dict[str, Any]:
+    """A node as its kubelet would have reported it; `more` are extended resources."""
+    amounts = {"cpu": cpu, "memory": memory, "pods": str(pods), **(more or {})}
+    ready = {"type": "Ready", "status": "True", "reason": "KubeletReady"}
+    return {
+        "apiVersion": "v1",
+        "kind": "Node",
+        "metadata": {
+            "name": name,
+            "labels": {"kubernetes.io/hostname": name, **(labels or {})},
+            "annotations": {"kwok.x-k8s.io/node": "fake", **(annotations or {})},
+        },
+        "spec": {"taints": list(taints)},
+        "status": {"allocatable": amounts, "capacity": amounts, "conditions": [ready]},
+    }
+
+
+def _list(objects: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    return {"apiVersion": "v1", "kind": "List", "items": list(objects)}
+
+
+def _program(name: str) -> Path:
+    found = assets.find(name)
+    if found is None:
+        raise FileNotFoundError(f"no {name}: `make kube` builds it")
+    return found
+
+
+def _encoded(file: Path) -> str:
+    return base64.b64encode(file.read_bytes()).decode()

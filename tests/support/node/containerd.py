@@ -1,0 +1,180 @@
+"""A containerd of the tests' own: its root, state, sockets and cgroups are nobody else's."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import subprocess
+import tempfile
+import time
+import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+from tests.support.node import image
+
+CONFIG = """\
+version = 2
+root = "{directory}/root"
+state = "{directory}/state"
+disabled_plugins = [
+  "io.containerd.internal.v1.restart", "io.containerd.snapshotter.v1.aufs",
+  "io.containerd.snapshotter.v1.btrfs", "io.containerd.snapshotter.v1.devmapper",
+  "io.containerd.snapshotter.v1.zfs",
+]
+[grpc]
+  address = "{directory}/c.sock"
+[plugins."io.containerd.internal.v1.opt"]
+  path = "{directory}/opt"
+[plugins."io.containerd.grpc.v1.cri"]
+  sandbox_image = "{image}"
+  disable_apparmor = true
+  # Without CAP_SYS_RESOURCE a score below our own is refused, and runc gives up.
+  restrict_oom_score_adj = true
+  [plugins."io.containerd.grpc.v1.cri".cni]
+    bin_dir = "{directory}/cni/bin"
+    conf_dir = "{directory}/cni/net.d"
+  [plugins."io.containerd.grpc.v1.cri".containerd.runtimes.runc]
+    runtime_type = "io.containerd.runc.v2"
+    [plugins."io.containerd.grpc.v1.cri".containerd.runtimes.runc.options]
+      SystemdCgroup = false
+"""
+
+NRI = """\
+[plugins."io.containerd.nri.v1.nri"]
+  disable = false
+  socket_path = "{directory}/nri.sock"
+  plugin_path = "{directory}/nri/plugins"
+  plugin_config_path = "{directory}/nri/conf.d"
+"""
+
+READY_WITHIN = 60.0
+
+RUNC_STATE = "/run/containerd/runc/k8s.io"
+"""Of all containerds of a machine, whatever their configuration: ids are unique."""
+
+
+class Containerd:
+    def __init__(self, directory: Path, binaries: Path = Path("/usr/bin"), *, nri: bool) -> None:
+        self.directory, self._binaries = directory, binaries
+        self.program = binaries / "containerd"
+        self.socket = directory / "c.sock"
+        self.nri_socket = directory / "nri.sock"
+        self.cgroup = f"/dovetail-{uuid.uuid4().hex[:8]}"
+        """The parent of all cgroups of its pods."""
+        text = CONFIG + (NRI if nri else "")
+        (directory / "config.toml").write_text(
+            text.format(directory=directory, image=image.REFERENCE)
+        )
+
+    def start(self) -> None:
+        path = f"{self._binaries}:{os.environ['PATH']}"
+        with (self.directory / "log").open("ab") as log:
+            self._process = subprocess.Popen(
+                [self.program, "--config", self.directory / "config.toml"],
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=subprocess.STDOUT,
+                env={**os.environ, "PATH": path},
+                start_new_session=True,
+            )
+        until = time.monotonic() + READY_WITHIN
+        while self._ctr("version").returncode:
+            if self._process.poll() is not None or time.monotonic() > until:
+                raise RuntimeError(f"containerd did not start:\n{self.log()[-2000:]}")
+            time.sleep(0.1)
+
+    def load_image(self) -> None:
+        archive = self.directory / "image.tar"
+        image.write(archive)
+        done = self._ctr("-n", "k8s.io", "images", "import", str(archive))
+        if done.returncode:
+            raise RuntimeError(f"the image was not imported: {done.stderr.decode()}")
+
+    def log(self) -> str:
+        return (self.directory / "log").read_text(errors="replace")
+
+    def stop(self) -> None:
+        """The daemon only: containers live on."""
+        self._process.terminate()
+        self._process.wait(30)
+
+    def restart(self) -> None:
+        self.stop()
+        self.start()
+
+    def end(self) -> None:
+        """With everything that it started, also if a test left its pods behind."""
+        listed = self._ctr("-n", "k8s.io", "containers", "list", "-q")
+        self.stop()
+        for id_ in listed.stdout.decode().split():
+            command = ["runc", "--root", RUNC_STATE, "delete", "--force", id_]
+            subprocess.run(command, capture_output=True, check=False)
+        for pid in list(self._shims()):
+            _end(pid)
+        self._remove_cgroups()
+
+    def _ctr(self, *arguments: str) -> subprocess.CompletedProcess[bytes]:
+        command = [self._binaries / "ctr", "-a", self.socket, *arguments]
+        return subprocess.run(command, capture_output=True, timeout=READY_WITHIN, check=False)
+
+    def _shims(self) -> Iterator[int]:
+        """They are told our socket when they are started, and belong to init afterwards."""
+        for directory in Path("/proc").glob("[0-9]*"):
+            with suppress(OSError):
+                words = (directory / "cmdline").read_bytes().split(b"\0")
+                if b"containerd-shim" in words[0] and str(self.socket).encode() in words:
+                    yield int(directory.name)
+
+    def cgroups(self) -> list[Path]:
+        """Of its pods, deepest first."""
+        name = self.cgroup.lstrip("/")
+        tops = [top / name for top in (Path("/sys/fs/cgroup"), *Path("/sys/fs/cgroup").glob("*/"))]
+        return [
+            Path(path) for top in tops if top.is_dir() for path, _, _ in os.walk(top, topdown=False)
+        ]
+
+    def _remove_cgroups(self) -> None:
+        until = time.monotonic() + 10
+        while (left := self.cgroups()) and time.monotonic() < until:
+            for each in left:
+                with suppress(OSError):
+                    each.rmdir()
+            time.sleep(0.05)
+
+
+def _end(pid: int) -> None:
+    """Gently first: a shim then takes its socket with it."""
+    with suppress(ProcessLookupError):
+        os.kill(pid, signal.SIGTERM)
+        for _ in range(50):
+            time.sleep(0.05)
+            os.kill(pid, 0)
+        os.kill(pid, signal.SIGKILL)
+
+
+@contextmanager
+def running(binaries: Path = Path("/usr/bin"), *, nri: bool = False) -> Iterator[Containerd]:
+    """Started, with the image of the tests; gone afterwards."""
+    # Not where pytest keeps its folders: a socket's path has to be short.
+    directory = Path(tempfile.mkdtemp(prefix="dt", dir="/tmp"))
+    server = Containerd(directory, binaries, nri=nri)
+    try:
+        server.start()
+        try:
+            server.load_image()
+            yield server
+        finally:
+            server.end()
+    finally:
+        _unmount_below(directory)
+        shutil.rmtree(directory, ignore_errors=True)
+
+
+def _unmount_below(directory: Path) -> None:
+    mounts = [line.split()[1] for line in Path("/proc/mounts").read_text().splitlines()]
+    for each in reversed(mounts):
+        if each.startswith(f"{directory}/"):
+            subprocess.run(["umount", "-l", each], check=False)

@@ -1,0 +1,43 @@
+"""A gate that does what a test says, and remembers what it was asked."""
+
+from __future__ import annotations
+
+from dovetail.node.common.pods import Sandbox
+from dovetail.node.common.ports import Rejected
+from dovetail.node.common.settings import Settings
+
+
+class Scripted:
+    def __init__(self, **given: Settings) -> None:
+        self.given = given
+        """By name of the container."""
+        self.rejects: Rejected | None = None
+        self.admitted: list[Sandbox] = []
+        self.asked: list[str] = []
+        """Names of the containers whose settings were asked for."""
+        self.made: list[tuple[str, str, str]] = []
+        """Uid of the pod, name and id of the container."""
+        self.left: list[str] = []
+
+    async def admit(self, sandbox: Sandbox) -> None:
+        if self.rejects:
+            raise self.rejects
+        self.admitted.append(sandbox)
+
+    async def settings(self, sandbox: Sandbox, container: str, asked: Settings) -> Settings:
+        self.asked.append(container)
+        if self.rejects:
+            raise self.rejects
+        return self.given.get(container, Settings())
+
+    def held(self, uid: str, container: str) -> Settings:
+        if self.rejects:
+            raise self.rejects
+        return self.given.get(container, Settings())
+
+    async def created(self, sandbox: Sandbox, container: str, id_: str, given: Settings) -> None:
+        assert given == self.given.get(container, Settings())
+        self.made.append((sandbox.uid, container, id_))
+
+    async def gone(self, sandbox: Sandbox) -> None:
+        self.left.append(sandbox.uid)
