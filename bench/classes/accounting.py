@@ -8,10 +8,10 @@ from itertools import product
 from dovetail.core.device import Device
 from dovetail.core.rows import Rows
 from dovetail.core.selectors.selector import Expression, Operator
-from dovetail.devices.allocation.inventory import Book
-from dovetail.devices.allocation.request import Ask
+from dovetail.devices.allocation.inventory import DeviceInventory
+from dovetail.devices.allocation.request import DeviceRequest
 from dovetail.devices.allocation.strategies import Strategy
-from dovetail.devices.classes.documents import Member, ResourceClass
+from dovetail.devices.classes.documents import DeviceClass, Member
 
 from ..agent.times import Times
 
@@ -89,7 +89,7 @@ def fleet_of(nodes: int) -> Iterator[tuple[str, list[Device]]]:
         )
 
 
-def classes_of(count: int) -> Iterator[ResourceClass]:
+def classes_of(count: int) -> Iterator[DeviceClass]:
     """Classes that overlap: by memory, speed, model, place, and by several of them."""
     gpu, nic = (Expression("Kind", Operator.IN, (kind,)) for kind in ("gpu", "nic"))
     memory = [Expression("memory", Operator.GT_EQ, (f"{size}G",)) for size in MEMORY]
@@ -106,13 +106,13 @@ def classes_of(count: int) -> Iterator[ResourceClass]:
         (nic,),
     ]
     for number, term in enumerate(terms[:count]):
-        yield ResourceClass(f"class-{number}", (term,))
+        yield DeviceClass(f"class-{number}", (term,))
 
 
-def nested_of(count: int) -> tuple[ResourceClass, ...]:
+def nested_of(count: int) -> tuple[DeviceClass, ...]:
     """A GPU and a NIC of one NUMA node, one larger than the other."""
     return tuple(
-        ResourceClass(
+        DeviceClass(
             f"nested-{number}",
             members=(Member(f"class-{number}"), Member(f"class-{12 + number}")),
             same=("numa",),
@@ -121,8 +121,10 @@ def nested_of(count: int) -> tuple[ResourceClass, ...]:
     )
 
 
-def loaded(fleet: Sequence[tuple[str, list[Device]]], classes: Sequence[ResourceClass]) -> Book:
-    book = Book(Rows())
+def loaded(
+    fleet: Sequence[tuple[str, list[Device]]], classes: Sequence[DeviceClass]
+) -> DeviceInventory:
+    book = DeviceInventory(Rows())
     for cls in classes:
         book.set_class(cls)
     for node, devices in fleet:
@@ -130,14 +132,17 @@ def loaded(fleet: Sequence[tuple[str, list[Device]]], classes: Sequence[Resource
     return book
 
 
-def asks_for(chance: random.Random) -> list[Ask]:
+def asks_for(chance: random.Random) -> list[DeviceRequest]:
     """A GPU, a NIC, or both; some pods ask for two classes that overlap."""
-    gpu, nic = Ask(f"class-{chance.randrange(12)}", 1), Ask(f"class-{12 + chance.randrange(6)}", 1)
-    other = Ask(f"class-{18 + chance.randrange(12)}", 1)
+    gpu, nic = (
+        DeviceRequest(f"class-{chance.randrange(12)}", 1),
+        DeviceRequest(f"class-{12 + chance.randrange(6)}", 1),
+    )
+    other = DeviceRequest(f"class-{18 + chance.randrange(12)}", 1)
     return chance.choice(([gpu], [nic], [gpu, nic], [gpu, other]))
 
 
-def pod_events(book: Book, pods: int) -> tuple[Times, int]:
+def pod_events(book: DeviceInventory, pods: int) -> tuple[Times, int]:
     """Pods come, and every third goes again; the statuses that changed are read after each."""
     chance = random.Random(2)
     times, held = Times(), 0
@@ -161,7 +166,7 @@ def pod_events(book: Book, pods: int) -> tuple[Times, int]:
     return times, held
 
 
-def placements(book: Book, pods: int, strategy: Strategy) -> Times:
+def placements(book: DeviceInventory, pods: int, strategy: Strategy) -> Times:
     chance = random.Random(3)
     times = Times()
     for number in range(pods):

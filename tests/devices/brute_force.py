@@ -6,10 +6,10 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from dovetail.core.device import Device
 from dovetail.core.selectors.selector import compiled
-from dovetail.devices.allocation.request import Ask, Holding
-from dovetail.devices.classes.documents import ResourceClass
+from dovetail.devices.allocation.request import DeviceHolding, DeviceRequest
+from dovetail.devices.classes.documents import DeviceClass
 
-Classes = Mapping[str, ResourceClass]
+Classes = Mapping[str, DeviceClass]
 Used = tuple[str, ...]
 """The device of each unit."""
 
@@ -18,7 +18,7 @@ Unit = tuple[str, tuple[str, ...], tuple[tuple[str, tuple[str, ...]], ...]]
 nested units it is part of, with the keys in which their devices agree."""
 
 
-def wanted(asks: Sequence[Ask], classes: Classes) -> list[Unit]:
+def wanted(asks: Sequence[DeviceRequest], classes: Classes) -> list[Unit]:
     """Unit by unit, all that has to be found."""
     found: list[Unit] = []
 
@@ -41,7 +41,10 @@ def wanted(asks: Sequence[Ask], classes: Classes) -> list[Unit]:
 
 
 def assignments(
-    asks: Sequence[Ask], devices: Sequence[Device], free: Mapping[str, int], classes: Classes
+    asks: Sequence[DeviceRequest],
+    devices: Sequence[Device],
+    free: Mapping[str, int],
+    classes: Classes,
 ) -> Iterator[Used]:
     """Every way to find a device for each unit."""
     units = wanted(asks, classes)
@@ -72,7 +75,10 @@ def assignments(
 
 
 def can_be_met(
-    asks: Sequence[Ask], devices: Sequence[Device], free: Mapping[str, int], classes: Classes
+    asks: Sequence[DeviceRequest],
+    devices: Sequence[Device],
+    free: Mapping[str, int],
+    classes: Classes,
 ) -> bool:
     return next(assignments(asks, devices, free, classes), None) is not None
 
@@ -81,13 +87,16 @@ def formable(
     name: str, devices: Sequence[Device], free: Mapping[str, int], classes: Classes
 ) -> int:
     count = 0
-    while can_be_met([Ask(name, count + 1)], devices, free, classes):
+    while can_be_met([DeviceRequest(name, count + 1)], devices, free, classes):
         count += 1
     return count
 
 
 def is_met(
-    asks: Sequence[Ask], holdings: Sequence[Holding], devices: Sequence[Device], classes: Classes
+    asks: Sequence[DeviceRequest],
+    holdings: Sequence[DeviceHolding],
+    devices: Sequence[Device],
+    classes: Classes,
 ) -> bool:
     """Whether these are devices for each ask, no more and no less."""
     for number, ask in enumerate(asks):

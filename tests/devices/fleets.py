@@ -9,24 +9,24 @@ from hypothesis import strategies as st
 from dovetail.core.device import Device
 from dovetail.core.rows import Rows
 from dovetail.core.selectors.selector import Expression, Operator
-from dovetail.devices.allocation.inventory import Book
-from dovetail.devices.allocation.request import Ask, Holding
-from dovetail.devices.classes.documents import Member, ResourceClass
+from dovetail.devices.allocation.inventory import DeviceInventory
+from dovetail.devices.allocation.request import DeviceHolding, DeviceRequest
+from dovetail.devices.classes.documents import DeviceClass, Member
 
 LEAVES = ("a", "b", "c")
 NODES = ("n1", "n2", "n3")
 HOLDERS = ("p1", "p2", "p3", "p4")
 
 
-def selecting(name: str, key: str = "", *, single: bool = False) -> ResourceClass:
+def selecting(name: str, key: str = "", *, single: bool = False) -> DeviceClass:
     """The class of all devices that have the key (or the class's own name)."""
     selector = ((Expression(key or name, Operator.EXISTS),),)
-    return ResourceClass(name, selector, single_device=single)
+    return DeviceClass(name, selector, single_device=single)
 
 
-def nested(name: str, members: Mapping[str, int], *same: str) -> ResourceClass:
+def nested(name: str, members: Mapping[str, int], *same: str) -> DeviceClass:
     parts = tuple(Member(each, count) for each, count in members.items())
-    return ResourceClass(name, members=parts, same=same)
+    return DeviceClass(name, members=parts, same=same)
 
 
 def device(
@@ -45,9 +45,9 @@ def device(
     )
 
 
-def book(classes: Sequence[ResourceClass], *nodes: Sequence[Device]) -> Book:
+def book(classes: Sequence[DeviceClass], *nodes: Sequence[Device]) -> DeviceInventory:
     """A book of these classes, and of the devices of n1, n2, ..."""
-    found = Book(Rows())
+    found = DeviceInventory(Rows())
     for cls in classes:
         found.set_class(cls)
     for number, devices in enumerate(nodes, 1):
@@ -55,7 +55,7 @@ def book(classes: Sequence[ResourceClass], *nodes: Sequence[Device]) -> Book:
     return found
 
 
-def units(holdings: Sequence[Holding] | None) -> dict[str, dict[str, int]] | None:
+def units(holdings: Sequence[DeviceHolding] | None) -> dict[str, dict[str, int]] | None:
     """By class and device."""
     if holdings is None:
         return None
@@ -88,7 +88,7 @@ def devices(draw: st.DrawFn, most: int = 4, most_units: int = 3) -> tuple[Device
 
 
 @st.composite
-def class_sets(draw: st.DrawFn) -> tuple[ResourceClass, ...]:
+def class_sets(draw: st.DrawFn) -> tuple[DeviceClass, ...]:
     """Three classes that overlap at will, one made of them, and one made of that one."""
     leaves = [selecting(name, single=draw(st.integers(0, 3)) == 0) for name in LEAVES]
     keys = st.sampled_from([(), ("numa",), ("slot",), ("numa", "slot")])
@@ -99,6 +99,6 @@ def class_sets(draw: st.DrawFn) -> tuple[ResourceClass, ...]:
     return (*leaves, inner, outer)
 
 
-def asks(names: Sequence[str], most: int = 3) -> st.SearchStrategy[list[Ask]]:
-    one = st.builds(Ask, st.sampled_from(names), st.integers(1, 3))
+def asks(names: Sequence[str], most: int = 3) -> st.SearchStrategy[list[DeviceRequest]]:
+    one = st.builds(DeviceRequest, st.sampled_from(names), st.integers(1, 3))
     return st.lists(one, min_size=1, max_size=most)

@@ -25,8 +25,8 @@ from dovetail.core.claim import Claim
 from dovetail.core.device import Device
 from dovetail.core.errors import BadParent, Malformed, Refused
 from dovetail.core.selectors.selector import Expression, Operator
-from dovetail.devices.allocation.request import Holding
-from dovetail.devices.classes.documents import ResourceClass
+from dovetail.devices.allocation.request import DeviceHolding
+from dovetail.devices.classes.documents import DeviceClass
 from dovetail.ledger import (
     Ledger,
     Transaction,
@@ -118,7 +118,7 @@ def test_what_is_published_already_is_not_touched(ledger: Ledger) -> None:
     fleet = DeviceLedger(ledger)
     devices = [gpu("n1", "g0"), gpu("n1", "g1", 4, healthy=False, properties={"numa": "1"})]
     done(fleet.publish("n1", devices))
-    done(fleet.claim(new(), "default", "sa", "n1", [Holding("g0", 1)]))
+    done(fleet.claim(new(), "default", "sa", "n1", [DeviceHolding("g0", 1)]))
     before = generations(ledger), log_length(ledger)
     done(fleet.publish("n1", devices))
     done(fleet.publish("n1", devices[::-1]))
@@ -164,13 +164,13 @@ def test_a_provider_in_another_tree_is_left_alone(ledger: Ledger, name: str) -> 
 def test_what_is_held_outlives_the_device(ledger: Ledger) -> None:
     fleet, pod = DeviceLedger(ledger), new()
     done(fleet.publish("n1", [gpu("n1", "g0"), gpu("n1", "g1")]))
-    done(fleet.claim(pod, "default", "sa", "n1", [Holding("g0", 1)]))
+    done(fleet.claim(pod, "default", "sa", "n1", [DeviceHolding("g0", 1)]))
     done(fleet.withdraw("n1"))
     assert stock(ledger, "n1/g0") == (1, 1, 1)
     assert stock(ledger, "n1/g1") is None
     assert done(fleet.release(pod))
     with pytest.raises(Taken):
-        done(fleet.claim(new(), "default", "sa", "n1", [Holding("g0", 1)]))
+        done(fleet.claim(new(), "default", "sa", "n1", [DeviceHolding("g0", 1)]))
     done(fleet.withdraw("n1"))
     assert generations(ledger) == []
 
@@ -178,12 +178,12 @@ def test_what_is_held_outlives_the_device(ledger: Ledger) -> None:
 def test_a_pool_shrinks_to_what_is_held_and_on_when_it_is_given_back(ledger: Ledger) -> None:
     fleet, pod = DeviceLedger(ledger), new()
     done(fleet.publish("n1", [gpu("n1", "pool", 8)]))
-    done(fleet.claim(pod, "default", "sa", "n1", [Holding("pool", 5)]))
+    done(fleet.claim(pod, "default", "sa", "n1", [DeviceHolding("pool", 5)]))
     done(fleet.publish("n1", [gpu("n1", "pool", 2)]))
     assert stock(ledger, "n1/pool") == (5, 3, 5)
     assert ledger.read(audit.examine).result().faults == []
     with pytest.raises(Taken, match="'pool' of node 'n1' has fewer than 1"):
-        done(fleet.claim(new(), "default", "sa", "n1", [Holding("pool", 1)]))
+        done(fleet.claim(new(), "default", "sa", "n1", [DeviceHolding("pool", 1)]))
     done(fleet.release(pod))
     done(fleet.publish("n1", [gpu("n1", "pool", 2)]))
     assert stock(ledger, "n1/pool") == (2, 0, 0)
@@ -192,14 +192,14 @@ def test_a_pool_shrinks_to_what_is_held_and_on_when_it_is_given_back(ledger: Led
 def test_an_unhealthy_device_is_kept_and_given_to_nobody(ledger: Ledger) -> None:
     fleet, pod = DeviceLedger(ledger), new()
     done(fleet.publish("n1", [gpu("n1", "g0", 2)]))
-    done(fleet.claim(pod, "default", "sa", "n1", [Holding("g0", 1)]))
+    done(fleet.claim(pod, "default", "sa", "n1", [DeviceHolding("g0", 1)]))
     done(fleet.publish("n1", [gpu("n1", "g0", 2, healthy=False)]))
     assert stock(ledger, "n1/g0") == (2, 2, 1)
     assert ledger.read(audit.examine).result().faults == []
     with pytest.raises(Refused):
         place(ledger, "n1/g0", 1)
     done(fleet.publish("n1", [gpu("n1", "g0", 2)]))
-    done(fleet.claim(new(), "default", "sa", "n1", [Holding("g0", 1)]))
+    done(fleet.claim(new(), "default", "sa", "n1", [DeviceHolding("g0", 1)]))
 
 
 def test_a_claim_is_all_or_nothing(ledger: Ledger) -> None:
@@ -207,10 +207,18 @@ def test_a_claim_is_all_or_nothing(ledger: Ledger) -> None:
     done(fleet.publish("n1", [gpu("n1", "g0"), gpu("n1", "g1")]))
     place(ledger, "n1/g1", 1)
     with pytest.raises(Taken, match="'g1' of node 'n1'"):
-        done(fleet.claim(pod, "default", "sa", "n1", [Holding("g0", 1), Holding("g1", 1)]))
+        done(
+            fleet.claim(
+                pod, "default", "sa", "n1", [DeviceHolding("g0", 1), DeviceHolding("g1", 1)]
+            )
+        )
     assert stock(ledger, "n1/g0") == (1, 0, 0)
     with pytest.raises(Taken, match="there no more"):
-        done(fleet.claim(pod, "default", "sa", "n1", [Holding("g0", 1), Holding("g9", 1)]))
+        done(
+            fleet.claim(
+                pod, "default", "sa", "n1", [DeviceHolding("g0", 1), DeviceHolding("g9", 1)]
+            )
+        )
     done(
         fleet.claim(
             pod,
@@ -218,12 +226,12 @@ def test_a_claim_is_all_or_nothing(ledger: Ledger) -> None:
             "robot",
             "n1",
             [
-                Holding("g0", 1, "a"),
+                DeviceHolding("g0", 1, "a"),
             ],
         )
     )
     with pytest.raises(AlreadyClaimed, match=pod):
-        done(fleet.claim(pod, "default", "sa", "n1", [Holding("g0", 1)]))
+        done(fleet.claim(pod, "default", "sa", "n1", [DeviceHolding("g0", 1)]))
     held = ledger.read(lambda tx: claims.of_consumer(tx, pod)).result()
     assert held
     assert (held.project, held.user, held.consumer_type) == ("team", "robot", "POD")
@@ -237,7 +245,7 @@ def test_only_the_claim_that_is_meant_is_released(ledger: Ledger) -> None:
     assert done(fleet.claim_of(pod)) == ()
     seen = []
     for device in ("g0", "g0", "g1"):
-        done(fleet.claim(pod, "default", "sa", "n1", [Holding(device, 1)]))
+        done(fleet.claim(pod, "default", "sa", "n1", [DeviceHolding(device, 1)]))
         assert not any(done(fleet.release_claim(pod, claim)) for claim in (*seen, ()))
         seen.append(done(fleet.claim_of(pod)))
         assert done(fleet.release_claim(pod, seen[-1]))
@@ -249,15 +257,21 @@ def test_what_a_pod_has_is_corrected_at_once_or_not_at_all(ledger: Ledger) -> No
     fleet, pod = DeviceLedger(ledger), new()
     for node in ("n1", "n2"):
         done(fleet.publish(node, [gpu(node, "g0"), gpu(node, "g1")]))
-    done(fleet.correct(pod, "default", "sa", "n1", [Holding("g0", 1)]))
+    done(fleet.correct(pod, "default", "sa", "n1", [DeviceHolding("g0", 1)]))
     held = HeldBy(is_pod=True, node="n1", devices={"g0": 1})
     assert done(fleet.holders()) == {pod: held}
     other = place(ledger, "n2/g1", 1)
     with pytest.raises(Taken, match="'g1' of node 'n2'"):
-        done(fleet.correct(pod, "default", "sa", "n2", [Holding("g0", 1), Holding("g1", 1)]))
+        done(
+            fleet.correct(
+                pod, "default", "sa", "n2", [DeviceHolding("g0", 1), DeviceHolding("g1", 1)]
+            )
+        )
     assert done(fleet.holders())[pod] == held
     done(fleet.release(other))
-    done(fleet.correct(pod, "default", "sa", "n2", [Holding("g0", 1), Holding("g1", 1)]))
+    done(
+        fleet.correct(pod, "default", "sa", "n2", [DeviceHolding("g0", 1), DeviceHolding("g1", 1)])
+    )
     assert done(fleet.holders())[pod].node == "n2"
     assert stock(ledger, "n1/g0") == (1, 0, 0)
 
@@ -265,7 +279,7 @@ def test_what_a_pod_has_is_corrected_at_once_or_not_at_all(ledger: Ledger) -> No
 def test_units_asked_for_by_several_containers_are_claimed_together(ledger: Ledger) -> None:
     fleet, pod = DeviceLedger(ledger), new()
     done(fleet.publish("n1", [gpu("n1", "pool", 4)]))
-    holdings = [Holding("pool", 1, "a", "one"), Holding("pool", 2, "a", "two")]
+    holdings = [DeviceHolding("pool", 1, "a", "one"), DeviceHolding("pool", 2, "a", "two")]
     done(fleet.claim(pod, "default", "sa", "n1", holdings))
     assert done(fleet.holders()) == {pod: HeldBy(is_pod=True, node="n1", devices={"pool": 3})}
 
@@ -294,7 +308,7 @@ def test_names_that_are_too_long_are_cut_and_told_in_full(ledger: Ledger) -> Non
     names = ["d" * 199 + end for end in "ab"]
     done(fleet.publish("n1", [gpu("n1", name) for name in names]))
     assert len(provider_name("n1", names[0])) == 200
-    done(fleet.claim(pod, "default", "sa", "n1", [Holding(names[1], 1)]))
+    done(fleet.claim(pod, "default", "sa", "n1", [DeviceHolding(names[1], 1)]))
     assert done(fleet.holders())[pod].devices == {names[1]: 1}
 
 
@@ -306,7 +320,7 @@ def test_clusters_that_share_a_ledger_do_not_see_each_other(
     for fleet in (east, west):
         done(fleet.publish("n1", [gpu("n1", "g0")]))
     pod = new()
-    done(east.claim(pod, "default", "sa", "n1", [Holding("g0", 1)]))
+    done(east.claim(pod, "default", "sa", "n1", [DeviceHolding("g0", 1)]))
     assert done(east.changes(None))[1] == {"n1": {"g0": {pod: 1}}}
     assert done(west.changes(None))[1] == {"n1": {}}
     assert list(done(east.holders())) == [pod]
@@ -345,8 +359,8 @@ def test_a_consumer_may_hold_devices_of_several_nodes(ledger: Ledger) -> None:
 
 def test_classes_are_defined_redefined_and_dropped(ledger: Ledger) -> None:
     fleet = DeviceLedger(ledger)
-    one = ResourceClass("fast.nic", ((Expression("Kind", Operator.IN, ("nic",)),),))
-    other = ResourceClass("fast.nic", ((Expression("speed", Operator.GT_EQ, ("40Gbps",)),),))
+    one = DeviceClass("fast.nic", ((Expression("Kind", Operator.IN, ("nic",)),),))
+    other = DeviceClass("fast.nic", ((Expression("speed", Operator.GT_EQ, ("40Gbps",)),),))
     done(fleet.put_class(one))
     assert done(fleet.classes()) == {"fast.nic": one}
     before = log_length(ledger)
@@ -420,7 +434,7 @@ class AnyOrder(RuleBasedStateMachine):
             self.held[holder] = {(node, name): amount for name, amount in units.items()}
 
     def by_pod(self, uuid: str, node: str, units: dict[str, int]) -> bool:
-        holdings = [Holding(name, amount) for name, amount in units.items()]
+        holdings = [DeviceHolding(name, amount) for name, amount in units.items()]
         with suppress(Taken, AlreadyClaimed):
             done(self.fleet.claim(uuid, "default", "sa", node, holdings))
             return True

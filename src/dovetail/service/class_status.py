@@ -6,14 +6,16 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping
 
 from dovetail.core.rows import Rows
-from dovetail.devices.allocation.inventory import Book
-from dovetail.devices.allocation.request import Holding, Status
-from dovetail.devices.classes.documents import ResourceClass
+from dovetail.devices.allocation.inventory import DeviceInventory
+from dovetail.devices.allocation.request import ClassStatus, DeviceHolding
+from dovetail.devices.classes.documents import DeviceClass
 from dovetail.ledger.devices import Unit
 
 
-def statuses(definitions: Mapping[str, ResourceClass], units: Iterable[Unit]) -> dict[str, Status]:
-    book = Book(Rows())
+def statuses(
+    definitions: Mapping[str, DeviceClass], units: Iterable[Unit]
+) -> dict[str, ClassStatus]:
+    book = DeviceInventory(Rows())
     for definition in definitions.values():
         book.set_class(definition)
     nodes: dict[str, list[Unit]] = defaultdict(list)
@@ -23,7 +25,7 @@ def statuses(definitions: Mapping[str, ResourceClass], units: Iterable[Unit]) ->
         devices = [unit.device for unit in mine]
         book.set_node(node, devices)
         held = [
-            Holding(device.name, unit.used)
+            DeviceHolding(device.name, unit.used)
             for unit, device in zip(mine, devices, strict=True)
             if unit.used
         ]

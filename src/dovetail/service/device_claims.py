@@ -16,8 +16,8 @@ import msgspec
 from dovetail.core.claim import Claim
 from dovetail.core.device import Device
 from dovetail.core.errors import AlreadyExists, DovetailError, Malformed, Refused, StaleGeneration
-from dovetail.devices.allocation.request import Holding
-from dovetail.devices.classes.documents import ResourceClass
+from dovetail.devices.allocation.request import DeviceHolding
+from dovetail.devices.classes.documents import DeviceClass
 from dovetail.ledger import Cursor, Ledger, Transaction, claims, device_classes, devices
 from dovetail.ledger.database.protocol import Change, Log, Operation, T
 from dovetail.ledger.devices import DEVICE_CLASS, Claimed, Held
@@ -82,7 +82,12 @@ class DeviceLedger:
     # -- who holds what --------------------------------------------------------------------------
 
     async def claim(
-        self, holder: str, namespace: str, account: str, node: str, holdings: Iterable[Holding]
+        self,
+        holder: str,
+        namespace: str,
+        account: str,
+        node: str,
+        holdings: Iterable[DeviceHolding],
     ) -> None:
         """All or nothing, and durable. Raises AlreadyClaimed or Taken."""
         owner = owner_of(holder, namespace, account)
@@ -93,7 +98,12 @@ class DeviceLedger:
             raise AlreadyClaimed(holder) from error
 
     async def correct(
-        self, holder: str, namespace: str, account: str, node: str, holdings: Iterable[Holding]
+        self,
+        holder: str,
+        namespace: str,
+        account: str,
+        node: str,
+        holdings: Iterable[DeviceHolding],
     ) -> None:
         """Make this all that the holder has, whatever it had; at no time has it neither.
 
@@ -161,7 +171,7 @@ class DeviceLedger:
 
     # -- resource classes ------------------------------------------------------------------------
 
-    async def put_class(self, definition: ResourceClass) -> None:
+    async def put_class(self, definition: DeviceClass) -> None:
         """Define the class, whatever it was before."""
         document = as_document(definition)
         await self._write(lambda tx: device_classes.replace(tx, definition.name, document))
@@ -169,7 +179,7 @@ class DeviceLedger:
     async def drop_class(self, name: str) -> None:
         await self._write(lambda tx: device_classes.drop(tx, name))
 
-    async def classes(self) -> Mapping[str, ResourceClass]:
+    async def classes(self) -> Mapping[str, DeviceClass]:
         found = await self._read(device_classes.listing)
         return {each.name: of_document(each.name, each.document) for each in found}
 
@@ -193,7 +203,7 @@ def owner_of(holder: str, namespace: str, account: str) -> Claim:
     )
 
 
-def units_of(holder: str, node: str, holdings: Iterable[Holding]) -> Counter[str]:
+def units_of(holder: str, node: str, holdings: Iterable[DeviceHolding]) -> Counter[str]:
     """By device."""
     units: Counter[str] = Counter()
     for holding in holdings:

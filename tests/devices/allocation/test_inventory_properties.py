@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 from dovetail.core.device import Device
 from dovetail.core.rows import Rows
 from dovetail.core.selectors.selector import compiled
-from dovetail.devices.allocation.inventory import Book
-from dovetail.devices.allocation.request import Ask, Holding, Status
+from dovetail.devices.allocation.inventory import DeviceInventory
+from dovetail.devices.allocation.request import ClassStatus, DeviceHolding, DeviceRequest
 from dovetail.devices.allocation.strategies import Strategy
-from dovetail.devices.classes.documents import ResourceClass
+from dovetail.devices.classes.documents import DeviceClass
 from tests.devices import brute_force, fleets
 from tests.devices.fleets import HOLDERS, NODES
 
@@ -24,9 +24,9 @@ CLASSES = (*fleets.LEAVES, "inner", "outer")
 class World(msgspec.Struct):
     """What is true at the moment, however it came about."""
 
-    classes: dict[str, ResourceClass] = {}
+    classes: dict[str, DeviceClass] = {}
     nodes: dict[str, tuple[Device, ...]] = {}
-    holders: dict[str, tuple[str, tuple[Holding, ...]]] = {}
+    holders: dict[str, tuple[str, tuple[DeviceHolding, ...]]] = {}
 
     def free(self, node: str) -> dict[str, int]:
         left = self.units(node)
@@ -54,18 +54,18 @@ class World(msgspec.Struct):
             return [name]
         return [name, *(leaf for each in cls.members for leaf in self.leaves(each.name))]
 
-    def status(self, name: str) -> Status:
+    def status(self, name: str) -> ClassStatus:
         units = sum(self.count(name, node, self.units(node)) for node in self.nodes)
         free = sum(self.count(name, node, self.free(node)) for node in self.nodes)
-        return Status(units, units - free)
+        return ClassStatus(units, units - free)
 
 
-def holdings() -> st.SearchStrategy[tuple[Holding, ...]]:
-    one = st.builds(Holding, st.sampled_from(["d0", "d1", "d2"]), st.integers(1, 2))
+def holdings() -> st.SearchStrategy[tuple[DeviceHolding, ...]]:
+    one = st.builds(DeviceHolding, st.sampled_from(["d0", "d1", "d2"]), st.integers(1, 2))
     return st.lists(one, min_size=1, max_size=2).map(tuple)
 
 
-def events(classes: Sequence[ResourceClass]) -> st.SearchStrategy[tuple[object, ...]]:
+def events(classes: Sequence[DeviceClass]) -> st.SearchStrategy[tuple[object, ...]]:
     node, holder = st.sampled_from(NODES), st.sampled_from(HOLDERS)
     return st.one_of(
         st.tuples(st.just("set_class"), st.sampled_from(classes)),
@@ -86,11 +86,11 @@ def histories(draw: st.DrawFn) -> list[tuple[object, ...]]:
     return [*(("set_class", each) for each in classes), *more]
 
 
-def happen(event: tuple[object, ...], kept: Book, world: World) -> None:
+def happen(event: tuple[object, ...], kept: DeviceInventory, world: World) -> None:
     kind, name, *rest = event
     match kind:
         case "set_class":
-            assert isinstance(name, ResourceClass)
+            assert isinstance(name, DeviceClass)
             kept.set_class(name)
             world.classes[name.name] = name
         case "drop_class":
@@ -116,7 +116,7 @@ def happen(event: tuple[object, ...], kept: Book, world: World) -> None:
                 kept.hold(str(name), node, found)  # type: ignore[arg-type]
 
 
-def check(kept: Book, world: World) -> None:
+def check(kept: DeviceInventory, world: World) -> None:
     for name in world.classes:
         status = kept.status(name)
         assert 0 <= status.requested <= status.allocatable
@@ -130,11 +130,11 @@ def check(kept: Book, world: World) -> None:
             assert sum(kept.held(node, each.name).values()) <= each.units
 
 
-def new_book() -> Book:
+def new_book() -> DeviceInventory:
     rows = Rows()
     for node in NODES:
         rows.row(node)
-    return Book(rows)
+    return DeviceInventory(rows)
 
 
 @settings(max_examples=50, deadline=None)
@@ -143,7 +143,7 @@ def test_requested_is_from_0_to_allocatable_after_any_event_order_and_equals_a_r
     history: list[tuple[object, ...]],
 ) -> None:
     kept, world = new_book(), World()
-    before: dict[str, Status] = {}
+    before: dict[str, ClassStatus] = {}
     for event in history:
         happen(event, kept, world)
         check(kept, world)
@@ -193,14 +193,14 @@ def test_restart_replay_equals(history: list[tuple[object, ...]], chance: object
     st.sampled_from(Strategy),
 )
 def test_no_device_over_its_units(
-    classes: tuple[ResourceClass, ...],
+    classes: tuple[DeviceClass, ...],
     nodes: list[tuple[Device, ...]],
-    pods: list[tuple[str, str, list[Ask]]],
+    pods: list[tuple[str, str, list[DeviceRequest]]],
     strategy: Strategy,
 ) -> None:
     """Pods come, and come again elsewhere, with whatever they are given: it is added up here."""
     kept = fleets.book(classes, *nodes)
-    held: dict[str, tuple[str, tuple[Holding, ...]]] = {}
+    held: dict[str, tuple[str, tuple[DeviceHolding, ...]]] = {}
     for holder, node, asks in pods:
         found = kept.choose(node, asks, strategy)
         if found:
@@ -220,7 +220,7 @@ def test_no_device_over_its_units(
 @settings(max_examples=50, deadline=None)
 @given(histories(), st.sampled_from(NODES), fleets.asks(CLASSES, most=2))
 def test_create_and_delete_is_identity(
-    history: list[tuple[object, ...]], node: str, asks: list[Ask]
+    history: list[tuple[object, ...]], node: str, asks: list[DeviceRequest]
 ) -> None:
     kept, world = new_book(), World()
     for event in history:

@@ -8,15 +8,17 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dovetail.devices.allocation.inventory import Book
-from dovetail.devices.allocation.request import Ask
+from dovetail.devices.allocation.inventory import DeviceInventory
+from dovetail.devices.allocation.request import DeviceRequest
 from dovetail.devices.allocation.strategies import Strategy
 from tests.devices.fleets import book, device, selecting, units
 
 WIDE, RARE, X, Y = selecting("a"), selecting("b"), selecting("x"), selecting("y")
 
 
-def placed(kept: Book, pods: Sequence[Sequence[Ask]], strategy: Strategy) -> int:
+def placed(
+    kept: DeviceInventory, pods: Sequence[Sequence[DeviceRequest]], strategy: Strategy
+) -> int:
     """Pods that found a place, one after the other, each on the node the strategy likes best."""
     count = 0
     for number, asks in enumerate(pods):
@@ -33,19 +35,21 @@ def placed(kept: Book, pods: Sequence[Sequence[Ask]], strategy: Strategy) -> int
 
 def test_first_fit_takes_the_first_and_likes_all_nodes_alike() -> None:
     kept = book([WIDE, RARE], [device("d1", "ab"), device("d2", "a")], [device("d1", "a")])
-    assert units(kept.choose("n1", [Ask("a", 1)])) == {"a": {"d1": 1}}
-    assert kept.score([Ask("a", 1)], Strategy.FIRST_FIT).tolist() == [0, 0]
+    assert units(kept.choose("n1", [DeviceRequest("a", 1)])) == {"a": {"d1": 1}}
+    assert kept.score([DeviceRequest("a", 1)], Strategy.FIRST_FIT).tolist() == [0, 0]
 
 
 def test_best_fit_takes_the_device_fewest_classes_select_then_the_emptiest() -> None:
     devices = [device("d1", "ab"), device("d2", "a", units=3), device("d3", "a", units=2)]
     kept = book([WIDE, RARE], devices)
-    assert units(kept.choose("n1", [Ask("a", 3)], Strategy.BEST_FIT)) == {"a": {"d3": 2, "d2": 1}}
+    assert units(kept.choose("n1", [DeviceRequest("a", 3)], Strategy.BEST_FIT)) == {
+        "a": {"d3": 2, "d2": 1}
+    }
 
 
 def test_best_fit_likes_the_node_that_has_least_left() -> None:
     kept = book([WIDE], [device("d1", "a", units=3)], [device("d1", "a", units=2)])
-    first, second = kept.score([Ask("a", 2)], Strategy.BEST_FIT).tolist()
+    first, second = kept.score([DeviceRequest("a", 2)], Strategy.BEST_FIT).tolist()
     assert 0 <= first < second <= 1
 
 
@@ -53,8 +57,8 @@ def test_spread_takes_the_device_and_the_node_that_have_most_left() -> None:
     kept = book(
         [WIDE], [device("d1", "a", units=2), device("d2", "a", units=3)], [device("d", "a")]
     )
-    assert units(kept.choose("n1", [Ask("a", 2)], Strategy.SPREAD)) == {"a": {"d2": 2}}
-    first, second = kept.score([Ask("a", 1)], Strategy.SPREAD).tolist()
+    assert units(kept.choose("n1", [DeviceRequest("a", 2)], Strategy.SPREAD)) == {"a": {"d2": 2}}
+    first, second = kept.score([DeviceRequest("a", 1)], Strategy.SPREAD).tolist()
     assert 1 >= first > second >= 0
 
 
@@ -63,14 +67,14 @@ def test_scarce_aware_keeps_what_rare_classes_need() -> None:
     here = [device("d1", "ab"), device("d2", "a", x="", y="")]
     elsewhere = [device(f"d{at}", "a", x="", y="") for at in range(9)]
     kept = book([WIDE, RARE, X, Y], here, elsewhere)
-    asks = [Ask("a", 1)]
+    asks = [DeviceRequest("a", 1)]
     assert units(kept.choose("n1", asks, Strategy.SCARCE_AWARE)) == {"a": {"d2": 1}}
     assert units(kept.choose("n1", asks, Strategy.BEST_FIT)) == {"a": {"d1": 1}}
 
 
 def test_scarce_aware_likes_the_node_that_spends_least() -> None:
     kept = book([WIDE, RARE], [device("d1", "ab")], [device("d1", "a")], [])
-    first, second, third = kept.score([Ask("a", 1)], Strategy.SCARCE_AWARE).tolist()
+    first, second, third = kept.score([DeviceRequest("a", 1)], Strategy.SCARCE_AWARE).tolist()
     assert (second, third) == (1, 0)
     assert 0 < first < 1
 
@@ -80,7 +84,7 @@ def test_scarcity_follows_the_fleet() -> None:
     both = [device("d1", "ab"), device("d2", "a", x="")]
     kept = book([WIDE, RARE, X], both, both[:1], both[1:])
     kept.set_node("n4", [device("d", x="")])
-    asks = [Ask("a", 1)]
+    asks = [DeviceRequest("a", 1)]
     assert units(kept.choose("n1", asks, Strategy.SCARCE_AWARE)) == {"a": {"d2": 1}}
     _, rare, common, _ = kept.score(asks, Strategy.SCARCE_AWARE).tolist()
     assert rare < common
@@ -93,7 +97,7 @@ def test_scarcity_follows_the_fleet() -> None:
 def test_scarce_aware_places_more_pods_than_first_fit() -> None:
     """Twenty small requests, then ten that only the large devices can meet."""
     nodes = [[device("d1", "ab"), device("d2", "a"), device("d3", "a")] for _ in range(10)]
-    pods = [[Ask("a", 1)]] * 20 + [[Ask("b", 1)]] * 10
+    pods = [[DeviceRequest("a", 1)]] * 20 + [[DeviceRequest("b", 1)]] * 10
     found = {
         each: placed(book([WIDE, RARE], *nodes), pods, each)
         for each in (Strategy.FIRST_FIT, Strategy.SCARCE_AWARE)
@@ -105,7 +109,7 @@ def test_scarce_aware_places_more_pods_than_first_fit() -> None:
 def test_scarce_aware_places_more_pods_than_best_fit_where_many_common_classes_overlap() -> None:
     nodes = [[device("d1", "ab"), device("d2", "a", x="", y="")] for _ in range(4)]
     nodes.append([device(f"d{at}", "a", x="", y="") for at in range(8)])
-    pods = [[Ask("a", 1)]] * 12 + [[Ask("b", 1)]] * 4
+    pods = [[DeviceRequest("a", 1)]] * 12 + [[DeviceRequest("b", 1)]] * 4
     found = {
         each: placed(book([WIDE, RARE, X, Y], *nodes), pods, each)
         for each in (Strategy.BEST_FIT, Strategy.SCARCE_AWARE)
@@ -118,7 +122,7 @@ def test_scarce_aware_places_more_pods_than_best_fit_where_many_common_classes_o
 def test_a_strategy_gives_way_where_its_liking_would_refuse(strategy: Strategy) -> None:
     """Whatever it likes for a, b can have but one device."""
     kept = book([WIDE, RARE], [device("d1", "ab"), device("d2", "a", units=3)])
-    asks = [Ask("a", 3), Ask("b", 1)]
+    asks = [DeviceRequest("a", 3), DeviceRequest("b", 1)]
     assert units(kept.choose("n1", asks, strategy)) == {"a": {"d2": 3}, "b": {"d1": 1}}
 
 
@@ -133,8 +137,8 @@ def test_scores_are_from_zero_to_one(
 ) -> None:
     nodes = [[device(f"d{at}", each) for at, each in enumerate(one)] for one in flags]
     kept = book([WIDE, RARE], *nodes)
-    asks = [Ask(each, 1) for each in classes[:2]]
-    placed(kept, [[Ask(each, 1)] for each in classes[2:]], strategy)
+    asks = [DeviceRequest(each, 1) for each in classes[:2]]
+    placed(kept, [[DeviceRequest(each, 1)] for each in classes[2:]], strategy)
     scores = kept.score(asks, strategy)
     assert scores.shape == (len(nodes),)
     assert ((scores >= 0) & (scores <= 1)).all()

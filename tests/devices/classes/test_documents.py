@@ -13,8 +13,8 @@ from dovetail.core.selectors.selector import Expression, Operator, Selector
 from dovetail.devices.classes.documents import (
     LONGEST_NAME,
     BadClass,
+    DeviceClass,
     Member,
-    ResourceClass,
     read,
     write,
 )
@@ -40,7 +40,7 @@ FIRST = "spec.resourceSelector[0].matchExpressions[0]"
 
 def test_a_class_that_selects() -> None:
     document = spec(expression("In", "gpu", key="Kind"), expression("GtEq", "30G"))
-    assert read("big.gpu", {**document, "singleDevice": True}) == ResourceClass(
+    assert read("big.gpu", {**document, "singleDevice": True}) == DeviceClass(
         "big.gpu",
         (
             (
@@ -54,20 +54,20 @@ def test_a_class_that_selects() -> None:
 
 def test_a_class_made_of_classes() -> None:
     members = [{"class": "core", "count": 4}, {"class": "nic"}]
-    assert read("numa-node", {"members": members, "same": ["numa"]}) == ResourceClass(
+    assert read("numa-node", {"members": members, "same": ["numa"]}) == DeviceClass(
         "numa-node", members=(Member("core", 4), Member("nic", 1)), same=("numa",)
     )
 
 
 @pytest.mark.parametrize("document", [{}, {"resourceSelector": None}, {"resourceSelector": []}])
 def test_a_null_or_empty_selector_is_allowed(document: dict[str, Any]) -> None:
-    assert read("nothing", document) == ResourceClass("nothing")
+    assert read("nothing", document) == DeviceClass("nothing")
 
 
 @settings(deadline=None)
 @given(selectors(), st.booleans())
 def test_what_is_written_is_read_as_the_same(selector: Selector, single: bool) -> None:
-    cls = ResourceClass("any", selector, single_device=single)
+    cls = DeviceClass("any", selector, single_device=single)
     assert read("any", write(cls)) == cls
 
 
@@ -75,7 +75,7 @@ def test_what_is_written_is_read_as_the_same(selector: Selector, single: bool) -
 @given(st.dictionaries(st.sampled_from(["a", "b.c", "d-1"]), st.integers(1, 9), min_size=1))
 def test_members_are_written_and_read_as_the_same(counts: dict[str, int]) -> None:
     members = tuple(Member(name, count) for name, count in counts.items())
-    cls = ResourceClass("any", members=members, same=("numa",))
+    cls = DeviceClass("any", members=members, same=("numa",))
     assert read("any", write(cls)) == cls
 
 

@@ -11,7 +11,7 @@ from dovetail.core.device import Device
 from dovetail.core.selectors.condition_text import read, write
 from dovetail.core.selectors.selector import Selector, compiled
 from dovetail.devices.classes.cel import matches, parse
-from dovetail.devices.classes.documents import BadClass, Member, ResourceClass
+from dovetail.devices.classes.documents import BadClass, DeviceClass, Member
 from dovetail.devices.classes.dra import (
     Untranslatable,
     from_device_class,
@@ -25,11 +25,11 @@ GPU = 'device.attributes["gpu.example.com"]'
 CAPACITY = 'device.capacity["gpu.example.com"]'
 
 
-def cls(*branches: str) -> ResourceClass:
-    return ResourceClass("c", tuple(read(branch) for branch in branches))
+def cls(*branches: str) -> DeviceClass:
+    return DeviceClass("c", tuple(read(branch) for branch in branches))
 
 
-def cel(given: ResourceClass) -> str:
+def cel(given: DeviceClass) -> str:
     text = to_device_class(given)["spec"]["selectors"][0]["cel"]["expression"]
     assert isinstance(text, str)
     return text
@@ -59,14 +59,14 @@ def refused(*expressions: str, **more: Any) -> dict[str, str]:
 @given(selectors(), devices())
 def test_a_class_and_its_translation_select_the_same(selector: Selector, device: Device) -> None:
     """Evaluated without an error, too: that would end an allocation."""
-    text = cel(ResourceClass("c", selector))
+    text = cel(DeviceClass("c", selector))
     assert matches(parse(text), published(device)) is compiled(selector)(device.attributes)
 
 
 @settings(max_examples=150, deadline=None)
 @given(selectors(), devices())
 def test_there_and_back_selects_the_same(selector: Selector, device: Device) -> None:
-    again = from_device_class(to_device_class(ResourceClass("c", selector)))
+    again = from_device_class(to_device_class(DeviceClass("c", selector)))
     assert compiled(again.selector)(device.attributes) is compiled(selector)(device.attributes)
 
 
@@ -104,14 +104,14 @@ def test_each_dimension_has_its_place(text: str, expected: str) -> None:
 
 
 def test_a_class_that_selects_nothing_is_false() -> None:
-    assert cel(ResourceClass("c")) == cel(ResourceClass("c", ((),))) == "false"
+    assert cel(DeviceClass("c")) == cel(DeviceClass("c", ((),))) == "false"
 
 
 @pytest.mark.parametrize(
     ("given", "path", "message"),
     [
-        (ResourceClass("c", members=(Member("a"),)), "spec.members", "not made of others"),
-        (ResourceClass("c", single_device=True), "spec.singleDevice", "whole devices"),
+        (DeviceClass("c", members=(Member("a"),)), "spec.members", "not made of others"),
+        (DeviceClass("c", single_device=True), "spec.singleDevice", "whole devices"),
         (cls("Kind", "x,my-key"), "[1].matchExpressions[1]", "key 'my-key': a name of at most 32"),
         (cls("x" * 33), "[0].matchExpressions[0]", "at most 32"),
         (cls("v>1.2.3.4"), "[0].matchExpressions[0]", "'1.2.3.4' is no semantic version"),
@@ -123,7 +123,7 @@ def test_a_class_that_selects_nothing_is_false() -> None:
     ],
 )
 def test_what_a_device_class_cannot_say_is_told_at_its_field(
-    given: ResourceClass, path: str, message: str
+    given: DeviceClass, path: str, message: str
 ) -> None:
     with pytest.raises(Untranslatable) as caught:
         to_device_class(given)

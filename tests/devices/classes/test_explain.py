@@ -8,11 +8,11 @@ from hypothesis import strategies as st
 from dovetail.core.device import Device
 from dovetail.core.selectors.condition_text import read
 from dovetail.core.selectors.selector import Selector, compiled
-from dovetail.devices.classes.documents import ResourceClass
+from dovetail.devices.classes.documents import DeviceClass
 from dovetail.devices.classes.explain import explain, overview
 from tests.devices.selectors import devices, selectors
 
-BIG = ResourceClass("big", (read("Kind in (gpu),memory>=30G,!mig"), read("Kind in (tpu,npu)")))
+BIG = DeviceClass("big", (read("Kind in (gpu),memory>=30G,!mig"), read("Kind in (tpu,npu)")))
 
 
 def device(name: str, kind: str, units: int = 1, healthy: bool = True, **more: str) -> Device:
@@ -48,7 +48,7 @@ def test_what_is_lacking_in_words() -> None:
 
 
 def test_not_in_is_worded_from_the_other_side() -> None:
-    cls = ResourceClass("c", (read("Kind notin (gpu,tpu)"),))
+    cls = DeviceClass("c", (read("Kind notin (gpu,tpu)"),))
     assert explain(cls, device("g", "gpu")).branches[0].verdicts[0].words == (
         "Kind is 'gpu', one of gpu, tpu"
     )
@@ -84,16 +84,16 @@ def test_the_nearest_are_as_many_as_asked() -> None:
 
 
 def test_a_class_without_selectors_selects_nothing() -> None:
-    blank = ResourceClass("blank", ((),))
+    blank = DeviceClass("blank", ((),))
     assert not explain(blank, device("g", "gpu")).selected
     assert overview(blank, [device("g", "gpu")]).selected == 0
-    assert overview(ResourceClass("none"), [device("g", "gpu")]).nearest == ()
+    assert overview(DeviceClass("none"), [device("g", "gpu")]).nearest == ()
 
 
 @settings(deadline=None)
 @given(selectors(), st.lists(devices(), max_size=5))
 def test_the_explanation_agrees_with_the_selection(selector: Selector, fleet: list[Device]) -> None:
-    cls = ResourceClass("c", selector)
+    cls = DeviceClass("c", selector)
     chosen = [each for each in fleet if compiled(selector)(each.attributes)]
     assert [each for each in fleet if explain(cls, each).selected] == chosen
     found = overview(cls, fleet)

@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 from dovetail.devices.classes import hierarchy
-from dovetail.devices.classes.documents import Member, ResourceClass
+from dovetail.devices.classes.documents import DeviceClass, Member
 
 
-def nested(name: str, *members: str | tuple[str, int]) -> ResourceClass:
+def nested(name: str, *members: str | tuple[str, int]) -> DeviceClass:
     pairs = (each if isinstance(each, tuple) else (each, 1) for each in members)
-    return ResourceClass(name, members=tuple(Member(*pair) for pair in pairs))
+    return DeviceClass(name, members=tuple(Member(*pair) for pair in pairs))
 
 
-def problems(*classes: ResourceClass) -> dict[str, list[str]]:
+def problems(*classes: DeviceClass) -> dict[str, list[str]]:
     found = hierarchy.problems({cls.name: cls for cls in classes})
     return {name: [str(each) for each in problems] for name, problems in found.items()}
 
 
-CORE = ResourceClass("core")
+CORE = DeviceClass("core")
 
 
 def test_sound_classes_have_no_problems() -> None:
@@ -45,7 +45,7 @@ def test_circles_are_told_by_every_class_on_or_above_them() -> None:
 
 def test_depth_is_limited() -> None:
     chain = [nested(f"c{at}", f"c{at + 1}") for at in range(5)]
-    found = problems(*chain, ResourceClass("c5"))
+    found = problems(*chain, DeviceClass("c5"))
     assert list(found) == ["c0"]
     assert "is nested deeper than 4 levels: c0 > c1 > c2 > c3 > c4 > c5" in found["c0"][0]
 
@@ -66,7 +66,7 @@ def test_a_class_is_checked_as_if_it_were_added() -> None:
 
 def test_what_a_unit_is_made_of() -> None:
     classes = {
-        cls.name: cls for cls in (CORE, ResourceClass("nic"), nested("numa", ("core", 4), "nic"))
+        cls.name: cls for cls in (CORE, DeviceClass("nic"), nested("numa", ("core", 4), "nic"))
     }
     node = nested("node", ("numa", 2), "nic")
     assert hierarchy.devices(node, classes) == 11

@@ -8,14 +8,14 @@ from hypothesis import strategies as st
 from dovetail.core.device import Device
 from dovetail.core.selectors.condition_text import read
 from dovetail.core.selectors.selector import Selector, compiled
-from dovetail.devices.classes.documents import Member, ResourceClass
-from dovetail.devices.classes.lint import Finding, Kind, lint
+from dovetail.devices.classes.documents import DeviceClass, Member
+from dovetail.devices.classes.lint import LintFinding, LintKind, lint
 from dovetail.devices.classes.near_miss import one_off
 from tests.devices.selectors import devices, selectors
 
 
-def cls(name: str, *branches: str) -> ResourceClass:
-    return ResourceClass(name, tuple(read(branch) for branch in branches))
+def cls(name: str, *branches: str) -> DeviceClass:
+    return DeviceClass(name, tuple(read(branch) for branch in branches))
 
 
 def gpu(name: str, memory: str, *, units: int = 1, healthy: bool = True, **more: str) -> Device:
@@ -32,7 +32,7 @@ def gpu(name: str, memory: str, *, units: int = 1, healthy: bool = True, **more:
 FLEET = (gpu("g0", "16G"), gpu("g1", "40G", units=2), gpu("g2", "80G", units=4))
 
 
-def findings(*classes: ResourceClass, fleet: tuple[Device, ...] = FLEET) -> list[Finding]:
+def findings(*classes: DeviceClass, fleet: tuple[Device, ...] = FLEET) -> list[LintFinding]:
     return list(lint(classes, fleet))
 
 
@@ -41,13 +41,13 @@ def test_a_class_without_fault_has_no_findings() -> None:
 
 
 def test_empty_by_contradiction_and_by_saying_nothing() -> None:
-    assert findings(cls("never", "memory>2G,memory<1G"), ResourceClass("blank")) == [
-        Finding(
+    assert findings(cls("never", "memory>2G,memory<1G"), DeviceClass("blank")) == [
+        LintFinding(
             "never",
-            Kind.EMPTY,
+            LintKind.EMPTY,
             "selector 0 can be met by no device: memory Gt 2G and memory Lt 1G",
         ),
-        Finding("blank", Kind.EMPTY, "has no expressions, so it selects nothing"),
+        LintFinding("blank", LintKind.EMPTY, "has no expressions, so it selects nothing"),
     ]
 
 
@@ -58,9 +58,9 @@ def test_one_selector_of_several_can_be_empty() -> None:
 
 def test_unreachable_names_the_keys_that_no_device_has() -> None:
     assert findings(cls("huge", "memory>1T"), cls("linked", "nvlink,Kind=gpu")) == [
-        Finding("huge", Kind.UNREACHABLE, "selects no device of this fleet"),
-        Finding(
-            "linked", Kind.UNREACHABLE, "selects no device of this fleet; no device has nvlink"
+        LintFinding("huge", LintKind.UNREACHABLE, "selects no device of this fleet"),
+        LintFinding(
+            "linked", LintKind.UNREACHABLE, "selects no device of this fleet; no device has nvlink"
         ),
     ]
 
@@ -68,21 +68,23 @@ def test_unreachable_names_the_keys_that_no_device_has() -> None:
 def test_unreachable_because_all_are_unhealthy() -> None:
     fleet = (gpu("g", "80G", healthy=False),)
     (found,) = findings(cls("big", "memory>30G"), fleet=fleet)
-    assert found == Finding("big", Kind.UNREACHABLE, "selects only unhealthy devices")
+    assert found == LintFinding("big", LintKind.UNREACHABLE, "selects only unhealthy devices")
 
 
 def test_a_nested_class_is_as_reachable_as_its_parts() -> None:
-    pair = ResourceClass("pair", members=(Member("huge"), Member("big")))
+    pair = DeviceClass("pair", members=(Member("huge"), Member("big")))
     found = findings(cls("huge", "memory>1T"), cls("big", "memory>30G"), pair)
     assert [each for each in found if each.class_name == "pair"] == [
-        Finding("pair", Kind.UNREACHABLE, "no device of this fleet is selected by its part huge")
+        LintFinding(
+            "pair", LintKind.UNREACHABLE, "no device of this fleet is selected by its part huge"
+        )
     ]
 
 
 def test_broken_nesting_is_told() -> None:
-    (found,) = findings(ResourceClass("pair", members=(Member("none"),)))
+    (found,) = findings(DeviceClass("pair", members=(Member("none"),)))
     assert (found.kind, found.message) == (
-        Kind.BROKEN,
+        LintKind.BROKEN,
         "spec.members[0].class: there is no class 'none'",
     )
 
@@ -90,27 +92,31 @@ def test_broken_nesting_is_told() -> None:
 def test_subsumed_for_any_device_is_told_apart_from_on_this_fleet() -> None:
     found = findings(cls("a", "memory>=40G"), cls("b", "memory>20G"), cls("c", "memory<100G"))
     assert found == [
-        Finding("a", Kind.SUBSUMED, "selects nothing beside b, for any device"),
-        Finding("a", Kind.SUBSUMED, "selects nothing beside c, on this fleet"),
-        Finding("b", Kind.IDENTICAL, "selects the same as a, on this fleet"),
-        Finding("b", Kind.SUBSUMED, "selects nothing beside c, on this fleet"),
+        LintFinding("a", LintKind.SUBSUMED, "selects nothing beside b, for any device"),
+        LintFinding("a", LintKind.SUBSUMED, "selects nothing beside c, on this fleet"),
+        LintFinding("b", LintKind.IDENTICAL, "selects the same as a, on this fleet"),
+        LintFinding("b", LintKind.SUBSUMED, "selects nothing beside c, on this fleet"),
     ]
 
 
 def test_identical_for_any_device() -> None:
     assert findings(cls("a", "memory>=40G"), cls("b", "memory>=40000M")) == [
-        Finding("a", Kind.IDENTICAL, "selects the same as b, for any device"),
-        Finding("b", Kind.IDENTICAL, "selects the same as a, for any device"),
+        LintFinding("a", LintKind.IDENTICAL, "selects the same as b, for any device"),
+        LintFinding("b", LintKind.IDENTICAL, "selects the same as a, for any device"),
     ]
 
 
 def test_overlapping_counts_the_units_shared() -> None:
     assert findings(cls("low", "memory<50G"), cls("high", "memory>30G")) == [
-        Finding(
-            "low", Kind.OVERLAPPING, "of its 3 units on this fleet some are shared with high (2)"
+        LintFinding(
+            "low",
+            LintKind.OVERLAPPING,
+            "of its 3 units on this fleet some are shared with high (2)",
         ),
-        Finding(
-            "high", Kind.OVERLAPPING, "of its 6 units on this fleet some are shared with low (2)"
+        LintFinding(
+            "high",
+            LintKind.OVERLAPPING,
+            "of its 6 units on this fleet some are shared with low (2)",
         ),
     ]
 
@@ -118,7 +124,7 @@ def test_overlapping_counts_the_units_shared() -> None:
 def test_row_15_keys_that_are_nearly_right() -> None:
     fleet = (*FLEET, gpu("g3", "1G", ECC="yes"))
     found = findings(cls("slips", "kind=gpu", "memry>1G", "ecc"), fleet=fleet)
-    assert [each.message for each in found if each.kind is Kind.NEAR_MISS] == [
+    assert [each.message for each in found if each.kind is LintKind.NEAR_MISS] == [
         "key 'ecc' is not 'ECC', which 1 device has: case matters",
         "key 'kind' is not 'Kind', which 4 devices have: case matters",
         "no device has the key 'memry', but 'memory' is there: 4 devices have it",
@@ -134,9 +140,9 @@ def test_row_15_a_key_that_devices_write_in_two_ways() -> None:
 def test_row_19_another_dimension_is_a_warning_on_the_class() -> None:
     fleet = (*FLEET, gpu("bare", "80000000000"), gpu("bare2", "90000000000"))
     (found,) = findings(cls("big", "Kind=gpu,memory>30G"), fleet=fleet)
-    assert found == Finding(
+    assert found == LintFinding(
         "big",
-        Kind.DIMENSION,
+        LintKind.DIMENSION,
         "can never hold on 2 devices of this fleet: memory is '80000000000', a bare number:"
         " not comparable with '30G', an amount with a unit",
     )
@@ -144,7 +150,9 @@ def test_row_19_another_dimension_is_a_warning_on_the_class() -> None:
 
 def test_without_a_fleet_only_what_is_certain_is_told() -> None:
     found = findings(cls("a", "memory>2G"), cls("b", "memory>1G"), cls("c", "x"), fleet=())
-    assert found == [Finding("a", Kind.SUBSUMED, "selects nothing beside b, for any device")]
+    assert found == [
+        LintFinding("a", LintKind.SUBSUMED, "selects nothing beside b, for any device")
+    ]
 
 
 def test_many_others_are_counted_not_listed() -> None:
@@ -157,7 +165,7 @@ def test_many_others_are_counted_not_listed() -> None:
 @settings(max_examples=60, deadline=None)
 @given(st.lists(selectors(2), min_size=2, max_size=4), st.lists(devices(), max_size=5))
 def test_nothing_is_made_up(chosen: list[Selector], fleet: list[Device]) -> None:
-    classes = [ResourceClass(f"c{at}", each) for at, each in enumerate(chosen)]
+    classes = [DeviceClass(f"c{at}", each) for at, each in enumerate(chosen)]
     picked = {
         each.name: {at for at, one in enumerate(fleet) if compiled(each.selector)(one.attributes)}
         for each in classes
@@ -166,13 +174,13 @@ def test_nothing_is_made_up(chosen: list[Selector], fleet: list[Device]) -> None
         mine = picked[found.class_name]
         others = [picked[name] for name in picked if f" {name}" in found.message]
         match found.kind:
-            case Kind.UNREACHABLE:
+            case LintKind.UNREACHABLE:
                 assert not mine
-            case Kind.IDENTICAL:
+            case LintKind.IDENTICAL:
                 assert all(mine == other for other in others)
-            case Kind.SUBSUMED:
+            case LintKind.SUBSUMED:
                 assert all(mine <= other for other in others)
-            case Kind.OVERLAPPING:
+            case LintKind.OVERLAPPING:
                 assert all(mine & other and mine - other and other - mine for other in others)
 
 

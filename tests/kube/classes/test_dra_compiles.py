@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from dovetail.core.selectors.selector import Expression, Operator, problems_of
-from dovetail.devices.classes.documents import ResourceClass
+from dovetail.devices.classes.documents import DeviceClass
 from dovetail.devices.classes.dra import to_device_class
 from tests.devices.selectors import KEYS, VALUES
 from tests.support.kube.cluster import Cluster
@@ -22,14 +22,14 @@ def expressions() -> list[Expression]:
 
 def translated() -> list[dict[str, Any]]:
     classes = [
-        ResourceClass(f"class-{number}", ((each,),)) for number, each in enumerate(expressions())
+        DeviceClass(f"class-{number}", ((each,),)) for number, each in enumerate(expressions())
     ]
-    everything = ResourceClass("everything", tuple((each,) for each in expressions()[:60]))
+    everything = DeviceClass("everything", tuple((each,) for each in expressions()[:60]))
     wide = Expression("model", Operator.IN, tuple(f"{number:064}" for number in range(120)))
-    nothing = ResourceClass("nothing")
+    nothing = DeviceClass("nothing")
     return [
         to_device_class(each)
-        for each in (*classes, everything, ResourceClass("wide", ((wide,),)), nothing)
+        for each in (*classes, everything, DeviceClass("wide", ((wide,),)), nothing)
     ]
 
 
@@ -51,7 +51,7 @@ def test_translated_classes_are_taken(cluster: Cluster) -> None:
 
 def test_a_slip_in_the_expression_would_be_noticed(cluster: Cluster) -> None:
     """So being taken says something: the server compiles what it is given."""
-    cls = ResourceClass("slipped", ((Expression("memory", Operator.GT_EQ, ("30G",)),),))
+    cls = DeviceClass("slipped", ((Expression("memory", Operator.GT_EQ, ("30G",)),),))
     document = to_device_class(cls)
     cel = document["spec"]["selectors"][0]["cel"]
     cel["expression"] = cel["expression"].replace("quantity(", "amount(")

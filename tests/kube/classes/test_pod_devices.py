@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dovetail.devices.allocation.request import Ask, Holding
+from dovetail.devices.allocation.request import DeviceHolding, DeviceRequest
 from dovetail.kube.classes.pod_devices import (
     ALLOCATION,
     Allocation,
@@ -25,7 +25,7 @@ from dovetail.kube.classes.pod_devices import (
 )
 
 GPU, NIC = "resourceclass.dovetail.dev/gpu", "resourceclass.dovetail.dev/fast.nic"
-HELD = (Holding("gpu-0", 2, "gpu", "main"), Holding("eth1", 1, "fast.nic", "side"))
+HELD = (DeviceHolding("gpu-0", 2, "gpu", "main"), DeviceHolding("eth1", 1, "fast.nic", "side"))
 
 
 def asking(name: str, count: str | int = 1, role: Role = Role.MAIN, key: str = GPU) -> Container:
@@ -38,9 +38,9 @@ def asking(name: str, count: str | int = 1, role: Role = Role.MAIN, key: str = G
 def test_row_12_each_container_asks_for_itself() -> None:
     both = Container("one", {NIC: "1", GPU: "2", "cpu": "500m"}, {NIC: "1", GPU: "2", "cpu": "1"})
     assert asks_of([both, asking("two", 3)]) == (
-        Ask("fast.nic", 1, "one"),
-        Ask("gpu", 2, "one"),
-        Ask("gpu", 3, "two"),
+        DeviceRequest("fast.nic", 1, "one"),
+        DeviceRequest("gpu", 2, "one"),
+        DeviceRequest("gpu", 3, "two"),
     )
 
 
@@ -49,11 +49,13 @@ def test_row_12_a_pod_without_classes_asks_for_nothing() -> None:
 
 
 def test_row_12_limits_alone_are_requests_too() -> None:
-    assert asks_of([Container("one", {}, {GPU: "2"})]) == (Ask("gpu", 2, "one"),)
+    assert asks_of([Container("one", {}, {GPU: "2"})]) == (DeviceRequest("gpu", 2, "one"),)
 
 
 def test_row_12_requests_and_limits_are_equal() -> None:
-    assert asks_of([Container("one", {GPU: "1000m"}, {GPU: "1"})]) == (Ask("gpu", 1, "one"),)
+    assert asks_of([Container("one", {GPU: "1000m"}, {GPU: "1"})]) == (
+        DeviceRequest("gpu", 1, "one"),
+    )
     with pytest.raises(BadAsk, match=r"container 'one': .*gpu has requests 1 and limits 2"):
         asks_of([Container("one", {GPU: "1"}, {GPU: "2"})])
 
@@ -70,7 +72,7 @@ def test_row_12_devices_are_whole_and_at_least_one(count: str | int) -> None:
 def test_row_12_more_than_a_node_can_have_is_refused(count: str) -> None:
     with pytest.raises(BadAsk, match=rf"is {count}: no node has more than 2147483647 units"):
         asks_of([asking("one", count)])
-    assert asks_of([asking("one", "2147483647")]) == (Ask("gpu", 2147483647, "one"),)
+    assert asks_of([asking("one", "2147483647")]) == (DeviceRequest("gpu", 2147483647, "one"),)
 
 
 def test_row_12_what_is_no_quantity_is_refused_with_its_place() -> None:
@@ -82,12 +84,12 @@ def test_row_12_what_is_no_quantity_is_refused_with_its_place() -> None:
 
 def test_row_12_init_containers_use_what_later_ones_will_hold() -> None:
     pod = [asking("init", 2, Role.INIT), asking("main", 2)]
-    assert asks_of(pod) == (Ask("gpu", 2, "main"),)
+    assert asks_of(pod) == (DeviceRequest("gpu", 2, "main"),)
 
 
 def test_row_12_only_what_goes_beyond_that_is_asked_for_by_an_init_container() -> None:
     pod = [asking("small", 3, Role.INIT), asking("large", 5, Role.INIT), asking("main", 2)]
-    assert asks_of(pod) == (Ask("gpu", 3, "large"), Ask("gpu", 2, "main"))
+    assert asks_of(pod) == (DeviceRequest("gpu", 3, "large"), DeviceRequest("gpu", 2, "main"))
 
 
 def test_row_12_sidecars_hold_theirs_beside_everybody() -> None:
@@ -98,7 +100,11 @@ def test_row_12_sidecars_hold_theirs_beside_everybody() -> None:
         asking("main", 2),
     ]
     # The first may use the sidecar's, the other runs beside it.
-    assert asks_of(pod) == (Ask("gpu", 2, "after"), Ask("gpu", 1, "side"), Ask("gpu", 2, "main"))
+    assert asks_of(pod) == (
+        DeviceRequest("gpu", 2, "after"),
+        DeviceRequest("gpu", 1, "side"),
+        DeviceRequest("gpu", 2, "main"),
+    )
 
 
 @given(st.lists(st.tuples(st.sampled_from(Role), st.integers(1, 4)), max_size=6))
@@ -135,14 +141,14 @@ def test_row_13_the_truth_and_the_rendering_are_written() -> None:
 
 
 def test_row_13_the_specifications_own_example() -> None:
-    held = [Holding("nvidia-tesla-gpu", 4, "test-res-class")]
+    held = [DeviceHolding("nvidia-tesla-gpu", 4, "test-res-class")]
     written = annotations_of("n1", held)
     key = "scheduler.alpha.kubernetes.io/resClass_test-res-class_nvidia-tesla-gpu"
     assert written[key] == "4"
 
 
 def test_row_13_the_rendering_sums_containers() -> None:
-    held = [Holding("d", 1, "gpu", "one"), Holding("d", 2, "gpu", "two")]
+    held = [DeviceHolding("d", 1, "gpu", "one"), DeviceHolding("d", 2, "gpu", "two")]
     assert annotations_of("n1", held)["scheduler.alpha.kubernetes.io/resClass_gpu_d"] == "3"
 
 
@@ -210,7 +216,9 @@ def test_row_13_every_rendering_is_the_name_of_an_annotation(name: str, device: 
 
 @given(
     st.text(),
-    st.lists(st.builds(Holding, st.text(), st.integers(1, 2**31), st.text(), st.text())).map(tuple),
+    st.lists(st.builds(DeviceHolding, st.text(), st.integers(1, 2**31), st.text(), st.text())).map(
+        tuple
+    ),
 )
-def test_row_13_anything_written_is_read(node: str, held: tuple[Holding, ...]) -> None:
+def test_row_13_anything_written_is_read(node: str, held: tuple[DeviceHolding, ...]) -> None:
     assert read_allocation(annotations_of(node, held)) == Allocation(node, held)

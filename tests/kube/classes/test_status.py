@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from typing import Any
 
-from dovetail.devices.allocation.request import Status
+from dovetail.devices.allocation.request import ClassStatus
 from dovetail.kube.classes.status import Report, StatusWriter
 from dovetail.podfit.objects import ResourceClass
 from tests.support.kube.memory import MemoryApi
@@ -43,7 +43,7 @@ class World:
 
 
 def usable(allocatable: int, requested: int) -> Report:
-    return Status(allocatable, requested), ()
+    return ClassStatus(allocatable, requested), ()
 
 
 def run(story: Any) -> None:
@@ -77,7 +77,7 @@ def test_row_25_what_is_said_already_is_not_written_again() -> None:
 def test_a_class_that_cannot_be_used_says_why() -> None:
     async def story(world: World) -> None:
         await world.create("a")
-        await world.written(a=(Status(0, 0), ["spec.members[0].class: there is no class 'b'"]))
+        await world.written(a=(ClassStatus(0, 0), ["spec.members[0].class: there is no class 'b'"]))
         (condition,) = world.classes["a"].status.conditions
         assert (condition.status, condition.reason) == ("False", "Unusable")
         assert "there is no class 'b'" in condition.message

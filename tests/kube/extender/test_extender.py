@@ -10,7 +10,7 @@ import httpx2
 import msgspec
 import pytest
 
-from dovetail.devices.allocation.request import Holding
+from dovetail.devices.allocation.request import DeviceHolding
 from dovetail.devices.allocation.strategies import Strategy
 from dovetail.kube.api.port import NotFound
 from dovetail.kube.extender.app import application
@@ -153,7 +153,7 @@ def test_binding_claims_annotates_and_binds(world: World) -> None:
 def test_what_is_taken_is_not_bound_and_kube_scheduler_is_told(world: World) -> None:
     async def story(ask: Asking) -> None:
         other = "44444444-4444-4444-4444-444444444444"
-        await world.devices.claim(other, "x", "y", "n1", [Holding("g0", 1)])
+        await world.devices.claim(other, "x", "y", "n1", [DeviceHolding("g0", 1)])
         await world.pod("p", scheduler="default-scheduler", gpu=1)
         assert "no devices left on n1" in await ask.bind("p", "n1")
         assert not world.is_bound("p")
@@ -165,7 +165,7 @@ def test_what_is_taken_is_not_bound_and_kube_scheduler_is_told(world: World) -> 
 def test_a_binding_that_was_begun_is_finished_where_it_was_begun(world: World) -> None:
     async def story(ask: Asking) -> None:
         pod = await world.pod("p", scheduler="default-scheduler", gpu=1)
-        held = [Holding("g1", 1, "gpu", "main")]
+        held = [DeviceHolding("g1", 1, "gpu", "main")]
         await world.devices.claim(pod.metadata.uid, NAMESPACE, "default", "n2", held)
         await until_told(lambda: ask.is_left("p", ALL, ["n2"]))
         assert "claimed already" in await ask.bind("p", "n1")
@@ -181,7 +181,7 @@ def test_a_binding_that_cannot_be_finished_there_is_given_back_behind_a_fence(
     async def story(ask: Asking) -> None:
         pod = await world.pod("p", scheduler="default-scheduler", gpu=1)
         await world.devices.claim(
-            pod.metadata.uid, NAMESPACE, "default", "n2", [Holding("g1", 1, "gpu", "main")]
+            pod.metadata.uid, NAMESPACE, "default", "n2", [DeviceHolding("g1", 1, "gpu", "main")]
         )
         await until_told(lambda: ask.is_left("p", ALL, ["n2"]))
         await until_told(lambda: ask.is_left("p", ["n1"], ["n1"]))
@@ -207,7 +207,7 @@ def test_a_claim_made_after_a_fence_and_left_behind_is_given_back(world: World) 
 
     async def story(ask: Asking) -> None:
         pod = await world.pod("p", scheduler="default-scheduler", gpu=1)
-        held = [Holding("g1", 1, "gpu", "main")]
+        held = [DeviceHolding("g1", 1, "gpu", "main")]
         await Claims(world.api, world.devices).give_back(pod, "test")
         await world.devices.claim(pod.metadata.uid, NAMESPACE, "default", "n2", held)
         await until_told(lambda: ask.is_left("p", ["n2"], []))

@@ -10,7 +10,7 @@ import pytest
 
 from dovetail.aio.backoff import Backoff
 from dovetail.core.device import Device
-from dovetail.devices.allocation.request import Holding
+from dovetail.devices.allocation.request import DeviceHolding
 from dovetail.kube.classes.pod_devices import annotations_of
 from dovetail.kube.scheduler.binding import Binder, Outcome
 from dovetail.kube.scheduler.claims import Claims
@@ -20,8 +20,8 @@ from dovetail.podfit.objects import Pod
 from tests.kube.scheduler.flaky import FlakyApi, cut, refused
 from tests.kube.scheduler.world import NAMESPACE, World, pod_body
 
-G0 = (Holding("g0", 1, "gpu", "main"),)
-G1 = (Holding("g1", 1, "gpu", "main"),)
+G0 = (DeviceHolding("g0", 1, "gpu", "main"),)
+G1 = (DeviceHolding("g1", 1, "gpu", "main"),)
 OTHER = "22222222-2222-2222-2222-222222222222"
 
 
@@ -57,7 +57,7 @@ class Stage:
     async def change(self, body: dict[str, Any], sub: str = "") -> None:
         await self.world.api.merge(Pod, "p", body, namespace=NAMESPACE, sub=sub)
 
-    async def bind_elsewhere(self, node: str, holdings: tuple[Holding, ...] = ()) -> None:
+    async def bind_elsewhere(self, node: str, holdings: tuple[DeviceHolding, ...] = ()) -> None:
         notes = annotations_of(node, holdings) if holdings else {}
         body = {
             "metadata": {"name": "p", "namespace": NAMESPACE, "annotations": notes},
@@ -292,7 +292,7 @@ def test_refused_the_claim_stays_for_the_next_turn(world: World) -> None:
 
 @pytest.mark.parametrize("devices", [G0, G1])
 def test_who_is_held_up_between_fence_and_release_takes_no_newer_claim_away(
-    world: World, devices: tuple[Holding, ...]
+    world: World, devices: tuple[DeviceHolding, ...]
 ) -> None:
     """Be it on the same devices."""
 

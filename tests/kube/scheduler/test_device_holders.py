@@ -8,16 +8,16 @@ from hypothesis import strategies as st
 from dovetail.core.device import Device
 from dovetail.core.rows import Rows
 from dovetail.core.selectors.selector import Expression, Operator
-from dovetail.devices.allocation.inventory import Book
-from dovetail.devices.allocation.request import Ask, Holding
-from dovetail.devices.classes.documents import ResourceClass
+from dovetail.devices.allocation.inventory import DeviceInventory
+from dovetail.devices.allocation.request import DeviceHolding, DeviceRequest
+from dovetail.devices.classes.documents import DeviceClass
 from dovetail.kube.scheduler.device_holders import Held, Holders
 
-GPU = ResourceClass("gpu", ((Expression("Kind", Operator.EQ, ("gpu",)),),))
+GPU = DeviceClass("gpu", ((Expression("Kind", Operator.EQ, ("gpu",)),),))
 
 
-def book() -> Book:
-    made = Book(Rows())
+def book() -> DeviceInventory:
+    made = DeviceInventory(Rows())
     made.set_class(GPU)
     for node in ("n1", "n2"):
         made.set_node(node, [Device(node=node, name=name, kind="gpu") for name in ("g0", "g1")])
@@ -25,10 +25,10 @@ def book() -> Book:
 
 
 def held(node: str, *devices: str) -> Held:
-    return Held(node, tuple(Holding(each, 1, "gpu", "main") for each in devices))
+    return Held(node, tuple(DeviceHolding(each, 1, "gpu", "main") for each in devices))
 
 
-def requested(of: Book) -> int:
+def requested(of: DeviceInventory) -> int:
     return of.status("gpu").requested
 
 
@@ -71,7 +71,7 @@ def test_a_foreign_consumer_may_hold_devices_on_several_nodes() -> None:
     holders.hear_ledger("n1", {"g0": {"vm": 1}})
     holders.hear_ledger("n2", {"g1": {"vm": 1}})
     assert requested(about) == 2
-    assert about.choose("n2", [Ask("gpu", 2)]) is None
+    assert about.choose("n2", [DeviceRequest("gpu", 2)]) is None
     assert holders.hear_ledger("n1", {})
     assert requested(about) == 1
     assert holders.hear_ledger("n2", {})

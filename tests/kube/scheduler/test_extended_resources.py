@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dovetail.devices.allocation.request import Holding
+from dovetail.devices.allocation.request import DeviceHolding
 from dovetail.devices.allocation.strategies import Strategy
 from dovetail.kube.classes import devices_of
 from dovetail.kube.scheduler.decide import Choice, Refusal, decided
@@ -89,7 +89,9 @@ def test_what_clients_of_the_ledger_hold_of_a_pool_is_no_room_either(world: Worl
             foreign = "11111111-1111-1111-1111-111111111111"
             (pool,) = scheduler.state.devices["n1"]
             await world.devices.publish("n1", [pool])
-            await world.devices.claim(foreign, "project", "user", "n1", [Holding(pool.name, 1)])
+            await world.devices.claim(
+                foreign, "project", "user", "n1", [DeviceHolding(pool.name, 1)]
+            )
             await until(lambda: scheduler.state.nodes.free("n1", GPU) == 0)
             await world.pod("p", direct={GPU: 1})
             await until(lambda: len(world.notes("p")) == 1)

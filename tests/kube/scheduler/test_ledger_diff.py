@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dovetail.devices.allocation.request import Holding
+from dovetail.devices.allocation.request import DeviceHolding
 from dovetail.kube.classes.pod_devices import annotations_of
 from dovetail.kube.scheduler.ledger_diff import Findings, findings
 from dovetail.podfit.objects import Condition, Container, Meta, Pod, PodSpec, PodStatus, Resources
@@ -12,7 +12,7 @@ NOTHING = Findings((), (), (), ())
 
 
 def pod(uid: str, node: str = "", device: str = "", phase: str = "Running", at: str = "") -> Pod:
-    notes = annotations_of(node, [Holding(device, 1, "gpu", "main")]) if device else {}
+    notes = annotations_of(node, [DeviceHolding(device, 1, "gpu", "main")]) if device else {}
     asked = Resources(requests={"resourceclass.dovetail.dev/gpu": "1"})
     scheduled = Condition(type="PodScheduled", status="True", last_transition_time=at or None)
     return Pod(

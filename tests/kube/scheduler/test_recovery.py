@@ -9,7 +9,7 @@ import pytest
 
 from dovetail.core.claim import Claim
 from dovetail.core.device import Device
-from dovetail.devices.allocation.request import Holding
+from dovetail.devices.allocation.request import DeviceHolding
 from dovetail.kube.api.port import Conflict
 from dovetail.kube.classes.pod_devices import annotations_of
 from dovetail.kube.scheduler.claims import Claims
@@ -22,8 +22,8 @@ from tests.kube.scheduler.world import NAMESPACE, World, device, pod_body, until
 
 pytestmark = pytest.mark.usefixtures("impatient")
 
-G0 = (Holding("g0", 1, "gpu", "main"),)
-G1 = (Holding("g1", 1, "gpu", "main"),)
+G0 = (DeviceHolding("g0", 1, "gpu", "main"),)
+G1 = (DeviceHolding("g1", 1, "gpu", "main"),)
 
 
 async def fleet(world: World, nodes: Iterable[str] = ("n1",)) -> None:
@@ -35,7 +35,7 @@ async def fleet(world: World, nodes: Iterable[str] = ("n1",)) -> None:
         await world.devices.publish(node, found)
 
 
-async def bound_pod(world: World, name: str, node: str, holdings: tuple[Holding, ...]) -> Pod:
+async def bound_pod(world: World, name: str, node: str, holdings: tuple[DeviceHolding, ...]) -> Pod:
     await world.pod(name, gpu=1)
     notes = annotations_of(node, holdings)
     meta = {"name": name, "namespace": NAMESPACE, "annotations": notes}

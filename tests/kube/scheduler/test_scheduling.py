@@ -6,7 +6,7 @@ import asyncio
 
 import pytest
 
-from dovetail.devices.allocation.request import Holding
+from dovetail.devices.allocation.request import DeviceHolding
 from dovetail.kube.classes.pod_devices import read_allocation
 from dovetail.kube.scheduler import ledger_watch as ledger_view
 from dovetail.kube.scheduler import loop as cycle
@@ -256,7 +256,7 @@ async def claimed_by(world: World, holder: str, node: str, name: str) -> None:
     """As soon as the device is published."""
     while True:
         try:
-            await world.devices.claim(holder, "project", "user", node, [Holding(name, 1)])
+            await world.devices.claim(holder, "project", "user", node, [DeviceHolding(name, 1)])
             return
         except Taken:
             await asyncio.sleep(0.01)

@@ -7,7 +7,7 @@ import json
 from msgspec.structs import replace
 
 from dovetail.core.device import Device
-from dovetail.devices.allocation.request import Holding
+from dovetail.devices.allocation.request import DeviceHolding
 from dovetail.kube.classes import devices_of
 from dovetail.kube.classes.pod_devices import annotations_of
 from dovetail.kube.scheduler.plans import Plan
@@ -24,7 +24,7 @@ from dovetail.podfit.objects import (
     Resources,
 )
 
-G0 = (Holding("g0", 1, "gpu", "main"),)
+G0 = (DeviceHolding("g0", 1, "gpu", "main"),)
 
 
 class Heard:

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from dovetail.core.device import Device
-from dovetail.devices.allocation.request import Holding
+from dovetail.devices.allocation.request import DeviceHolding
 from dovetail.ledger import open_ledger
 from dovetail.service.device_claims import DeviceLedger
 from tests.rest.client import Client
@@ -42,7 +42,7 @@ def fleet(client: Client, tmp_path: Path) -> Client:
             kind = {"node": node, "kind": "nvidia-gpu", "properties": {"memory": memory}}
             found = [Device(name=f"gpu{n}", **kind) for n in range(2)]  # type: ignore[arg-type]
             await devices.publish(node, found)
-        await devices.claim(uid("pod"), "default", "sa", "n2", [Holding("gpu0", 1, "large")])
+        await devices.claim(uid("pod"), "default", "sa", "n2", [DeviceHolding("gpu0", 1, "large")])
 
     asyncio.run(publish())
     ledger.close()

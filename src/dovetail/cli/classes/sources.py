@@ -11,7 +11,7 @@ import msgspec
 from dovetail.cli.support.client import Server
 from dovetail.cli.support.exits import Failed
 from dovetail.core.device import Device
-from dovetail.devices.classes.documents import BadClass, ResourceClass, read, write
+from dovetail.devices.classes.documents import BadClass, DeviceClass, read, write
 
 CLASSES = "/dovetail/v1/classes"
 DEVICES = "/dovetail/v1/devices"
@@ -20,7 +20,7 @@ API_VERSION = "dovetail.dev/v1alpha1"
 FIELDS = {field.name for field in msgspec.structs.fields(Device)} | {"used"}
 """Of a device as the server lists it."""
 
-Definitions = dict[str, ResourceClass]
+Definitions = dict[str, DeviceClass]
 
 
 def classes(server: Server, file: Path | None) -> Definitions:
@@ -36,7 +36,7 @@ def classes(server: Server, file: Path | None) -> Definitions:
     return definitions
 
 
-def as_class(file: Path, at: int, given: Any) -> ResourceClass:
+def as_class(file: Path, at: int, given: Any) -> DeviceClass:
     """From an object as Kubernetes has it, or as the server lists it."""
     fields = given if isinstance(given, dict) else {}
     metadata = fields.get("metadata")
@@ -107,7 +107,7 @@ def documents(file: Path) -> Iterable[Any]:
         raise Failed(f"{file}: neither YAML nor JSON: {words}") from error
 
 
-def manifest(definition: ResourceClass) -> dict[str, Any]:
+def manifest(definition: DeviceClass) -> dict[str, Any]:
     """The class as an object of Kubernetes."""
     return {
         "apiVersion": API_VERSION,

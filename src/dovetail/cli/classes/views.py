@@ -9,11 +9,11 @@ import msgspec
 
 from dovetail.cli.support.output import paint, printable, table
 from dovetail.core.selectors import condition_text
-from dovetail.devices.classes.documents import ResourceClass, read
+from dovetail.devices.classes.documents import DeviceClass, read
 
 if TYPE_CHECKING:
     from dovetail.devices.classes.explain import Branch, Explanation, Near, Overview
-    from dovetail.devices.classes.lint import Finding
+    from dovetail.devices.classes.lint import LintFinding
 
 INDENT = "  "
 
@@ -54,7 +54,7 @@ def one(found: dict[str, Any]) -> Iterator[str]:
     )
 
 
-def selection(definition: ResourceClass) -> Iterator[str]:
+def selection(definition: DeviceClass) -> Iterator[str]:
     """What a class selects, a line for each of its selectors."""
     if definition.members:
         parts = ", ".join(f"{member.count} {member.name}" for member in definition.members)
@@ -64,7 +64,7 @@ def selection(definition: ResourceClass) -> Iterator[str]:
         yield condition_text.write(branch) or "nothing"
 
 
-def overview(definition: ResourceClass, told: Overview) -> Iterator[str]:
+def overview(definition: DeviceClass, told: Overview) -> Iterator[str]:
     if definition.members:
         (line,) = selection(definition)
         yield f"{printable(definition.name)} selects no device itself: it is {printable(line)}."
@@ -92,7 +92,7 @@ def missed(near: Near) -> Iterator[str]:
         yield f"{INDENT * 2}{printable(verdict.words)}"
 
 
-def explanations(definition: ResourceClass, each: Sequence[Explanation]) -> Iterator[str]:
+def explanations(definition: DeviceClass, each: Sequence[Explanation]) -> Iterator[str]:
     if definition.members:
         (line,) = selection(definition)
         yield f"{printable(definition.name)} selects no device itself: it is {printable(line)}."
@@ -117,7 +117,7 @@ def judged(branch: Branch, number: int) -> Iterator[str]:
         yield f"{indent}{mark}  {printable(verdict.words)}"
 
 
-def findings(classes: int, found: Sequence[Finding]) -> list[str]:
+def findings(classes: int, found: Sequence[LintFinding]) -> list[str]:
     if not found:
         return [f"Nothing is odd about {classes} class{'' if classes == 1 else 'es'}."]
     return table(

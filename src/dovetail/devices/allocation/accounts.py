@@ -14,15 +14,15 @@ import numpy as np
 from dovetail.core.device import Device
 from dovetail.core.rows import Rows
 from dovetail.core.selectors.selector import compiled
-from dovetail.devices.allocation.allocations import Held, Holders
+from dovetail.devices.allocation.allocations import DeviceAllocations, Held
 from dovetail.devices.allocation.arrays import Ints
 from dovetail.devices.allocation.catalogue import Catalogue
 from dovetail.devices.allocation.counts import Counts, counted
-from dovetail.devices.allocation.equivalence import Shapes
+from dovetail.devices.allocation.equivalence import EquivalenceClasses
 from dovetail.devices.allocation.nested import formable
-from dovetail.devices.allocation.node_devices import Pairs, Stock, pairs, places_of
-from dovetail.devices.allocation.request import Conflict, Holding, Status
-from dovetail.devices.classes.documents import ResourceClass
+from dovetail.devices.allocation.node_devices import NodeDevices, Pairs, pairs, places_of
+from dovetail.devices.allocation.request import ClassStatus, DeviceHolding, HoldingConflict
+from dovetail.devices.classes.documents import DeviceClass
 
 AT_ONCE = 1024
 """Rows counted in one go: bounds the memory that takes."""
@@ -39,12 +39,12 @@ class Accounts:
         """Rows are shared with other tables; the book never gives one back."""
         self._rows = rows
         self._catalogue = Catalogue()
-        self._shapes = Shapes()
-        self._holders = Holders()
-        self._stocks: dict[str, Stock] = {}
+        self._shapes = EquivalenceClasses()
+        self._holders = DeviceAllocations()
+        self._stocks: dict[str, NodeDevices] = {}
         self._counts = Counts()
         self._formed: dict[tuple[str, Pairs], int] = {}
-        self._stale: dict[int, Stock | None] = {}
+        self._stale: dict[int, NodeDevices | None] = {}
         self._devices = 0
         self._reported: dict[str, tuple[int, int]] = {}
         """Units and free units."""
@@ -58,7 +58,7 @@ class Accounts:
 
     # -- events
 
-    def set_class(self, cls: ResourceClass) -> None:
+    def set_class(self, cls: DeviceClass) -> None:
         """A class that is there already is replaced."""
         if self._catalogue.get(cls.name) == cls:
             return
@@ -85,7 +85,7 @@ class Accounts:
 
     def set_node(self, node: str, devices: Sequence[Device]) -> None:
         """All devices the node has now. Raises BadDevices."""
-        stock = Stock(node, devices)
+        stock = NodeDevices(node, devices)
         stock.row = self._rows.row(node)
         known = self._stocks.get(node)
         if known is not None and known.row == stock.row and known.devices == stock.devices:
@@ -108,7 +108,9 @@ class Accounts:
             self._devices -= len(stock.devices)
             self._hardware += 1
 
-    def hold(self, holder: str, node: str, holdings: Sequence[Holding]) -> tuple[Conflict, ...]:
+    def hold(
+        self, holder: str, node: str, holdings: Sequence[DeviceHolding]
+    ) -> tuple[HoldingConflict, ...]:
         """All that the holder has, from now on; last in line unless it is as before."""
         if self._holders.get(holder) != (node, tuple(holdings)):
             self.release(holder)
@@ -127,7 +129,7 @@ class Accounts:
         if held is not None:
             self._recount(*held)
 
-    def _recount(self, node: str, holdings: Iterable[Holding]) -> None:
+    def _recount(self, node: str, holdings: Iterable[DeviceHolding]) -> None:
         stock = self._stocks.get(node)
         if stock is not None:
             for each in holdings:
@@ -144,7 +146,7 @@ class Accounts:
         """Units by holder; together never more than the device has."""
         return self._holders.granted(node, device, self._units(node, device))
 
-    def conflicts(self) -> tuple[Conflict, ...]:
+    def conflicts(self) -> tuple[HoldingConflict, ...]:
         """Of all holders that do not get what they are said to hold, as things are now."""
         return tuple(
             each
@@ -160,12 +162,12 @@ class Accounts:
 
     # -- what there is
 
-    def status(self, name: str) -> Status:
+    def status(self, name: str) -> ClassStatus:
         """Raises KeyError if there is no such class."""
         self._settle()
         column = self._catalogue.column(name)
         units, free = self._counts.total_units[column], self._counts.total_free[column]
-        return Status(int(units), int(units - free))
+        return ClassStatus(int(units), int(units - free))
 
     def changed(self) -> frozenset[str]:
         """Classes whose status is another than when this was asked last."""
@@ -217,7 +219,7 @@ class Accounts:
                 each.reshape(self._shapes)
             self._classes_changed()
 
-    def _count(self, stocks: list[Stock], columns: int) -> None:
+    def _count(self, stocks: list[NodeDevices], columns: int) -> None:
         units, free = counted(stocks, self._shapes.selected[:columns])
         for name in self._catalogue.nested():
             column = self._catalogue.column(name)

@@ -9,13 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-from dovetail.devices.allocation.request import Conflict, Holding
+from dovetail.devices.allocation.request import DeviceHolding, HoldingConflict
 
-Held = tuple[str, tuple[Holding, ...]]
+Held = tuple[str, tuple[DeviceHolding, ...]]
 """The node, and what is held there."""
 
 
-class Holders:
+class DeviceAllocations:
     def __init__(self) -> None:
         self._held: dict[str, Held] = {}
         # Holders of a device in the order in which they came.
@@ -24,7 +24,7 @@ class Holders:
     def get(self, holder: str) -> Held | None:
         return self._held.get(holder)
 
-    def put(self, holder: str, node: str, holdings: Sequence[Holding]) -> None:
+    def put(self, holder: str, node: str, holdings: Sequence[DeviceHolding]) -> None:
         """The holder comes last in line; it must not hold anything yet."""
         self._held[holder] = (node, tuple(holdings))
         for each in holdings:
@@ -62,14 +62,14 @@ class Holders:
             units -= found[holder]
         return found
 
-    def conflicts(self, node: str, device: str, units: int | None) -> Iterator[Conflict]:
+    def conflicts(self, node: str, device: str, units: int | None) -> Iterator[HoldingConflict]:
         """Of each holder that gets less than it wants."""
         line = self.line(node, device)
         before: list[str] = []
         for holder, granted in self.granted(node, device, units).items():
             if granted < line[holder]:
                 others = tuple(before)
-                yield Conflict(holder, node, device, line[holder], granted, others)
+                yield HoldingConflict(holder, node, device, line[holder], granted, others)
             before.append(holder)
 
     def nodes(self) -> Iterable[str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from dovetail.core.rows import Rows
-from dovetail.devices.classes.documents import ResourceClass
+from dovetail.devices.classes.documents import DeviceClass
 from dovetail.devices.classes.hierarchy import DEEPEST
 
 Leaves = Mapping[str, int]
@@ -17,7 +17,7 @@ class Catalogue:
 
     def __init__(self) -> None:
         self.columns = Rows()
-        self._classes: dict[str, ResourceClass] = {}
+        self._classes: dict[str, DeviceClass] = {}
         self._leaves: dict[tuple[str, int], Leaves | None] = {}
         """By class, and how deep its members may go."""
         self._keys: frozenset[str] | None = None
@@ -25,13 +25,13 @@ class Catalogue:
     def __contains__(self, name: str) -> bool:
         return name in self._classes
 
-    def __getitem__(self, name: str) -> ResourceClass:
+    def __getitem__(self, name: str) -> DeviceClass:
         return self._classes[name]
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._classes)
 
-    def put(self, cls: ResourceClass) -> int:
+    def put(self, cls: DeviceClass) -> int:
         """The class's column."""
         self._classes[cls.name] = cls
         self._changed()
@@ -54,7 +54,7 @@ class Catalogue:
             self._keys = frozenset(key for cls in classes for key in _keys(cls))
         return self._keys
 
-    def get(self, name: str) -> ResourceClass | None:
+    def get(self, name: str) -> DeviceClass | None:
         return self._classes.get(name)
 
     def column(self, name: str) -> int:
@@ -102,5 +102,5 @@ class Catalogue:
         return sum(self.bit(leaf) for leaf in self.leaves(name) or ())
 
 
-def _keys(cls: ResourceClass) -> set[str]:
+def _keys(cls: DeviceClass) -> set[str]:
     return {each.key for branch in cls.selector for each in branch}.union(cls.same)

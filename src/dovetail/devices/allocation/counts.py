@@ -8,7 +8,7 @@ from itertools import chain
 import numpy as np
 
 from dovetail.devices.allocation.arrays import SPARE, Ints, enlarged
-from dovetail.devices.allocation.node_devices import Stock
+from dovetail.devices.allocation.node_devices import NodeDevices
 
 
 class Counts:
@@ -42,7 +42,7 @@ class Counts:
         self.put(rows, empty, empty)
 
 
-def counted(stocks: Sequence[Stock], selected: Ints) -> tuple[Ints, Ints]:
+def counted(stocks: Sequence[NodeDevices], selected: Ints) -> tuple[Ints, Ints]:
     """Units and free units that each class selects, of each node."""
     sizes = [len(each.shapes) for each in stocks]
     shapes = np.fromiter(chain.from_iterable(each.shapes for each in stocks), np.int64, sum(sizes))

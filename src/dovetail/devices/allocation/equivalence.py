@@ -18,18 +18,18 @@ from dovetail.devices.allocation.arrays import SPARE, Ints, enlarged
 Selects = Callable[[Mapping[str, str]], bool]
 
 
-class Shape(msgspec.Struct, gc=False):
+class EquivalenceClass(msgspec.Struct, gc=False):
     attributes: Mapping[str, str]
     """Only the keys that some class looks at."""
     mask: int = 0
     """A bit for each class that selects it, by the class's column."""
 
 
-class Shapes:
+class EquivalenceClasses:
     """All shapes of the fleet, and which classes select them."""
 
     def __init__(self) -> None:
-        self.all: list[Shape] = []
+        self.all: list[EquivalenceClass] = []
         self.selected: Ints = np.zeros((SPARE, SPARE), np.int64)
         """A line per class: 1 for each shape it selects."""
         self._keys: tuple[str, ...] = ()
@@ -62,7 +62,7 @@ class Shapes:
     def _added(self, device: Device) -> int:
         seen = {*self._keys, *RESERVED} if self._named else {*self._keys, *RESERVED} - {"Name"}
         attributes = {key: value for key, value in device.attributes.items() if key in seen}
-        shape = Shape(attributes)
+        shape = EquivalenceClass(attributes)
         number = len(self.all)
         self.all.append(shape)
         self._make_room(self.selected.shape[0], len(self.all))

@@ -21,7 +21,7 @@ NEVER = -1
 Answer = Callable[[Pairs], float]
 
 
-class States:
+class FitCache:
     """Numbers for states, the state of each row, and per question what was found of each state."""
 
     def __init__(self) -> None:

@@ -14,27 +14,27 @@ from numpy.typing import NDArray
 from dovetail.core.rows import Rows
 from dovetail.devices.allocation import shortage_text
 from dovetail.devices.allocation.accounts import Accounts
-from dovetail.devices.allocation.fit_cache import States
+from dovetail.devices.allocation.fit_cache import FitCache
 from dovetail.devices.allocation.nested import is_searched_for
-from dovetail.devices.allocation.node_devices import Pairs, Stock, in_order, pairs, places_of
-from dovetail.devices.allocation.request import Ask, Holding
-from dovetail.devices.allocation.solver.choose import Chooser
-from dovetail.devices.allocation.solver.search import PATIENCE, TooHard
-from dovetail.devices.allocation.strategies import Strategy, Weigh, cheapness, fullness, worth_by
+from dovetail.devices.allocation.node_devices import NodeDevices, Pairs, in_order, pairs, places_of
+from dovetail.devices.allocation.request import DeviceHolding, DeviceRequest
+from dovetail.devices.allocation.solver.choose import DeviceChooser
+from dovetail.devices.allocation.solver.search import MOST_STEPS, SearchGivenUp
+from dovetail.devices.allocation.strategies import Strategy, Worth, cheapness, fullness, worth_by
 
-LEAST_PATIENCE = 200
+LEAST_STEPS = 200
 """With each node, however many others were too hard before it."""
 
 
-class Book(Accounts):
+class DeviceInventory(Accounts):
     def __init__(self, rows: Rows) -> None:
         super().__init__(rows)
-        self._states, self._states_in_order = States(), States()
-        self._worth: Weigh = worth_by(())
+        self._states, self._states_in_order = FitCache(), FitCache()
+        self._worth: Worth = worth_by(())
         self._worth_at = -1
 
     def fits(
-        self, asks: Sequence[Ask], strategy: Strategy = Strategy.FIRST_FIT
+        self, asks: Sequence[DeviceRequest], strategy: Strategy = Strategy.FIRST_FIT
     ) -> NDArray[np.bool_]:
         """By row, whether `choose` finds devices there."""
         needs = _needs(asks)
@@ -59,7 +59,7 @@ class Book(Accounts):
             return False
         return not self._shapes.overlap(self._catalogue.column(name) for name in needs)
 
-    def score(self, asks: Sequence[Ask], strategy: Strategy) -> NDArray[np.float64]:
+    def score(self, asks: Sequence[DeviceRequest], strategy: Strategy) -> NDArray[np.float64]:
         """By row, how much the strategy likes it: 0 to 1, and of use only where asks fit."""
         needs = _needs(asks)
         if strategy is not Strategy.SCARCE_AWARE:
@@ -77,7 +77,7 @@ class Book(Accounts):
         return scores
 
     def _costs(
-        self, rows: NDArray[np.int64], asks: Sequence[Ask], strategy: Strategy
+        self, rows: NDArray[np.int64], asks: Sequence[DeviceRequest], strategy: Strategy
     ) -> NDArray[np.float64]:
         """What the devices are worth that the strategy would use there; infinite: none would do.
 
@@ -102,12 +102,12 @@ class Book(Accounts):
         return states.answers(question, numbers, self._cost_of(asks, strategy, worth))
 
     def _cost_of(
-        self, asks: Sequence[Ask], strategy: Strategy, worth: Weigh
+        self, asks: Sequence[DeviceRequest], strategy: Strategy, worth: Worth
     ) -> Callable[[Pairs], float]:
         """Of a state. Those that differ only in what nobody asks for are worked out once."""
-        chooser, mask = Chooser(asks, strategy, worth, self._catalogue), self._mask(asks)
+        chooser, mask = DeviceChooser(asks, strategy, worth, self._catalogue), self._mask(asks)
         known: dict[Pairs, float] = {}
-        patience = PATIENCE
+        patience = MOST_STEPS
 
         def cost(state: Pairs) -> float:
             nonlocal patience
@@ -117,9 +117,9 @@ class Book(Accounts):
                 places = places_of(asked, self._shapes, mask)
                 try:
                     chosen = chooser.chosen(places, patience)
-                except TooHard:
+                except SearchGivenUp:
                     # Where one node is too hard most are, and all of them share what time there is.
-                    chosen, patience = None, max(LEAST_PATIENCE, patience // 2)
+                    chosen, patience = None, max(LEAST_STEPS, patience // 2)
                 known[asked] = (
                     np.inf
                     if chosen is None
@@ -130,33 +130,33 @@ class Book(Accounts):
         return cost
 
     def choose(
-        self, node: str, asks: Sequence[Ask], strategy: Strategy = Strategy.FIRST_FIT
-    ) -> tuple[Holding, ...] | None:
+        self, node: str, asks: Sequence[DeviceRequest], strategy: Strategy = Strategy.FIRST_FIT
+    ) -> tuple[DeviceHolding, ...] | None:
         """Devices of the node for all asks together; None if none were found."""
         try:
             return self._chosen(node, asks, strategy)
-        except TooHard:
+        except SearchGivenUp:
             return None
 
     def _chosen(
-        self, node: str, asks: Sequence[Ask], strategy: Strategy
-    ) -> tuple[Holding, ...] | None:
+        self, node: str, asks: Sequence[DeviceRequest], strategy: Strategy
+    ) -> tuple[DeviceHolding, ...] | None:
         """None if there are none. Raises TooHard."""
         self._settle()
         stock = self._stocks.get(node)
         if stock is None or not self._has_enough(stock, asks):
             return () if not asks else None
         devices, places = stock.open(self._mask(asks), self._shapes)
-        chooser = Chooser(asks, strategy, self._scarcity(), self._catalogue)
-        chosen = chooser.chosen(places, PATIENCE)
+        chooser = DeviceChooser(asks, strategy, self._scarcity(), self._catalogue)
+        chosen = chooser.chosen(places, MOST_STEPS)
         if chosen is None:
             return None
         return tuple(
-            Holding(devices[at].name, units, asks[number].class_name, asks[number].container)
+            DeviceHolding(devices[at].name, units, asks[number].class_name, asks[number].container)
             for at, number, units in chosen
         )
 
-    def _has_enough(self, stock: Stock, asks: Sequence[Ask]) -> bool:
+    def _has_enough(self, stock: NodeDevices, asks: Sequence[DeviceRequest]) -> bool:
         free = self._counts.free[:, stock.row]
         return all(
             name in self._catalogue and free[self._catalogue.column(name)] >= count
@@ -166,7 +166,7 @@ class Book(Accounts):
     def why_not(
         self,
         node: str,
-        asks: Sequence[Ask],
+        asks: Sequence[DeviceRequest],
         named: Callable[[str], str] = str,
         strategy: Strategy = Strategy.FIRST_FIT,
     ) -> str:
@@ -174,7 +174,7 @@ class Book(Accounts):
         try:
             if self._chosen(node, asks, strategy) is not None:
                 return ""
-        except TooHard:
+        except SearchGivenUp:
             return shortage_text.given_up(asks)
         stock = self._stocks.get(node)
         if stock is None:
@@ -191,7 +191,9 @@ class Book(Accounts):
             return shortage_text.strictly(asks)
         return shortage_text.together(asks, self._catalogue)
 
-    def _shortage(self, stock: Stock, name: str, count: int, named: Callable[[str], str]) -> str:
+    def _shortage(
+        self, stock: NodeDevices, name: str, count: int, named: Callable[[str], str]
+    ) -> str:
         if name not in self._catalogue:
             return f"there is no class {name}"
         if self._catalogue.leaves(name) is None:
@@ -207,13 +209,13 @@ class Book(Accounts):
         units, free = int(self._counts.units[column, row]), int(self._counts.free[column, row])
         return shortage_text.shortage(name, count, units, free, [named(each) for each in holders])
 
-    def _mask(self, asks: Iterable[Ask]) -> int:
+    def _mask(self, asks: Iterable[DeviceRequest]) -> int:
         mask = 0
         for each in asks:
             mask |= self._catalogue.mask(each.class_name)
         return mask
 
-    def _scarcity(self) -> Weigh:
+    def _scarcity(self) -> Worth:
         if self._worth_at != self._hardware:
             self._settle()
             self._worth = worth_by(self._counts.total_units.tolist())
@@ -221,7 +223,7 @@ class Book(Accounts):
         return self._worth
 
 
-def _needs(asks: Iterable[Ask]) -> dict[str, int]:
+def _needs(asks: Iterable[DeviceRequest]) -> dict[str, int]:
     found: dict[str, int] = {}
     for each in asks:
         found[each.class_name] = found.get(each.class_name, 0) + each.count

@@ -13,12 +13,12 @@ from collections.abc import Iterable, Sequence
 import msgspec
 
 from dovetail.devices.allocation.catalogue import Catalogue
-from dovetail.devices.allocation.request import Ask
-from dovetail.devices.allocation.solver.problem import Bundle, Demand, Place
-from dovetail.devices.allocation.solver.search import TooHard, assign
+from dovetail.devices.allocation.request import DeviceRequest
+from dovetail.devices.allocation.solver.problem import Bundle, DeviceDemand, DevicePlace
+from dovetail.devices.allocation.solver.search import SearchGivenUp, assign
 
 
-def wishes_of(asks: Iterable[Ask], catalogue: Catalogue) -> list[Bundle]:
+def wishes_of(asks: Iterable[DeviceRequest], catalogue: Catalogue) -> list[Bundle]:
     """One for each ask; every class has to be whole."""
     return [_bundle(each.class_name, each.count, catalogue) for each in asks]
 
@@ -26,7 +26,7 @@ def wishes_of(asks: Iterable[Ask], catalogue: Catalogue) -> list[Bundle]:
 def _bundle(name: str, count: int, catalogue: Catalogue) -> Bundle:
     cls = catalogue[name]
     if not cls.members:
-        demand = Demand(catalogue.bit(name), count)
+        demand = DeviceDemand(catalogue.bit(name), count)
         return Bundle(1, (demand,), same=None if cls.single_device else ())
     parts = tuple(_bundle(each.name, each.count, catalogue) for each in cls.members)
     return Bundle(count, (), parts, cls.same)
@@ -41,17 +41,17 @@ def is_searched_for(name: str, catalogue: Catalogue) -> bool:
     )
 
 
-def formable(name: str, places: Sequence[Place], catalogue: Catalogue) -> int:
+def formable(name: str, places: Sequence[DevicePlace], catalogue: Catalogue) -> int:
     """The most units of a nested class that these devices make, as far as can be found out."""
     keys = catalogue[name].same
-    parts: dict[tuple[str, ...], list[Place]] = {}
+    parts: dict[tuple[str, ...], list[DevicePlace]] = {}
     for place in places:
         if all(key in place.attributes for key in keys):
             parts.setdefault(tuple(place.attributes[key] for key in keys), []).append(place)
     return sum(_most(name, part, catalogue) for part in parts.values())
 
 
-def _most(name: str, places: Sequence[Place], catalogue: Catalogue) -> int:
+def _most(name: str, places: Sequence[DevicePlace], catalogue: Catalogue) -> int:
     """The same of devices that agree in all they have to."""
     needs = catalogue.leaves(name) or {}
     bits = {leaf: catalogue.bit(leaf) for leaf in needs}
@@ -71,9 +71,11 @@ def _most(name: str, places: Sequence[Place], catalogue: Catalogue) -> int:
     return least
 
 
-def _is_formable(name: str, units: int, places: Sequence[Place], catalogue: Catalogue) -> bool:
+def _is_formable(
+    name: str, units: int, places: Sequence[DevicePlace], catalogue: Catalogue
+) -> bool:
     wish = msgspec.structs.replace(_bundle(name, units, catalogue), same=())
     try:
         return assign(places, [wish], cheapest=False) is not None
-    except TooHard:
+    except SearchGivenUp:
         return False

@@ -6,16 +6,16 @@ from collections.abc import Sequence
 from operator import attrgetter
 
 from dovetail.core.device import MOST_UNITS, Device
-from dovetail.devices.allocation.allocations import Holders
-from dovetail.devices.allocation.equivalence import Shapes
-from dovetail.devices.allocation.solver.problem import Place
+from dovetail.devices.allocation.allocations import DeviceAllocations
+from dovetail.devices.allocation.equivalence import EquivalenceClasses
+from dovetail.devices.allocation.solver.problem import DevicePlace
 
 
 class BadDevices(ValueError):
     """A list of devices that no node can have."""
 
 
-class Stock:
+class NodeDevices:
     """Devices by (kind, name), the order in which they are handed out."""
 
     __slots__ = ("_index", "devices", "free", "node", "row", "shapes", "units")
@@ -48,7 +48,7 @@ class Stock:
         index = self._index.get(device)
         return None if index is None else self.devices[index]
 
-    def reshape(self, shapes: Shapes) -> None:
+    def reshape(self, shapes: EquivalenceClasses) -> None:
         self.shapes = [shapes.number(each) for each in self.devices]
 
     def recount(self, device: str, wanted: int) -> None:
@@ -57,18 +57,18 @@ class Stock:
         if index is not None:
             self.free[index] = max(0, self.units[index] - wanted)
 
-    def recount_all(self, holders: Holders) -> None:
+    def recount_all(self, holders: DeviceAllocations) -> None:
         for device in holders.devices(self.node):
             self.recount(device, holders.wanted(self.node, device))
 
-    def open(self, mask: int, shapes: Shapes) -> tuple[list[Device], list[Place]]:
+    def open(self, mask: int, shapes: EquivalenceClasses) -> tuple[list[Device], list[DevicePlace]]:
         """Devices with units left that a class of the mask selects."""
         devices, places = [], []
         for device, number, free in zip(self.devices, self.shapes, self.free, strict=True):
             shape = shapes.all[number]
             if free and shape.mask & mask:
                 devices.append(device)
-                places.append(Place(number, shape.mask, shape.attributes, free))
+                places.append(DevicePlace(number, shape.mask, shape.attributes, free))
         return devices, places
 
 
@@ -86,11 +86,11 @@ def pairs(shapes: Sequence[int], units: Sequence[int]) -> Pairs:
     return tuple(sorted(in_order(shapes, units)))
 
 
-def places_of(found: Pairs, shapes: Shapes, mask: int) -> list[Place]:
+def places_of(found: Pairs, shapes: EquivalenceClasses, mask: int) -> list[DevicePlace]:
     """Devices that a class of the mask selects."""
     listed = [(number, shapes.all[number], free) for number, free in found]
     return [
-        Place(number, shape.mask, shape.attributes, free)
+        DevicePlace(number, shape.mask, shape.attributes, free)
         for number, shape, free in listed
         if shape.mask & mask
     ]

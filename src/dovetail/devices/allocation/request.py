@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 
 
-class Ask(msgspec.Struct, frozen=True):
+class DeviceRequest(msgspec.Struct, frozen=True):
     """So many units of a class, for a container (or for the pod as a whole)."""
 
     class_name: str
@@ -17,7 +17,7 @@ class Ask(msgspec.Struct, frozen=True):
             raise ValueError(f"{self.count} of class {self.class_name!r}: at least 1 is asked for")
 
 
-class Holding(msgspec.Struct, frozen=True):
+class DeviceHolding(msgspec.Struct, frozen=True):
     """Units of a device of a node, and the class by which they were asked for, if by any."""
 
     device: str
@@ -30,7 +30,7 @@ class Holding(msgspec.Struct, frozen=True):
             raise ValueError(f"{self.units} units of device {self.device!r}: at least 1 is held")
 
 
-class Conflict(msgspec.Struct, frozen=True):
+class HoldingConflict(msgspec.Struct, frozen=True):
     """A holder that does not get all it is said to hold, since others have it already."""
 
     holder: str
@@ -49,7 +49,7 @@ class Conflict(msgspec.Struct, frozen=True):
         )
 
 
-class Status(msgspec.Struct, frozen=True):
+class ClassStatus(msgspec.Struct, frozen=True):
     """What there is of a class, and how much of that is held by whomever.
 
     A device counts for every class that selects it, so what is available of all classes together

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from dovetail.devices.allocation.catalogue import Catalogue
-from dovetail.devices.allocation.request import Ask
+from dovetail.devices.allocation.request import DeviceRequest
 
 SHOWN = 3
 """Holders that are named; of more than these the number is given."""
@@ -20,7 +20,7 @@ def shortage(name: str, asked: int, units: int, free: int, holders: Sequence[str
     return f"{text}, held by {who}"
 
 
-def together(asks: Sequence[Ask], catalogue: Catalogue) -> str:
+def together(asks: Sequence[DeviceRequest], catalogue: Catalogue) -> str:
     """Of asks for which there are units enough, class by class."""
     singles = [each for each in asks if catalogue[each.class_name].single_device]
     if len(asks) == 1 and singles:
@@ -28,7 +28,7 @@ def together(asks: Sequence[Ask], catalogue: Catalogue) -> str:
     return f"enough of each class is free, but not of all together: {_names(asks)}"
 
 
-def strictly(asks: Sequence[Ask]) -> str:
+def strictly(asks: Sequence[DeviceRequest]) -> str:
     """Of asks that another strategy would meet."""
     return (
         "strictFirstFit takes class after class and never exchanges devices: enough is free for"
@@ -36,7 +36,7 @@ def strictly(asks: Sequence[Ask]) -> str:
     )
 
 
-def given_up(asks: Sequence[Ask]) -> str:
+def given_up(asks: Sequence[DeviceRequest]) -> str:
     """Of asks that nobody knows how to meet, nor that they cannot be met."""
     return (
         f"enough of each class is free, but no devices were found for all together: {_names(asks)};"
@@ -44,5 +44,5 @@ def given_up(asks: Sequence[Ask]) -> str:
     )
 
 
-def _names(asks: Sequence[Ask]) -> str:
+def _names(asks: Sequence[DeviceRequest]) -> str:
     return ", ".join(dict.fromkeys(each.class_name for each in asks))

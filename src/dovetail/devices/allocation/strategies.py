@@ -13,12 +13,12 @@ from enum import StrEnum
 import numpy as np
 from numpy.typing import NDArray
 
-from dovetail.devices.allocation.solver.problem import Place
+from dovetail.devices.allocation.solver.problem import DevicePlace
 
 RAREST = 10**12
 """The weight of a class of which there is one unit; others weigh less, as they have more."""
 
-Weigh = Callable[[int], int]
+Worth = Callable[[int], int]
 """What a unit is worth that the classes of a mask could have."""
 
 
@@ -40,7 +40,7 @@ class Strategy(StrEnum):
         return self in (Strategy.BEST_FIT, Strategy.SPREAD, Strategy.SCARCE_AWARE)
 
 
-def preference(strategy: Strategy, places: Sequence[Place], worth: Weigh) -> list[int]:
+def preference(strategy: Strategy, places: Sequence[DevicePlace], worth: Worth) -> list[int]:
     """Places from the most preferred; what is equal to the strategy stays in order."""
     numbers = range(len(places))
     if strategy is Strategy.BEST_FIT:
@@ -52,7 +52,7 @@ def preference(strategy: Strategy, places: Sequence[Place], worth: Weigh) -> lis
     return list(numbers)
 
 
-def worth_by(allocatable: Sequence[int]) -> Weigh:
+def worth_by(allocatable: Sequence[int]) -> Worth:
     """Sums the scarcity of all classes of a mask, by what the fleet has of each.
 
     What the fleet has, not what is free: so it changes with the hardware only.

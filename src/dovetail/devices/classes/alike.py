@@ -7,10 +7,10 @@ from collections.abc import Iterable, Mapping, Sequence
 import msgspec
 
 from dovetail.core.device import Device
-from dovetail.devices.classes.documents import ResourceClass
+from dovetail.devices.classes.documents import DeviceClass
 
 
-class Alike(msgspec.Struct, frozen=True):
+class DeviceGroup(msgspec.Struct, frozen=True):
     attributes: Mapping[str, str]
     """Those that matter to the selectors."""
     devices: list[Device]
@@ -25,17 +25,17 @@ class Alike(msgspec.Struct, frozen=True):
         return sum(each.units for each in self.devices if each.healthy)
 
 
-def keys_of(classes: Iterable[ResourceClass]) -> frozenset[str]:
+def keys_of(classes: Iterable[DeviceClass]) -> frozenset[str]:
     return frozenset(each.key for cls in classes for branch in cls.selector for each in branch)
 
 
-def grouped(devices: Sequence[Device], keys: frozenset[str]) -> tuple[Alike, ...]:
+def grouped(devices: Sequence[Device], keys: frozenset[str]) -> tuple[DeviceGroup, ...]:
     """In the order in which each kind first appears."""
-    found: dict[frozenset[tuple[str, str]], Alike] = {}
+    found: dict[frozenset[tuple[str, str]], DeviceGroup] = {}
     for device in devices:
         seen = {key: value for key, value in device.attributes.items() if key in keys}
         mark = frozenset(seen.items())
         if mark not in found:
-            found[mark] = Alike(seen, [])
+            found[mark] = DeviceGroup(seen, [])
         found[mark].devices.append(device)
     return tuple(found.values())

@@ -37,7 +37,7 @@ class Member(msgspec.Struct, frozen=True):
     count: int = 1
 
 
-class ResourceClass(msgspec.Struct, frozen=True):
+class DeviceClass(msgspec.Struct, frozen=True):
     """Selects devices, or is made of other classes; never both."""
 
     name: str
@@ -67,9 +67,9 @@ class BadClass(Malformed):
         super().__init__(f"resource class {name!r}: " + "; ".join(map(str, self.problems)))
 
 
-def read(name: str, spec: Mapping[str, object]) -> ResourceClass:
+def read(name: str, spec: Mapping[str, object]) -> DeviceClass:
     """Raises BadClass with everything that is wrong, not just the first."""
-    reader = _Reader()
+    reader = _SpecReader()
     reader.name("metadata.name", name)
     found = reader.spec(name, spec)
     if reader.problems:
@@ -77,7 +77,7 @@ def read(name: str, spec: Mapping[str, object]) -> ResourceClass:
     return found
 
 
-def write(cls: ResourceClass) -> dict[str, Any]:
+def write(cls: DeviceClass) -> dict[str, Any]:
     """The `spec` that reads as this class."""
     spec: dict[str, Any] = {}
     if cls.selector or not cls.members:
@@ -100,7 +100,7 @@ def _written(expression: Expression) -> dict[str, Any]:
     return written
 
 
-class _Reader:
+class _SpecReader:
     """Goes through a document and notes what is wrong where."""
 
     def __init__(self) -> None:
@@ -109,7 +109,7 @@ class _Reader:
     def wrong(self, path: str, message: str) -> None:
         self.problems.append(Problem(path, message))
 
-    def spec(self, name: str, given: object) -> ResourceClass:
+    def spec(self, name: str, given: object) -> DeviceClass:
         fields = self.mapping("spec", given, SPEC)
         selector = self.each("spec.resourceSelector", fields.get("resourceSelector"), self.branch)
         members = self.each("spec.members", fields.get("members"), self.member)
@@ -126,7 +126,7 @@ class _Reader:
         for index, each in enumerate(members):
             if each.name == name:
                 self.wrong(f"spec.members[{index}].class", "a class cannot be part of itself")
-        return ResourceClass(name, selector, members, same, single)
+        return DeviceClass(name, selector, members, same, single)
 
     def branch(self, path: str, given: object) -> tuple[Expression, ...]:
         fields = self.mapping(path, given, BRANCH)

@@ -8,8 +8,8 @@ import msgspec
 
 from dovetail.core.device import Device
 from dovetail.core.selectors.selector import Expression, Operator, condition, mismatch
-from dovetail.devices.classes.alike import Alike, grouped, keys_of
-from dovetail.devices.classes.documents import ResourceClass
+from dovetail.devices.classes.alike import DeviceGroup, grouped, keys_of
+from dovetail.devices.classes.documents import DeviceClass
 
 WORDS = {
     Operator.GT: "more than",
@@ -77,14 +77,14 @@ class Overview(msgspec.Struct, frozen=True):
     nearest: tuple[Near, ...]
 
 
-def explain(cls: ResourceClass, device: Device) -> Explanation:
+def explain(cls: DeviceClass, device: Device) -> Explanation:
     """A class with members selects nothing itself: its branches are empty."""
     branches = _branches(cls, device.attributes)
     selected = any(branch.met for branch in branches)
     return Explanation(cls.name, device.node, device.name, selected, branches)
 
 
-def _branches(cls: ResourceClass, attributes: Mapping[str, str]) -> tuple[Branch, ...]:
+def _branches(cls: DeviceClass, attributes: Mapping[str, str]) -> tuple[Branch, ...]:
     return tuple(
         _branch(tuple(verdict(each, attributes.get(each.key)) for each in branch))
         for branch in cls.selector
@@ -117,11 +117,11 @@ def _relation(expression: Expression, met: bool) -> str:
     return f", {'not ' if negated else ''}{WORDS.get(kind, several)} {values}"
 
 
-def overview(cls: ResourceClass, devices: Sequence[Device], *, nearest: int = 5) -> Overview:
+def overview(cls: DeviceClass, devices: Sequence[Device], *, nearest: int = 5) -> Overview:
     """How many devices meet what, and which come nearest without being selected."""
     kinds = grouped(devices, keys_of((cls,)))
     judged = [(kind, _branches(cls, kind.attributes)) for kind in kinds]
-    chosen: list[Alike] = []
+    chosen: list[DeviceGroup] = []
     near: list[Near] = []
     for kind, branches in judged:
         if any(each.met for each in branches):
@@ -140,7 +140,7 @@ def overview(cls: ResourceClass, devices: Sequence[Device], *, nearest: int = 5)
     )
 
 
-def _near(kind: Alike, branches: tuple[Branch, ...]) -> Near:
+def _near(kind: DeviceGroup, branches: tuple[Branch, ...]) -> Near:
     lacking = [tuple(each for each in branch.verdicts if not each.met) for branch in branches]
     # A selector without expressions lacks nothing and still selects nothing.
     best = min(range(len(branches)), key=lambda at: (not branches[at].verdicts, len(lacking[at])))
@@ -151,7 +151,7 @@ def _near(kind: Alike, branches: tuple[Branch, ...]) -> Near:
 def _steps(
     index: int,
     branch: tuple[Expression, ...],
-    judged: Sequence[tuple[Alike, tuple[Branch, ...]]],
+    judged: Sequence[tuple[DeviceGroup, tuple[Branch, ...]]],
 ) -> tuple[Step, ...]:
     left = [True] * len(judged)
     steps = []
@@ -162,5 +162,7 @@ def _steps(
     return tuple(steps)
 
 
-def _devices(judged: Sequence[tuple[Alike, tuple[Branch, ...]]], chosen: Sequence[bool]) -> int:
+def _devices(
+    judged: Sequence[tuple[DeviceGroup, tuple[Branch, ...]]], chosen: Sequence[bool]
+) -> int:
     return sum(len(kind.devices) for (kind, _), yes in zip(judged, chosen, strict=True) if yes)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from dovetail.devices.classes.documents import Problem, ResourceClass
+from dovetail.devices.classes.documents import DeviceClass, Problem
 
 DEEPEST = 4
 """Levels of members below a class."""
@@ -13,7 +13,7 @@ MOST_DEVICES = 4096
 """In one unit: more than a node has."""
 
 
-def problems(classes: Mapping[str, ResourceClass]) -> dict[str, tuple[Problem, ...]]:
+def problems(classes: Mapping[str, DeviceClass]) -> dict[str, tuple[Problem, ...]]:
     """What keeps nested classes from being resolved, by class; those without problems are left out.
 
     A class that only contains a broken one is broken, too, and is told which.
@@ -22,12 +22,12 @@ def problems(classes: Mapping[str, ResourceClass]) -> dict[str, tuple[Problem, .
     return {name: each for name, each in found.items() if each}
 
 
-def problems_of(cls: ResourceClass, others: Mapping[str, ResourceClass]) -> tuple[Problem, ...]:
+def problems_of(cls: DeviceClass, others: Mapping[str, DeviceClass]) -> tuple[Problem, ...]:
     """Of one class, were it added to the others."""
     return tuple(_problems(cls, {**others, cls.name: cls}))
 
 
-def _problems(cls: ResourceClass, classes: Mapping[str, ResourceClass]) -> Iterator[Problem]:
+def _problems(cls: DeviceClass, classes: Mapping[str, DeviceClass]) -> Iterator[Problem]:
     sound = True
     for index, member in enumerate(cls.members):
         trail = _trouble((cls.name, member.name), classes)
@@ -40,7 +40,7 @@ def _problems(cls: ResourceClass, classes: Mapping[str, ResourceClass]) -> Itera
         )
 
 
-def _trouble(trail: tuple[str, ...], classes: Mapping[str, ResourceClass]) -> str:
+def _trouble(trail: tuple[str, ...], classes: Mapping[str, DeviceClass]) -> str:
     """What is wrong at the end of the trail or below; nothing if all is well."""
     *above, name = trail
     shown = " > ".join(trail)
@@ -54,14 +54,14 @@ def _trouble(trail: tuple[str, ...], classes: Mapping[str, ResourceClass]) -> st
     return next(filter(None, below), "")
 
 
-def devices(cls: ResourceClass, classes: Mapping[str, ResourceClass]) -> int:
+def devices(cls: DeviceClass, classes: Mapping[str, DeviceClass]) -> int:
     """How many devices one unit is made of. The class has to be without problems."""
     if not cls.members:
         return 1
     return sum(each.count * devices(classes[each.name], classes) for each in cls.members)
 
 
-def leaves(cls: ResourceClass, classes: Mapping[str, ResourceClass]) -> frozenset[str]:
+def leaves(cls: DeviceClass, classes: Mapping[str, DeviceClass]) -> frozenset[str]:
     """The classes at the bottom, which select devices. The class has to be without problems."""
     if not cls.members:
         return frozenset((cls.name,))

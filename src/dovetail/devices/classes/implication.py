@@ -55,7 +55,7 @@ class Facts(msgspec.Struct, frozen=True):
         return _crossed(self.low, self.high)
 
 
-class Target(msgspec.Struct, frozen=True):
+class ImpliedExpression(msgspec.Struct, frozen=True):
     """An expression that may be implied."""
 
     expression: Expression
@@ -71,7 +71,7 @@ class Meaning:
         self.branches = [known for _, known in worked_out if not _contradicts(known)]
         """Those that a device could meet."""
         self._targets = [
-            [Target(each, condition(each), _amount(each)) for each in branch]
+            [ImpliedExpression(each, condition(each), _amount(each)) for each in branch]
             for branch, _ in worked_out
         ]
 
@@ -175,11 +175,11 @@ def _crossed(low: Bound | None, high: Bound | None) -> bool:
     return low.size > high.size  # type: ignore[operator]
 
 
-def _branch_implies(known: dict[str, Facts], target: list[Target]) -> bool:
+def _branch_implies(known: dict[str, Facts], target: list[ImpliedExpression]) -> bool:
     return all(_implied(known.get(each.expression.key), each) for each in target)
 
 
-def _implied(facts: Facts | None, target: Target) -> bool:
+def _implied(facts: Facts | None, target: ImpliedExpression) -> bool:
     kind = target.expression.operator
     if facts is None:
         return kind is Operator.EXISTS and target.expression.key in RESERVED
@@ -196,7 +196,7 @@ def _implied(facts: Facts | None, target: Target) -> bool:
     return wanted is not None and wanted.dimension is facts.dimension and _within(facts, target)
 
 
-def _within(facts: Facts, target: Target) -> bool:
+def _within(facts: Facts, target: ImpliedExpression) -> bool:
     """The range is on the right side of the target's amount."""
     assert target.wanted is not None
     kind = target.expression.operator

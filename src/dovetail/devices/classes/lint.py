@@ -16,8 +16,8 @@ import numpy.typing as npt
 from dovetail.core.device import RESERVED, Device
 from dovetail.core.selectors.selector import Expression, Mismatch, compiled, mismatch, mismatches
 from dovetail.devices.classes import hierarchy
-from dovetail.devices.classes.alike import Alike, grouped, keys_of
-from dovetail.devices.classes.documents import ResourceClass
+from dovetail.devices.classes.alike import DeviceGroup, grouped, keys_of
+from dovetail.devices.classes.documents import DeviceClass
 from dovetail.devices.classes.implication import Meaning, impossible
 from dovetail.devices.classes.near_miss import near_misses
 
@@ -25,7 +25,7 @@ NAMED = 5
 """Other classes that a message names; the rest are counted."""
 
 
-class Kind(StrEnum):
+class LintKind(StrEnum):
     BROKEN = "broken"
     EMPTY = "empty"
     UNREACHABLE = "unreachable"
@@ -36,13 +36,13 @@ class Kind(StrEnum):
     DIMENSION = "dimension"
 
 
-class Finding(msgspec.Struct, frozen=True):
+class LintFinding(msgspec.Struct, frozen=True):
     class_name: str
-    kind: Kind
+    kind: LintKind
     message: str
 
 
-def lint(classes: Sequence[ResourceClass], devices: Sequence[Device]) -> tuple[Finding, ...]:
+def lint(classes: Sequence[DeviceClass], devices: Sequence[Device]) -> tuple[LintFinding, ...]:
     """Everything that is likely to be a mistake, by class in the order given. No devices: what
     can be said without a fleet."""
     fleet = _Fleet(classes, devices)
@@ -62,10 +62,10 @@ def lint(classes: Sequence[ResourceClass], devices: Sequence[Device]) -> tuple[F
 class _Fleet:
     """Which class selects which kind of device."""
 
-    def __init__(self, classes: Sequence[ResourceClass], devices: Sequence[Device]) -> None:
+    def __init__(self, classes: Sequence[DeviceClass], devices: Sequence[Device]) -> None:
         self.classes = classes
         self.devices = devices
-        self.kinds: tuple[Alike, ...] = grouped(devices, keys_of(classes))
+        self.kinds: tuple[DeviceGroup, ...] = grouped(devices, keys_of(classes))
         meanings = {cls.name: Meaning(cls.selector) for cls in classes}
         self.selecting = [cls for cls in classes if not meanings[cls.name].never]
         """Classes that could select something."""
@@ -86,24 +86,24 @@ class _Fleet:
         return ((selects * weights) @ selects.T).astype(np.int64)
 
 
-def _broken(classes: Sequence[ResourceClass]) -> Iterator[Finding]:
+def _broken(classes: Sequence[DeviceClass]) -> Iterator[LintFinding]:
     for name, problems in hierarchy.problems({cls.name: cls for cls in classes}).items():
         for each in problems:
-            yield Finding(name, Kind.BROKEN, str(each))
+            yield LintFinding(name, LintKind.BROKEN, str(each))
 
 
-def _empty(classes: Sequence[ResourceClass]) -> Iterator[Finding]:
+def _empty(classes: Sequence[DeviceClass]) -> Iterator[LintFinding]:
     for cls in classes:
         if cls.members:
             continue
         if not any(cls.selector):
-            yield Finding(cls.name, Kind.EMPTY, "has no expressions, so it selects nothing")
+            yield LintFinding(cls.name, LintKind.EMPTY, "has no expressions, so it selects nothing")
             continue
         for index, branch in enumerate(cls.selector):
             if impossible(branch):
-                yield Finding(
+                yield LintFinding(
                     cls.name,
-                    Kind.EMPTY,
+                    LintKind.EMPTY,
                     f"selector {index} can be met by no device: {_written(branch)}",
                 )
 
@@ -112,7 +112,7 @@ def _written(branch: Iterable[Expression]) -> str:
     return " and ".join(map(str, branch)) or "it has no expressions"
 
 
-def _unreachable(fleet: _Fleet) -> Iterator[Finding]:
+def _unreachable(fleet: _Fleet) -> Iterator[LintFinding]:
     if not fleet.devices:
         return
     keys = {key for device in fleet.devices for key in device.properties} | set(RESERVED)
@@ -123,16 +123,18 @@ def _unreachable(fleet: _Fleet) -> Iterator[Finding]:
             out_of_reach.add(cls.name)
             missing = sorted(keys_of((cls,)) - keys)
             why = f"; no device has {', '.join(missing)}" if missing else ""
-            yield Finding(cls.name, Kind.UNREACHABLE, f"selects no device of this fleet{why}")
+            yield LintFinding(
+                cls.name, LintKind.UNREACHABLE, f"selects no device of this fleet{why}"
+            )
         elif not healthy[row].any():
-            yield Finding(cls.name, Kind.UNREACHABLE, "selects only unhealthy devices")
+            yield LintFinding(cls.name, LintKind.UNREACHABLE, "selects only unhealthy devices")
     out_of_reach |= {cls.name for cls in fleet.classes} - {cls.name for cls in fleet.selecting}
     yield from _unreachable_by_members(fleet.classes, out_of_reach)
 
 
 def _unreachable_by_members(
-    classes: Sequence[ResourceClass], out_of_reach: set[str]
-) -> Iterator[Finding]:
+    classes: Sequence[DeviceClass], out_of_reach: set[str]
+) -> Iterator[LintFinding]:
     by_name = {cls.name: cls for cls in classes}
     broken = hierarchy.problems(by_name)
     for cls in classes:
@@ -140,17 +142,17 @@ def _unreachable_by_members(
             lacking = sorted(hierarchy.leaves(cls, by_name) & out_of_reach)
             if lacking:
                 message = f"no device of this fleet is selected by its part {', '.join(lacking)}"
-                yield Finding(cls.name, Kind.UNREACHABLE, message)
+                yield LintFinding(cls.name, LintKind.UNREACHABLE, message)
 
 
-def _related(fleet: _Fleet) -> Iterator[Finding]:
+def _related(fleet: _Fleet) -> Iterator[LintFinding]:
     """Identical and subsumed classes: for any device where that is certain, else on this fleet."""
     count = fleet.shared(np.ones(len(fleet.kinds), dtype=np.int64))
     alone = count.diagonal()
     inside = count == alone[:, None]
     reached = alone > 0
     for at, cls in enumerate(fleet.selecting):
-        wider: dict[tuple[Kind, bool], list[str]] = {}
+        wider: dict[tuple[LintKind, bool], list[str]] = {}
         for other in np.flatnonzero(inside[at]):
             if other != at:
                 both = bool(inside[other, at])
@@ -159,23 +161,27 @@ def _related(fleet: _Fleet) -> Iterator[Finding]:
                     wider.setdefault(found, []).append(fleet.selecting[other].name)
         for (kind, certain), names in wider.items():
             scope = "for any device" if certain else "on this fleet"
-            words = "selects the same as" if kind is Kind.IDENTICAL else "selects nothing beside"
-            yield Finding(cls.name, kind, f"{words} {_listed(names)}, {scope}")
+            words = (
+                "selects the same as" if kind is LintKind.IDENTICAL else "selects nothing beside"
+            )
+            yield LintFinding(cls.name, kind, f"{words} {_listed(names)}, {scope}")
 
 
-def _relation(one: Meaning, other: Meaning, both: bool, reached: bool) -> tuple[Kind, bool] | None:
+def _relation(
+    one: Meaning, other: Meaning, both: bool, reached: bool
+) -> tuple[LintKind, bool] | None:
     """How the first is contained in the second, and whether that holds for any device."""
     if one.implies(other):
         if both and other.implies(one):
-            return Kind.IDENTICAL, True
-        return Kind.SUBSUMED, True
+            return LintKind.IDENTICAL, True
+        return LintKind.SUBSUMED, True
     # Classes that select nothing here are contained in everything here: that says nothing.
     if not reached:
         return None
-    return (Kind.IDENTICAL if both else Kind.SUBSUMED), False
+    return (LintKind.IDENTICAL if both else LintKind.SUBSUMED), False
 
 
-def _overlapping(fleet: _Fleet) -> Iterator[Finding]:
+def _overlapping(fleet: _Fleet) -> Iterator[LintFinding]:
     """Classes that share devices without one containing the other."""
     units = fleet.shared(fleet.units)
     count = fleet.shared(np.ones(len(fleet.kinds), dtype=np.int64))
@@ -185,9 +191,9 @@ def _overlapping(fleet: _Fleet) -> Iterator[Finding]:
         others = sorted(np.flatnonzero(partly[at]), key=lambda other: -units[at, other])
         if others:
             names = [f"{fleet.selecting[other].name} ({units[at, other]})" for other in others]
-            yield Finding(
+            yield LintFinding(
                 cls.name,
-                Kind.OVERLAPPING,
+                LintKind.OVERLAPPING,
                 f"of its {units[at, at]} units on this fleet some are shared with {_listed(names)}",
             )
 
@@ -197,7 +203,7 @@ def _listed(names: Sequence[str]) -> str:
     return ", ".join(names[:NAMED]) + (f" and {rest} more" if rest > 0 else "")
 
 
-def _key_slips(fleet: _Fleet) -> Iterator[Finding]:
+def _key_slips(fleet: _Fleet) -> Iterator[LintFinding]:
     having: dict[str, int] = dict.fromkeys(RESERVED, len(fleet.devices))
     for device in fleet.devices:
         for key in device.properties:
@@ -205,10 +211,10 @@ def _key_slips(fleet: _Fleet) -> Iterator[Finding]:
     for cls in fleet.classes:
         for key in sorted(keys_of((cls,)) | set(cls.same)):
             for message in near_misses(key, having):
-                yield Finding(cls.name, Kind.NEAR_MISS, message)
+                yield LintFinding(cls.name, LintKind.NEAR_MISS, message)
 
 
-def _dimensions(fleet: _Fleet) -> Iterator[Finding]:
+def _dimensions(fleet: _Fleet) -> Iterator[LintFinding]:
     values: dict[str, set[str]] = {}
     for kind in fleet.kinds:
         for key, value in kind.attributes.items():
@@ -224,10 +230,10 @@ def _dimensions(fleet: _Fleet) -> Iterator[Finding]:
         for each, number in seen.values():
             plural = "s" if number > 1 else ""
             message = f"can never hold on {number} device{plural} of this fleet: {each}"
-            yield Finding(cls.name, Kind.DIMENSION, message)
+            yield LintFinding(cls.name, LintKind.DIMENSION, message)
 
 
-def _may_mismatch(cls: ResourceClass, values: Mapping[str, set[str]]) -> bool:
+def _may_mismatch(cls: DeviceClass, values: Mapping[str, set[str]]) -> bool:
     """Most classes are done with after a look at the few values that a key has."""
     return any(
         mismatch(each, value)

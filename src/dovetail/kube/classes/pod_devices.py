@@ -16,7 +16,7 @@ import msgspec
 from dovetail.core import quantity
 from dovetail.core.device import MOST_UNITS
 from dovetail.core.errors import Malformed
-from dovetail.devices.allocation.request import Ask, Holding
+from dovetail.devices.allocation.request import DeviceHolding, DeviceRequest
 
 PREFIX = "resourceclass.dovetail.dev/"
 """Of the resources by which pods ask for classes."""
@@ -65,10 +65,10 @@ class Allocation(msgspec.Struct, frozen=True):
     """The devices a pod has, and on which node."""
 
     node: str
-    holdings: tuple[Holding, ...]
+    holdings: tuple[DeviceHolding, ...]
 
 
-def asks_of(containers: Sequence[Container]) -> tuple[Ask, ...]:
+def asks_of(containers: Sequence[Container]) -> tuple[DeviceRequest, ...]:
     """What the pod has to hold, container by container. Raises BadAsk.
 
     Main containers and sidecars hold what they ask for. Init containers are over before those
@@ -77,7 +77,7 @@ def asks_of(containers: Sequence[Container]) -> tuple[Ask, ...]:
     """
     wanted = [(each, _counts(each)) for each in containers]
     later: dict[str, int] = {}
-    extra: dict[str, Ask] = {}
+    extra: dict[str, DeviceRequest] = {}
     for container, counts in reversed(wanted):
         for name, count in counts.items():
             if container.role is not Role.INIT:
@@ -85,9 +85,9 @@ def asks_of(containers: Sequence[Container]) -> tuple[Ask, ...]:
                 continue
             beyond = count - later.get(name, 0)
             if beyond > 0 and (name not in extra or beyond >= extra[name].count):
-                extra[name] = Ask(name, beyond, container.name)
+                extra[name] = DeviceRequest(name, beyond, container.name)
     held = [
-        Ask(name, count, container.name)
+        DeviceRequest(name, count, container.name)
         for container, counts in wanted
         if container.role is not Role.INIT
         for name, count in counts.items()
@@ -146,7 +146,7 @@ class _Document(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     hash: str = ""
 
 
-def annotations_of(node: str, holdings: Iterable[Holding]) -> dict[str, str]:
+def annotations_of(node: str, holdings: Iterable[DeviceHolding]) -> dict[str, str]:
     """Everything to write on a pod that got these devices."""
     held = tuple(holdings)
     entries = tuple(
@@ -177,7 +177,7 @@ def read_allocation(annotations: Mapping[str, str]) -> Allocation | None:
         raise BadAllocation(f"{ALLOCATION}: was edited: its hash is not that of its contents")
     try:
         holdings = [
-            Holding(each.device, each.units, each.class_name, each.container)
+            DeviceHolding(each.device, each.units, each.class_name, each.container)
             for each in document.devices
         ]
     except ValueError as bad:

@@ -14,7 +14,7 @@ from typing import Any
 
 import structlog
 
-from dovetail.devices.allocation.request import Status
+from dovetail.devices.allocation.request import ClassStatus
 from dovetail.kube.api.port import ApiError, Conflict, KubeApi, NotFound, Unreachable
 from dovetail.kube.runtime.conditions import timestamp, with_condition, written
 from dovetail.podfit.objects import ResourceClass
@@ -29,7 +29,7 @@ TOGETHER = 16
 
 VALID = "Valid"
 
-Report = tuple[Status, Sequence[str]]
+Report = tuple[ClassStatus, Sequence[str]]
 """The numbers of a class, and what keeps it from being used."""
 
 

@@ -15,7 +15,7 @@ import structlog
 from msgspec.structs import replace
 
 from dovetail.core.errors import DovetailError, Malformed
-from dovetail.devices.allocation.request import Ask, Holding
+from dovetail.devices.allocation.request import DeviceHolding, DeviceRequest
 from dovetail.devices.allocation.strategies import Strategy
 from dovetail.kube.api.port import ApiError, KubeApi, Unreachable
 from dovetail.kube.extender.wire import (
@@ -77,7 +77,9 @@ class Extender:
         nodes = NodeList([each for each in items if each["metadata"]["name"] in left])
         return replace(found, nodes=nodes)
 
-    def _lacking(self, pod: Pod, asks: tuple[Ask, ...], names: Sequence[str]) -> dict[str, str]:
+    def _lacking(
+        self, pod: Pod, asks: tuple[DeviceRequest, ...], names: Sequence[str]
+    ) -> dict[str, str]:
         """Nodes without the devices, with the reason."""
         lost = [each.class_name for each in asks if each.class_name not in self._state.classes]
         if lost:
@@ -93,7 +95,7 @@ class Extender:
                 failed[name] = self._why_not(name, asks, brief=len(failed) >= EXPLAINED)
         return failed
 
-    def _why_not(self, name: str, asks: tuple[Ask, ...], *, brief: bool) -> str:
+    def _why_not(self, name: str, asks: tuple[DeviceRequest, ...], *, brief: bool) -> str:
         if not self._state.has_node(name):
             return "the node is not known yet"
         if brief:
@@ -205,7 +207,11 @@ class Extender:
         return Plan(pod, node, holdings, is_claimed=True)
 
     def _chosen(
-        self, pod: Pod, node: str, asks: tuple[Ask, ...], direct: tuple[Holding, ...]
+        self,
+        pod: Pod,
+        node: str,
+        asks: tuple[DeviceRequest, ...],
+        direct: tuple[DeviceHolding, ...],
     ) -> Plan | str:
         with self._state.holders.using(node, direct):
             chosen = self._state.book.choose(node, asks, self._strategy)

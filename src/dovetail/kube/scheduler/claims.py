@@ -8,7 +8,7 @@ from enum import Enum
 
 import structlog
 
-from dovetail.devices.allocation.request import Holding
+from dovetail.devices.allocation.request import DeviceHolding
 from dovetail.kube.api.port import ApiError, KubeApi, NotFound, Unreachable
 from dovetail.kube.scheduler.plans import FENCE, holdings_of, is_over
 from dovetail.podfit.objects import Pod
@@ -40,7 +40,7 @@ class Claims:
         self._ledger = ledger
         self._released = released
 
-    async def claim(self, pod: Pod, node: str, holdings: Sequence[Holding]) -> None:
+    async def claim(self, pod: Pod, node: str, holdings: Sequence[DeviceHolding]) -> None:
         """Durable when it returns. Raises AlreadyClaimed, Taken."""
         await self._ledger.claim(*owner_of(pod), node, holdings)
 

@@ -7,7 +7,7 @@ from collections import Counter
 import msgspec
 import numpy as np
 
-from dovetail.devices.allocation.request import Ask, Holding
+from dovetail.devices.allocation.request import DeviceHolding, DeviceRequest
 from dovetail.devices.allocation.strategies import Strategy
 from dovetail.kube.scheduler.pod_requirements import Want
 from dovetail.kube.scheduler.state import State
@@ -23,7 +23,7 @@ BY_ROOM = (Strategy.FIRST_FIT, Strategy.STRICT_FIRST_FIT)
 
 class Choice(msgspec.Struct, frozen=True):
     node: str
-    holdings: tuple[Holding, ...] = ()
+    holdings: tuple[DeviceHolding, ...] = ()
 
 
 class Refusal(msgspec.Struct, frozen=True):
@@ -80,7 +80,9 @@ def decided(state: State, want: Want, strategy: Strategy) -> Choice | Refusal:
     return Refusal(in_words(state, want, verdict, strategy))
 
 
-def chosen(state: State, node: str, want: Want, strategy: Strategy) -> tuple[Holding, ...] | None:
+def chosen(
+    state: State, node: str, want: Want, strategy: Strategy
+) -> tuple[DeviceHolding, ...] | None:
     """Devices of the node beside what the pod uses of it directly; None if there are too few."""
     if not want.asks:
         return ()
@@ -103,7 +105,7 @@ def in_words(state: State, want: Want, verdict: Verdict, strategy: Strategy) -> 
     return summary(0, nodes, reasons) + example
 
 
-def class_reasons(state: State, asks: tuple[Ask, ...], roomy: Mask) -> Counter[str]:
+def class_reasons(state: State, asks: tuple[DeviceRequest, ...], roomy: Mask) -> Counter[str]:
     """How many nodes with room lack units of which class; each counts for the first it lacks."""
     found: Counter[str] = Counter()
     left = roomy.copy()
@@ -129,7 +131,7 @@ def nearest(state: State, want: Want, roomy: Mask, strategy: Strategy) -> str:
     return f"Nearest is {node}: {why}."
 
 
-def totals(asks: tuple[Ask, ...]) -> dict[str, int]:
+def totals(asks: tuple[DeviceRequest, ...]) -> dict[str, int]:
     found: dict[str, int] = {}
     for ask in asks:
         found[ask.class_name] = found.get(ask.class_name, 0) + ask.count

@@ -15,8 +15,8 @@ from contextlib import contextmanager
 
 import msgspec
 
-from dovetail.devices.allocation.inventory import Book
-from dovetail.devices.allocation.request import Holding
+from dovetail.devices.allocation.inventory import DeviceInventory
+from dovetail.devices.allocation.request import DeviceHolding
 from dovetail.kube.scheduler.plans import amounts
 
 Amounts = Mapping[str, int]
@@ -34,11 +34,13 @@ def holder_of(name: str) -> str:
 
 class Held(msgspec.Struct, frozen=True):
     node: str
-    holdings: tuple[Holding, ...]
+    holdings: tuple[DeviceHolding, ...]
 
 
 class Holders:
-    def __init__(self, book: Book, changed: Callable[[str], None] = lambda _: None) -> None:
+    def __init__(
+        self, book: DeviceInventory, changed: Callable[[str], None] = lambda _: None
+    ) -> None:
         """`changed` is told the node where something is held or free that was not before, except
         by pods that ask for it directly."""
         self._book = book
@@ -95,7 +97,7 @@ class Holders:
             self._book.hold(uid + DIRECT, held.node, held.holdings)
 
     @contextmanager
-    def using(self, node: str, holdings: tuple[Holding, ...]) -> Iterator[None]:
+    def using(self, node: str, holdings: tuple[DeviceHolding, ...]) -> Iterator[None]:
         """The book as it would be if somebody used these without a class."""
         self.use("", Held(node, holdings) if holdings else None)
         try:
@@ -142,7 +144,7 @@ class Holders:
             self._book.hold(name, node, holdings)
         self._changed(node)
 
-    def _believed(self, uid: str, node: str) -> tuple[Holding, ...]:
+    def _believed(self, uid: str, node: str) -> tuple[DeviceHolding, ...]:
         told = [
             each.holdings
             for each in (self._assumed.get(uid), self._pods.get(uid))
@@ -153,7 +155,7 @@ class Holders:
             return told[0] if told else ()
         # The same devices, told with the classes they were asked by, say more.
         same = (holdings for holdings in told if amounts(holdings) == claimed)
-        plain = tuple(Holding(device, units, "") for device, units in sorted(claimed.items()))
+        plain = tuple(DeviceHolding(device, units, "") for device, units in sorted(claimed.items()))
         return next(same, plain)
 
 

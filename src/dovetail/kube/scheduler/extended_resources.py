@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from dovetail.core.device import Device
-from dovetail.devices.allocation.request import Holding
+from dovetail.devices.allocation.request import DeviceHolding
 from dovetail.kube.classes.capacity import extended, pool_name
 from dovetail.podfit.demand import Demand
 
@@ -17,10 +17,10 @@ Pools = tuple[tuple[str, str], ...]
 """Devices, and the resource that each is a unit or a pool of."""
 
 
-def asked_directly(demand: Demand) -> tuple[Holding, ...]:
+def asked_directly(demand: Demand) -> tuple[DeviceHolding, ...]:
     """What a pod uses of pools, should its node have them."""
     return tuple(
-        Holding(pool_name(resource), amount)
+        DeviceHolding(pool_name(resource), amount)
         for resource, amount in demand.amounts
         if extended(resource)
     )

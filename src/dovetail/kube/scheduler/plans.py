@@ -8,7 +8,7 @@ from typing import Any
 
 import msgspec
 
-from dovetail.devices.allocation.request import Holding
+from dovetail.devices.allocation.request import DeviceHolding
 from dovetail.kube.classes.pod_devices import (
     ALLOCATION,
     PREFIX,
@@ -28,7 +28,7 @@ class Plan(msgspec.Struct, frozen=True):
 
     pod: Pod
     node: str
-    holdings: tuple[Holding, ...] = ()
+    holdings: tuple[DeviceHolding, ...] = ()
     is_claimed: bool = False
     """The ledger has the claim already: only the binding is left to do."""
 
@@ -74,7 +74,7 @@ def held_by(pod: Pod) -> dict[str, int]:
     return amounts(holdings_of(pod))
 
 
-def holdings_of(pod: Pod) -> tuple[Holding, ...]:
+def holdings_of(pod: Pod) -> tuple[DeviceHolding, ...]:
     """What a bound pod's annotation says, if it can be believed.
 
     Annotations of a new pod are its maker's. So what is said must be of the node that the pod is
@@ -102,7 +102,7 @@ def asked_classes(pod: Pod) -> frozenset[str]:
     )
 
 
-def amounts(holdings: Iterable[Holding]) -> dict[str, int]:
+def amounts(holdings: Iterable[DeviceHolding]) -> dict[str, int]:
     """Units by device, whichever class they were asked by."""
     found: dict[str, int] = {}
     for each in holdings:

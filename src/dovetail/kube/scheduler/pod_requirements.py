@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 
 from dovetail.core.errors import DovetailError, Malformed
-from dovetail.devices.allocation.request import Ask, Holding
+from dovetail.devices.allocation.request import DeviceHolding, DeviceRequest
 from dovetail.kube.classes.pod_devices import Container, Role, asks_of
 from dovetail.kube.scheduler.extended_resources import asked_directly
 from dovetail.kube.scheduler.plans import asked_classes
@@ -23,8 +23,8 @@ class Want(msgspec.Struct, frozen=True, eq=False):
     """Pods of one template share one of these: it can be compared by identity."""
 
     demand: Demand
-    asks: tuple[Ask, ...]
-    direct: tuple[Holding, ...]
+    asks: tuple[DeviceRequest, ...]
+    direct: tuple[DeviceHolding, ...]
     """What it uses of pools without a class."""
     hopes: Wake
     """What could help such a pod, if it fits nowhere."""
@@ -58,7 +58,7 @@ class Wants:
         return found
 
 
-def asks_of_pod(pod: Pod) -> tuple[Ask, ...]:
+def asks_of_pod(pod: Pod) -> tuple[DeviceRequest, ...]:
     """In the order in which its containers start. Raises BadAsk."""
     if not asked_classes(pod):
         return ()

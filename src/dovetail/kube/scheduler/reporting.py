@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 import msgspec
 
-from dovetail.devices.allocation.request import Holding
+from dovetail.devices.allocation.request import DeviceHolding
 from dovetail.kube.api.port import KubeApi, NotFound
 from dovetail.kube.runtime.conditions import timestamp
 from dovetail.kube.runtime.events import Recorder
@@ -50,7 +50,7 @@ class Teller:
         if self._say(pod, Said(SCHEDULED, "False", "Unschedulable", why)):
             self._recorder.event(pod, "Warning", "FailedScheduling", "Scheduling", why)
 
-    def scheduled(self, pod: Pod, node: str, holdings: tuple[Holding, ...]) -> None:
+    def scheduled(self, pod: Pod, node: str, holdings: tuple[DeviceHolding, ...]) -> None:
         note = f"Assigned {pod.key} to {node}"
         if holdings:
             devices = ", ".join(

@@ -7,15 +7,15 @@ from collections.abc import Sequence
 from msgspec.structs import replace
 
 from dovetail.core.rows import Rows
-from dovetail.devices.allocation.inventory import Book
-from dovetail.devices.allocation.request import Ask, Holding
+from dovetail.devices.allocation.inventory import DeviceInventory
+from dovetail.devices.allocation.request import DeviceHolding, DeviceRequest
 from dovetail.kube.scheduler.device_holders import Amounts
 from dovetail.kube.scheduler.state import State
 
 
 def holdings_for(
-    state: State, asks: Sequence[Ask], node: str, claimed: Amounts
-) -> tuple[Holding, ...] | None:
+    state: State, asks: Sequence[DeviceRequest], node: str, claimed: Amounts
+) -> tuple[DeviceHolding, ...] | None:
     """Which of the claimed devices are for which ask; None if they are not for these asks.
 
     The ledger does not say what devices were asked by. They are dealt out as if the node had
@@ -28,7 +28,7 @@ def holdings_for(
     devices = [
         replace(there[name], units=units, healthy=True) for name, units in sorted(claimed.items())
     ]
-    book = Book(Rows())
+    book = DeviceInventory(Rows())
     for each in state.classes.values():
         book.set_class(each)
     book.set_node(node, devices)

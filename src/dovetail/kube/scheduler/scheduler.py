@@ -17,7 +17,7 @@ import structlog
 
 from dovetail.core.device import Device
 from dovetail.core.errors import DovetailError
-from dovetail.devices.allocation.request import Status
+from dovetail.devices.allocation.request import ClassStatus
 from dovetail.devices.allocation.strategies import Strategy
 from dovetail.devices.classes.hierarchy import problems_of
 from dovetail.kube.api.port import KubeApi
@@ -251,7 +251,7 @@ class Scheduler:
         """What the status of a class says."""
         found = self.state.classes.get(name)
         if found is None:
-            return Status(), self.state.unreadable.get(name, ("it is not read yet",))
+            return ClassStatus(), self.state.unreadable.get(name, ("it is not read yet",))
         problems = tuple(map(str, problems_of(found, self.state.classes)))
         return self.state.book.status(name), problems
 

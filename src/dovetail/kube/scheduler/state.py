@@ -16,8 +16,8 @@ import structlog
 from dovetail.core.device import Device
 from dovetail.core.errors import Malformed
 from dovetail.core.rows import Rows
-from dovetail.devices.allocation.inventory import Book
-from dovetail.devices.allocation.request import Holding
+from dovetail.devices.allocation.inventory import DeviceInventory
+from dovetail.devices.allocation.request import DeviceHolding
 from dovetail.devices.classes import documents
 from dovetail.kube.classes.capacity import pool_name
 from dovetail.kube.scheduler.device_holders import Amounts, Held, Holders, holder_of
@@ -59,13 +59,13 @@ class State:
     def __init__(self, listener: Listener, devices_of: DevicesOf) -> None:
         self.rows = Rows()
         self.nodes = NodeTable(self.rows)
-        self.book = Book(self.rows)
+        self.book = DeviceInventory(self.rows)
         self.holders = Holders(self.book, self._count_pools)
         self.pods: dict[str, Pod] = {}
         """By uid: all that are not over."""
         self.devices: dict[str, tuple[Device, ...]] = {}
         """By node."""
-        self.classes: dict[str, documents.ResourceClass] = {}
+        self.classes: dict[str, documents.DeviceClass] = {}
         """By name: those that can be read."""
         self.unreadable: dict[str, tuple[str, ...]] = {}
         """By name: what is wrong with those that cannot."""
@@ -92,7 +92,7 @@ class State:
     def has_node(self, name: str) -> bool:
         return name in self._known
 
-    def crowded(self, node: str, direct: Iterable[Holding]) -> str:
+    def crowded(self, node: str, direct: Iterable[DeviceHolding]) -> str:
         """The first resource of which too few units are left there for a pod that asks for so many
         directly; empty if there is none, or the node has no such devices."""
         resources = {pool_name(resource): resource for _, resource in self._pools.get(node, ())}

@@ -9,8 +9,8 @@ from typing import Any
 
 import msgspec
 
-from dovetail.devices.allocation.request import Status
-from dovetail.devices.classes.documents import BadClass, ResourceClass, read
+from dovetail.devices.allocation.request import ClassStatus
+from dovetail.devices.classes.documents import BadClass, DeviceClass, read
 from dovetail.ledger import Transaction, device_classes, devices
 from dovetail.ledger.device_classes import Definition, DefinitionDiffers, DefinitionNotFound
 from dovetail.ledger.devices import Unit
@@ -75,11 +75,11 @@ async def one(call: Call, name: str) -> dict[str, Any]:
 def counted(found: Sequence[Definition], units: Sequence[Unit]) -> dict[str, dict[str, Any]]:
     """Each class as it is shown. Counting all units of a large fleet takes a while."""
     definitions = {each.name: of_document(each.name, each.document) for each in found}
-    count: Mapping[str, Status] = statuses(definitions, units)
+    count: Mapping[str, ClassStatus] = statuses(definitions, units)
     return {each.name: as_json(each, count[each.name]) for each in found}
 
 
-def as_json(definition: Definition, status: Status) -> dict[str, Any]:
+def as_json(definition: Definition, status: ClassStatus) -> dict[str, Any]:
     at = datetime.fromtimestamp(definition.created_at, UTC).isoformat().replace("+00:00", "Z")
     return {
         "name": definition.name,
@@ -91,7 +91,7 @@ def as_json(definition: Definition, status: Status) -> dict[str, Any]:
     }
 
 
-def decoded(name: str, body: bytes) -> ResourceClass:
+def decoded(name: str, body: bytes) -> DeviceClass:
     refuse_nul(body)
     try:
         return read(name, msgspec.json.decode(body, type=Defined).spec)

@@ -9,7 +9,7 @@ from dovetail.core.request import NamedSelector
 from dovetail.core.selectors import condition_text
 from dovetail.core.selectors.condition_text import BadCondition
 from dovetail.core.selectors.selector import Selector
-from dovetail.devices.classes.documents import ResourceClass
+from dovetail.devices.classes.documents import DeviceClass
 from dovetail.rest.server import errors
 from dovetail.rest.server.errors import bad_request
 from dovetail.rest.server.http import Asked
@@ -168,7 +168,7 @@ def attributes(values: Sequence[str], suffix: str) -> tuple[Selector, ...]:
 
 
 def classes(
-    names: Sequence[str], suffix: str, known: Mapping[str, ResourceClass]
+    names: Sequence[str], suffix: str, known: Mapping[str, DeviceClass]
 ) -> tuple[NamedSelector, ...]:
     """All `class` parameters of a group."""
     found = []

@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping
 
 from dovetail.core.request import Affinity, Group, Request
-from dovetail.devices.classes.documents import ResourceClass
+from dovetail.devices.classes.documents import DeviceClass
 from dovetail.engine.rank.parse import BadRanking, terms_of
 from dovetail.engine.rank.ranking import FIRST_FIT
 from dovetail.rest.placement.schemas import GROUP_EXTENSIONS, GROUP_KEYS, NUMBERED, SUFFIX
@@ -18,7 +18,7 @@ from dovetail.rest.server.http import Asked, Query
 NUMBERED_KEY = re.compile(rf"({'|'.join(GROUP_KEYS)})({NUMBERED})?")
 SUFFIXED_KEY = re.compile(rf"({'|'.join((*GROUP_KEYS, *GROUP_EXTENSIONS))})({SUFFIX})?")
 
-Classes = Mapping[str, ResourceClass]
+Classes = Mapping[str, DeviceClass]
 """The resource classes that are defined, by name."""
 
 

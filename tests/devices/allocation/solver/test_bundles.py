@@ -12,7 +12,7 @@ import msgspec
 from hypothesis import event, given, settings
 from hypothesis import strategies as st
 
-from dovetail.devices.allocation.solver.problem import Bundle, Demand, Place
+from dovetail.devices.allocation.solver.problem import Bundle, DeviceDemand, DevicePlace
 from dovetail.devices.allocation.solver.search import assign
 
 KEYS = (("numa",), ("slot",), ("numa", "slot"))
@@ -41,7 +41,7 @@ def wanted_by(wishes: Sequence[Bundle]) -> list[Unit]:
     return [unit for number, wish in enumerate(wishes) for unit in units(wish, str(number))]
 
 
-def can_be_met(places: Sequence[Place], wanted: Sequence[Unit], left: Left) -> bool:
+def can_be_met(places: Sequence[DevicePlace], wanted: Sequence[Unit], left: Left) -> bool:
     """Every place for every unit, one after the other."""
     dead: set[object] = set()
 
@@ -69,14 +69,14 @@ def can_be_met(places: Sequence[Place], wanted: Sequence[Unit], left: Left) -> b
     return sum(left) >= len(wanted) and go(0, left, {})
 
 
-def value(place: Place, number: int, keys: tuple[str, ...] | None) -> object:
+def value(place: DevicePlace, number: int, keys: tuple[str, ...] | None) -> object:
     if keys is None:
         return number
     found = tuple(place.attributes.get(key) for key in keys)
     return None if None in found else found
 
 
-def places_drawn(chance: random.Random) -> list[Place]:
+def places_drawn(chance: random.Random) -> list[DevicePlace]:
     found = []
     shapes: dict[object, int] = {}
     for _ in range(chance.randint(2, 6)):
@@ -85,7 +85,7 @@ def places_drawn(chance: random.Random) -> list[Place]:
         if not chance.randrange(10):
             del attributes["slot"]
         shape = shapes.setdefault((mask, tuple(attributes.items())), len(shapes))
-        found.append(Place(shape, mask, attributes, free))
+        found.append(DevicePlace(shape, mask, attributes, free))
     return found
 
 
@@ -94,7 +94,7 @@ def demands(chance: random.Random, largest: int) -> tuple[Bundle, ...]:
     return tuple(
         Bundle(
             1,
-            (Demand(chance.choice((1, 2)), chance.randint(1, largest)),),
+            (DeviceDemand(chance.choice((1, 2)), chance.randint(1, largest)),),
             same=chance.choice(((), None)),
         )
         for _ in range(chance.randint(1, 2))
@@ -114,7 +114,9 @@ def wishes_drawn(chance: random.Random) -> list[Bundle]:
     return found
 
 
-def faults(places: list[Place], wishes: list[Bundle], takes: list[dict[int, int]]) -> Iterator[str]:
+def faults(
+    places: list[DevicePlace], wishes: list[Bundle], takes: list[dict[int, int]]
+) -> Iterator[str]:
     """What is wrong with a solution."""
     used = [0] * len(places)
     for number, (wish, taken) in enumerate(zip(wishes, takes, strict=True)):

@@ -10,9 +10,9 @@ from dovetail.core.device import Device
 from dovetail.devices.allocation import accounts
 from dovetail.devices.allocation import inventory as books
 from dovetail.devices.allocation import nested as nesting
-from dovetail.devices.allocation.inventory import Book
-from dovetail.devices.allocation.request import Ask, Status
-from dovetail.devices.allocation.solver.search import PATIENCE, TooHard, assign
+from dovetail.devices.allocation.inventory import DeviceInventory
+from dovetail.devices.allocation.request import ClassStatus, DeviceRequest
+from dovetail.devices.allocation.solver.search import MOST_STEPS, SearchGivenUp, assign
 from dovetail.devices.allocation.strategies import Strategy
 from tests.devices.fleets import book, device, nested, selecting
 
@@ -21,21 +21,21 @@ SINGLE = selecting("a", single=True)
 
 def bins(
     seed: int, count: int = 8, parts: int = 3, spare: int = 0
-) -> tuple[list[Device], list[Ask]]:
+) -> tuple[list[Device], list[DeviceRequest]]:
     """Devices of different sizes, and asks that fill them but for what is to spare."""
     chance = random.Random(seed)
     devices: list[Device] = []
-    asks: list[Ask] = []
+    asks: list[DeviceRequest] = []
     for number in range(count):
         sizes = [chance.randrange(20, 60) for _ in range(parts)]
         name = f"d{chance.randrange(10**6)}"
         devices.append(device(name, "a", units=sum(sizes) + spare, slot=str(number)))
-        asks += [Ask("a", size, str(len(asks) + at)) for at, size in enumerate(sizes)]
+        asks += [DeviceRequest("a", size, str(len(asks) + at)) for at, size in enumerate(sizes)]
     return devices, asks
 
 
 def impatient(monkeypatch: pytest.MonkeyPatch, patience: int) -> None:
-    monkeypatch.setattr(books, "PATIENCE", patience)
+    monkeypatch.setattr(books, "MOST_STEPS", patience)
 
 
 def test_what_was_given_up_is_not_called_impossible(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -76,14 +76,14 @@ def test_many_nodes_that_are_too_hard_share_the_patience_of_a_few(
 
     def too_hard(*_: object, patience: int, **__: object) -> None:
         spent.append(patience)
-        raise TooHard
+        raise SearchGivenUp
 
     monkeypatch.setattr("dovetail.devices.allocation.solver.choose.assign", too_hard)
     nodes = [[device("d", "a", units=9 + number)] for number in range(100)]
     kept = book([SINGLE], *nodes)
-    assert not kept.fits([Ask("a", 9)]).any()
+    assert not kept.fits([DeviceRequest("a", 9)]).any()
     assert len(spent) == 100
-    assert sum(spent) <= 2 * PATIENCE + 100 * books.LEAST_PATIENCE
+    assert sum(spent) <= 2 * MOST_STEPS + 100 * books.LEAST_STEPS
 
 
 def test_requested_is_from_0_to_allocatable_even_if_counting_was_given_up(
@@ -93,33 +93,35 @@ def test_requested_is_from_0_to_allocatable_even_if_counting_was_given_up(
 
     def impatient_assign(places: list[object], *rest: object, **more: object) -> object:
         if len(places) > 2:
-            raise TooHard
+            raise SearchGivenUp
         return assign(places, *rest, **more)  # type: ignore[arg-type]
 
     monkeypatch.setattr(nesting, "assign", impatient_assign)
     kept = book(
         [SINGLE, nested("pair", {"a": 2})], [device(f"d{at}", "a", units=2) for at in "012"]
     )
-    found = kept.choose("n1", [Ask("a", 2)])
+    found = kept.choose("n1", [DeviceRequest("a", 2)])
     assert found is not None
     kept.hold("pod", "n1", found)
-    assert kept.status("pair") == Status(2, 0)
+    assert kept.status("pair") == ClassStatus(2, 0)
 
 
 def test_thousands_of_units_that_agree_in_a_key_are_found_at_once() -> None:
     pools = [device(f"d{numa}", "a", units=10_001, numa=numa) for numa in "01"]
     kept = book([selecting("a"), nested("pair", {"a": 2}, "numa")], pools)
-    assert kept.status("pair") == Status(10_000, 0)
-    found = kept.choose("n1", [Ask("pair", 9_000)])
+    assert kept.status("pair") == ClassStatus(10_000, 0)
+    found = kept.choose("n1", [DeviceRequest("pair", 9_000)])
     assert found is not None
     assert {each.device: each.units for each in found} == {"d0": 10_000, "d1": 8_000}
 
 
 def test_counts_of_states_that_are_gone_are_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(accounts, "FORMED_KEPT", 10)
-    kept: Book = book([selecting("a"), nested("pair", {"a": 2})], [device("d", "a", units=500)])
+    kept: DeviceInventory = book(
+        [selecting("a"), nested("pair", {"a": 2})], [device("d", "a", units=500)]
+    )
     for units in range(1, 200):
-        found = kept.choose("n1", [Ask("a", units)])
+        found = kept.choose("n1", [DeviceRequest("a", units)])
         assert found is not None
         kept.hold("pod", "n1", found)
         assert kept.status("pair").available == (500 - units) // 2

@@ -7,17 +7,17 @@ from itertools import zip_longest
 
 import msgspec
 
-from dovetail.devices.allocation.solver.places import Ground, Places, Units
+from dovetail.devices.allocation.solver.places import FlowDemand, Places, PlaceSet
 from dovetail.devices.allocation.solver.problem import Bundle, needs_of
 
 
-class Open(msgspec.Struct, frozen=True):
+class OpenBundle(msgspec.Struct, frozen=True):
     """A bundle; so many of its sets are to be given values, among those of the places."""
 
     wish: int
     bundle: Bundle
     count: int
-    places: Places
+    places: PlaceSet
     family: int
     """Of those of one family each can have what another got."""
     depth: int
@@ -37,18 +37,18 @@ class Open(msgspec.Struct, frozen=True):
         return (1, -self.size, self.family)
 
 
-class Position(msgspec.Struct, frozen=True):
+class PartialAssignment(msgspec.Struct, frozen=True):
     """What is decided, and what is not."""
 
-    fixed: tuple[Units, ...]
-    open: tuple[Open, ...]
+    fixed: tuple[FlowDemand, ...]
+    open: tuple[OpenBundle, ...]
 
 
-class Room:
-    def __init__(self, ground: Ground) -> None:
+class Bounds:
+    def __init__(self, ground: Places) -> None:
         self._ground = ground
         self._needs: dict[Bundle, dict[int, int]] = {}
-        self._useful: dict[tuple[Bundle, Places], Places] = {}
+        self._useful: dict[tuple[Bundle, PlaceSet], PlaceSet] = {}
         self._known: dict[object, int] = {}
 
     def needs(self, bundle: Bundle) -> Mapping[int, int]:
@@ -57,7 +57,7 @@ class Room:
             self._needs[bundle] = needs_of(bundle)
         return self._needs[bundle]
 
-    def left(self, fixed: Sequence[Units]) -> list[int]:
+    def left(self, fixed: Sequence[FlowDemand]) -> list[int]:
         """Of each device, without what it has to give for sure."""
         left = list(self._ground.free)
         for each in fixed:
@@ -65,7 +65,7 @@ class Room:
                 left[each.places.bit_length() - 1] -= each.count
         return left
 
-    def allowed(self, each: Open, left: Sequence[int]) -> Places:
+    def allowed(self, each: OpenBundle, left: Sequence[int]) -> PlaceSet:
         """Places that may give something to a set."""
         key = (each.bundle, each.places)
         if key not in self._useful:
@@ -79,7 +79,7 @@ class Room:
                 open_ |= 1 << at
         return open_
 
-    def _usable(self, each: Open) -> Places:
+    def _usable(self, each: OpenBundle) -> PlaceSet:
         found = 0
         for bit in self.needs(each.bundle):
             found |= self._ground.selected(bit)
@@ -88,8 +88,8 @@ class Room:
         return found if keys is None else self._ground.valued(found, keys)
 
     def by_value(
-        self, each: Open, fixed: Sequence[Units], left: Sequence[int]
-    ) -> list[tuple[Places, int]]:
+        self, each: OpenBundle, fixed: Sequence[FlowDemand], left: Sequence[int]
+    ) -> list[tuple[PlaceSet, int]]:
         """The places of each value, in the order of preference, and how many sets fit there."""
         apart = self._ground.by_value(self.allowed(each, left), each.bundle.same)
         if each.bundle.same is None:
@@ -98,7 +98,7 @@ class Room:
             ]
         return [(here, self._within(each, here, fixed)) for here in apart]
 
-    def is_enough(self, position: Position, left: Sequence[int]) -> bool:
+    def is_enough(self, position: PartialAssignment, left: Sequence[int]) -> bool:
         """False if some bundle cannot find room for all of its sets."""
         for each in position.open:
             if each.bundle.same is not None:
@@ -107,7 +107,9 @@ class Room:
                     return False
         return self._is_enough_for_single_devices(position, left)
 
-    def _is_enough_for_single_devices(self, position: Position, left: Sequence[int]) -> bool:
+    def _is_enough_for_single_devices(
+        self, position: PartialAssignment, left: Sequence[int]
+    ) -> bool:
         """Those that want so much of one device, or more, are not more than devices can serve."""
         wanted = [each for each in position.open if each.bundle.same is None]
         wanted.sort(key=lambda each: -each.size)
@@ -121,7 +123,7 @@ class Room:
                     return False
         return True
 
-    def _within(self, each: Open, here: Places, fixed: Sequence[Units]) -> int:
+    def _within(self, each: OpenBundle, here: PlaceSet, fixed: Sequence[FlowDemand]) -> int:
         """Sets that fit there beside what is decided to be there; no more than are wanted."""
         pinned = tuple(other for other in fixed if not other.places & ~here)
         key = (each.bundle, each.count, here, pinned)
@@ -129,7 +131,7 @@ class Room:
             self._known[key] = self._most(each, here, pinned)
         return self._known[key]
 
-    def _most(self, each: Open, here: Places, pinned: Sequence[Units]) -> int:
+    def _most(self, each: OpenBundle, here: PlaceSet, pinned: Sequence[FlowDemand]) -> int:
         ground, needs = self._ground, self.needs(each.bundle)
         useful = {bit: here & ground.selected(bit) for bit in needs}
         least, most = 0, each.count
@@ -138,7 +140,7 @@ class Room:
         # Mostly the bound is reached, so it is tried first.
         tried = most
         while least < most:
-            sets = [Units(0, bit, count * tried, useful[bit]) for bit, count in needs.items()]
+            sets = [FlowDemand(0, bit, count * tried, useful[bit]) for bit, count in needs.items()]
             if ground.flow([*pinned, *sets], cheapest=False) is not None:
                 least = tried
             else:

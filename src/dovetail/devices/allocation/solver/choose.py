@@ -6,26 +6,26 @@ from collections.abc import Sequence
 
 from dovetail.devices.allocation.catalogue import Catalogue
 from dovetail.devices.allocation.nested import wishes_of
-from dovetail.devices.allocation.request import Ask
-from dovetail.devices.allocation.solver.problem import Bundle, Place
-from dovetail.devices.allocation.solver.search import TooHard, assign
-from dovetail.devices.allocation.strategies import Strategy, Weigh, preference
+from dovetail.devices.allocation.request import DeviceRequest
+from dovetail.devices.allocation.solver.problem import Bundle, DevicePlace
+from dovetail.devices.allocation.solver.search import SearchGivenUp, assign
+from dovetail.devices.allocation.strategies import Strategy, Worth, preference
 
-Chosen = list[tuple[int, int, int]]
+Assignment = list[tuple[int, int, int]]
 """Places, the asks that use them, and the units of each; ask by ask, place by place."""
 
 
-class Chooser:
+class DeviceChooser:
     """Chooses for these asks, on as many nodes as one likes."""
 
     def __init__(
-        self, asks: Sequence[Ask], strategy: Strategy, worth: Weigh, catalogue: Catalogue
+        self, asks: Sequence[DeviceRequest], strategy: Strategy, worth: Worth, catalogue: Catalogue
     ) -> None:
         """Every class has to be whole."""
         self._strategy, self._worth = strategy, worth
         self._wishes = wishes_of(asks, catalogue)
 
-    def chosen(self, places: Sequence[Place], patience: int) -> Chosen | None:
+    def chosen(self, places: Sequence[DevicePlace], patience: int) -> Assignment | None:
         """None: the strategy finds nothing there. Raises TooHard."""
         if self._strategy is Strategy.STRICT_FIRST_FIT:
             return self._one_by_one(places, patience)
@@ -33,7 +33,7 @@ class Chooser:
         order = preference(self._strategy, places, self._worth)
         try:
             return _assigned(places, order, self._wishes, patience, cheapest=weighs)
-        except TooHard:
+        except SearchGivenUp:
             # In the order in which nodes are compared: what was found when this one was said to fit
             # is found again, however its devices are called and whichever the strategy likes.
             plain = sorted(order, key=lambda at: (places[at].shape, places[at].free))
@@ -41,9 +41,9 @@ class Chooser:
                 raise
             return _assigned(places, plain, self._wishes, patience, cheapest=False)
 
-    def _one_by_one(self, places: Sequence[Place], patience: int) -> Chosen | None:
+    def _one_by_one(self, places: Sequence[DevicePlace], patience: int) -> Assignment | None:
         left = list(places)
-        found: Chosen = []
+        found: Assignment = []
         for ask, wish in enumerate(self._wishes):
             taken = _assigned(left, range(len(left)), [wish], patience, cheapest=False)
             if taken is None:
@@ -51,18 +51,20 @@ class Chooser:
             for at, _, units in taken:
                 found.append((at, ask, units))
                 place = left[at]
-                left[at] = Place(place.shape, place.mask, place.attributes, place.free - units)
+                left[at] = DevicePlace(
+                    place.shape, place.mask, place.attributes, place.free - units
+                )
         return found
 
 
 def _assigned(
-    places: Sequence[Place],
+    places: Sequence[DevicePlace],
     order: Sequence[int],
     wishes: Sequence[Bundle],
     patience: int,
     *,
     cheapest: bool,
-) -> Chosen | None:
+) -> Assignment | None:
     ordered = [places[at] for at in order]
     takes = assign(ordered, wishes, cheapest=cheapest, patience=patience)
     if takes is None:

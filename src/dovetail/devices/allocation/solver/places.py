@@ -7,41 +7,41 @@ from collections.abc import Iterable, Sequence
 import msgspec
 
 from dovetail.devices.allocation.solver.flow import Flow, Taken
-from dovetail.devices.allocation.solver.problem import Keys, Place
+from dovetail.devices.allocation.solver.problem import DevicePlace, Keys
 
-Places = int
+PlaceSet = int
 """A set of places: a bit for each."""
 
 
-class Units(msgspec.Struct, frozen=True, gc=False):
+class FlowDemand(msgspec.Struct, frozen=True, gc=False):
     """Units that any of these places may give to a wish."""
 
     wish: int
     bit: int
     count: int
-    places: Places
+    places: PlaceSet
 
 
-class Ground:
-    def __init__(self, places: Sequence[Place], keys: Iterable[Keys]) -> None:
+class Places:
+    def __init__(self, places: Sequence[DevicePlace], keys: Iterable[Keys]) -> None:
         self.places = places
         self.free = [each.free for each in places]
-        self.all: Places = (1 << len(places)) - 1
-        self._selected: dict[int, Places] = {}
-        self._listed: dict[Places, list[int]] = {}
+        self.all: PlaceSet = (1 << len(places)) - 1
+        self._selected: dict[int, PlaceSet] = {}
+        self._listed: dict[PlaceSet, list[int]] = {}
         self.values: dict[Keys, list[Keys | None]] = {
             each: [_value(place, each) for place in places] for each in keys
         }
         """By place; None if the device lacks one of the keys: it then agrees with no other."""
 
-    def selected(self, bit: int) -> Places:
+    def selected(self, bit: int) -> PlaceSet:
         """By the class of that bit."""
         if bit not in self._selected:
             numbered = enumerate(self.places)
             self._selected[bit] = sum(1 << at for at, each in numbered if each.mask & bit)
         return self._selected[bit]
 
-    def listed(self, places: Places) -> list[int]:
+    def listed(self, places: PlaceSet) -> list[int]:
         """In ascending order."""
         found = self._listed.get(places)
         if found is None:
@@ -49,22 +49,22 @@ class Ground:
             self._listed[places] = found
         return found
 
-    def valued(self, places: Places, keys: Keys) -> Places:
+    def valued(self, places: PlaceSet, keys: Keys) -> PlaceSet:
         """Those that have a value."""
         values = self.values[keys]
         return sum(1 << at for at in self.listed(places) if values[at] is not None)
 
-    def by_value(self, places: Places, keys: Keys | None) -> list[Places]:
+    def by_value(self, places: PlaceSet, keys: Keys | None) -> list[PlaceSet]:
         """Apart by value, or one by one; in the order of preference."""
         if keys is None:
             return [1 << at for at in self.listed(places)]
         values = self.values[keys]
-        found: dict[Keys | None, Places] = {}
+        found: dict[Keys | None, PlaceSet] = {}
         for at in self.listed(places):
             found[values[at]] = found.get(values[at], 0) | 1 << at
         return list(found.values())
 
-    def alike(self, places: Places, keys: Keys | None) -> Places:
+    def alike(self, places: PlaceSet, keys: Keys | None) -> PlaceSet:
         """All there are of the one value that these places have."""
         if keys is None:
             return places
@@ -72,7 +72,7 @@ class Ground:
         value = values[places.bit_length() - 1]
         return sum(1 << at for at, other in enumerate(values) if other == value)
 
-    def flow(self, demands: Sequence[Units], *, cheapest: bool) -> list[Taken] | None:
+    def flow(self, demands: Sequence[FlowDemand], *, cheapest: bool) -> list[Taken] | None:
         """What each demand takes; None if they cannot all be met."""
         flow = Flow(self.free, cheapest=cheapest)
         for each in demands:
@@ -81,6 +81,6 @@ class Ground:
         return flow.takes
 
 
-def _value(place: Place, keys: Keys) -> Keys | None:
+def _value(place: DevicePlace, keys: Keys) -> Keys | None:
     found = tuple(place.attributes[key] for key in keys if key in place.attributes)
     return found if len(found) == len(keys) else None

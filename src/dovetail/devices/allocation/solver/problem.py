@@ -9,7 +9,7 @@ import msgspec
 Keys = tuple[str, ...]
 
 
-class Place(msgspec.Struct, frozen=True, gc=False):
+class DevicePlace(msgspec.Struct, frozen=True, gc=False):
     """A device as far as assignment can tell: two of one shape are alike."""
 
     shape: int
@@ -19,7 +19,7 @@ class Place(msgspec.Struct, frozen=True, gc=False):
     free: int
 
 
-class Demand(msgspec.Struct, frozen=True):
+class DeviceDemand(msgspec.Struct, frozen=True):
     """Units of devices that some class selects."""
 
     bit: int
@@ -30,7 +30,7 @@ class Bundle(msgspec.Struct, frozen=True):
     """So many alike sets of demands."""
 
     count: int
-    demands: tuple[Demand, ...]
+    demands: tuple[DeviceDemand, ...]
     """Of one set."""
     parts: tuple[Bundle, ...] = ()
     """Of one set: bundles within it."""

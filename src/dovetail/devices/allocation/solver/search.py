@@ -19,30 +19,30 @@ from collections.abc import Iterator, Sequence
 
 import msgspec
 
-from dovetail.devices.allocation.solver.bounds import Open, Position, Room
+from dovetail.devices.allocation.solver.bounds import Bounds, OpenBundle, PartialAssignment
 from dovetail.devices.allocation.solver.flow import Taken
-from dovetail.devices.allocation.solver.places import Ground, Places, Units
-from dovetail.devices.allocation.solver.problem import Bundle, Place, keys_of
+from dovetail.devices.allocation.solver.places import FlowDemand, Places, PlaceSet
+from dovetail.devices.allocation.solver.problem import Bundle, DevicePlace, keys_of
 
-PATIENCE = 20_000
+MOST_STEPS = 20_000
 """Demands looked at, in all positions together: some tenths of a second."""
 
 
-class TooHard(Exception):
+class SearchGivenUp(Exception):
     """It would take longer to decide than anybody should wait."""
 
 
 def assign(
-    places: Sequence[Place],
+    places: Sequence[DevicePlace],
     wishes: Sequence[Bundle],
     *,
     cheapest: bool,
-    patience: int = PATIENCE,
+    patience: int = MOST_STEPS,
 ) -> list[Taken] | None:
     """What each wish takes of the places, which stand in the order of preference; None: nothing
     can meet them. With `cheapest` others move over for the sake of better places. Raises TooHard.
     """
-    ground = Ground(places, {keys for wish in wishes for keys in keys_of(wish)})
+    ground = Places(places, {keys for wish in wishes for keys in keys_of(wish)})
     return _Search(ground, cheapest=cheapest).run(wishes, patience)
 
 
@@ -50,22 +50,22 @@ class _Where(msgspec.Struct, frozen=True):
     """For whom, on which places, and how deep within bundles."""
 
     wish: int
-    places: Places
+    places: PlaceSet
     depth: int
 
 
 class _Search:
-    def __init__(self, ground: Ground, *, cheapest: bool) -> None:
+    def __init__(self, ground: Places, *, cheapest: bool) -> None:
         self._ground, self._cheapest = ground, cheapest
-        self._room = Room(ground)
-        self._families: dict[tuple[Bundle, Places], int] = {}
+        self._room = Bounds(ground)
+        self._families: dict[tuple[Bundle, PlaceSet], int] = {}
 
     def run(self, wishes: Sequence[Bundle], patience: int) -> list[Taken] | None:
-        start = Position((), ())
+        start = PartialAssignment((), ())
         for number, wish in enumerate(wishes):
             whole = Bundle(1, (), (wish,))
             start = self._with_sets(start, whole, 1, _Where(number, self._ground.all, 0))
-        levels: list[Iterator[Position]] = [iter((start,))]
+        levels: list[Iterator[PartialAssignment]] = [iter((start,))]
         while levels:
             position = next(levels[-1], None)
             if position is None:
@@ -75,7 +75,7 @@ class _Search:
             demands = self._demands(position, left)
             patience -= len(demands)
             if patience < 0 and len(levels) > 1:
-                raise TooHard
+                raise SearchGivenUp
             if not self._room.is_enough(position, left):
                 continue
             takes = self._ground.flow(demands, cheapest=self._cheapest)
@@ -85,41 +85,45 @@ class _Search:
                 levels.append(self._moves(position, left))
         return None
 
-    def _demands(self, position: Position, left: Sequence[int]) -> list[Units]:
+    def _demands(self, position: PartialAssignment, left: Sequence[int]) -> list[FlowDemand]:
         """In the order of wishes, as if nothing had to agree that is undecided."""
         found = list(position.fixed)
         for each in position.open:
             allowed = self._room.allowed(each, left)
             found += [
-                Units(each.wish, bit, count * each.count, allowed & self._ground.selected(bit))
+                FlowDemand(each.wish, bit, count * each.count, allowed & self._ground.selected(bit))
                 for bit, count in self._room.needs(each.bundle).items()
             ]
         return sorted(found, key=lambda each: each.wish)
 
-    def _with_sets(self, before: Position, bundle: Bundle, sets: int, where: _Where) -> Position:
+    def _with_sets(
+        self, before: PartialAssignment, bundle: Bundle, sets: int, where: _Where
+    ) -> PartialAssignment:
         """So many sets of the bundle more, with devices from there."""
         wish, places = where.wish, where.places
         fixed = tuple(
-            Units(wish, each.bit, each.count * sets, places & self._ground.selected(each.bit))
+            FlowDemand(wish, each.bit, each.count * sets, places & self._ground.selected(each.bit))
             for each in bundle.demands
         )
-        found = Position(before.fixed + fixed, before.open)
+        found = PartialAssignment(before.fixed + fixed, before.open)
         for part in bundle.parts:
             if part.same == ():
                 found = self._with_sets(found, part, part.count * sets, where)
             else:
                 one = msgspec.structs.replace(part, count=1)
                 family = self._families.setdefault((one, places), len(self._families))
-                added = Open(wish, one, part.count * sets, places, family, where.depth)
-                found = Position(found.fixed, (*found.open, added))
+                added = OpenBundle(wish, one, part.count * sets, places, family, where.depth)
+                found = PartialAssignment(found.fixed, (*found.open, added))
         return found
 
-    def _moves(self, position: Position, devices: Sequence[int]) -> Iterator[Position]:
+    def _moves(
+        self, position: PartialAssignment, devices: Sequence[int]
+    ) -> Iterator[PartialAssignment]:
         """The bundle whose turn it is gets a value, and as many sets there as there is room for, or
         less; then the value after it, and so on."""
         at = min(range(len(position.open)), key=lambda at: position.open[at].order)
         each = position.open[at]
-        rest = Position(position.fixed, position.open[:at] + position.open[at + 1 :])
+        rest = PartialAssignment(position.fixed, position.open[:at] + position.open[at + 1 :])
         values = self._room.by_value(each, position.fixed, devices)
         after = sum(room for _, room in values)
         left, most = each.places, dict(each.most)
@@ -139,7 +143,7 @@ class _Search:
                     yield _going_on(self._with_sets(rest, each.bundle, sets, where), more, here)
                 most[kind] = 0
 
-    def _kind(self, each: Open, here: Places, rest: Position) -> object:
+    def _kind(self, each: OpenBundle, here: PlaceSet, rest: PartialAssignment) -> object:
         """Equal for values that can change places, with all that is decided on them.
 
         All devices of the value count: also those of no use to this bundle, for others use them.
@@ -164,11 +168,11 @@ class _Search:
         return frozenset(found.items())
 
 
-def _going_on(found: Position, more: Open, here: Places) -> Position:
+def _going_on(found: PartialAssignment, more: OpenBundle, here: PlaceSet) -> PartialAssignment:
     """With the sets that are left, if any are; those before them got the value `here`."""
     if more.count:
         # In front, so that it goes on before a twin begins.
-        return Position(found.fixed, (more, *found.open))
+        return PartialAssignment(found.fixed, (more, *found.open))
     # What comes before `here` needs no look for a twin: that was tried with the roles exchanged.
     opened = tuple(
         msgspec.structs.replace(each, places=here | more.places)
@@ -176,10 +180,10 @@ def _going_on(found: Position, more: Open, here: Places) -> Position:
         else each
         for each in found.open
     )
-    return Position(found.fixed, opened)
+    return PartialAssignment(found.fixed, opened)
 
 
-def _by_wish(wishes: int, demands: Sequence[Units], takes: Sequence[Taken]) -> list[Taken]:
+def _by_wish(wishes: int, demands: Sequence[FlowDemand], takes: Sequence[Taken]) -> list[Taken]:
     found: list[Taken] = [{} for _ in range(wishes)]
     for each, taken in zip(demands, takes, strict=True):
         for place, units in taken.items():

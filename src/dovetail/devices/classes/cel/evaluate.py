@@ -15,7 +15,7 @@ from dovetail.core import quantity
 from dovetail.core.errors import DovetailError
 from dovetail.devices.classes.cel.syntax import (
     Binary,
-    Call,
+    CallExpression,
     Chain,
     Index,
     Items,
@@ -102,7 +102,7 @@ class _Evaluation:
                 return self._connected(node)
             case Binary():
                 return self._related(node)
-            case Call():
+            case CallExpression():
                 return self._called(node)
             case Select(Name("device"), field):
                 return self._field(field, node.at)
@@ -177,7 +177,7 @@ class _Evaluation:
             return any(equal(value, each) for each in holder)
         raise CelError(at, "`in` looks into lists and maps")
 
-    def _called(self, node: Call) -> Value:
+    def _called(self, node: CallExpression) -> Value:
         if node.target is not None:
             return self._method(node, self.value(node.target))
         if node.function == "has":
@@ -189,14 +189,14 @@ class _Evaluation:
             raise CelError(node.at, f"this is no {node.function}")
         return made
 
-    def _has(self, node: Call) -> bool:
+    def _has(self, node: CallExpression) -> bool:
         match node.arguments:
             case (Select(operand, field),):
                 entries = self.value(operand)
                 return isinstance(entries, Mapping) and field in entries
         raise CelError(node.at, "has() takes a field such as a.b")
 
-    def _method(self, node: Call, target: Value) -> Value:
+    def _method(self, node: CallExpression, target: Value) -> Value:
         arguments = [self.value(each) for each in node.arguments]
         one = arguments[0] if len(arguments) == 1 else None
         if type(one) is not type(target) or not isinstance(target, Quantity | Semver):

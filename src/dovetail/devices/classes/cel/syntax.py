@@ -11,7 +11,7 @@ from dovetail.devices.classes.cel.tokens import BadCel, Token, tokens
 __all__ = [
     "BadCel",
     "Binary",
-    "Call",
+    "CallExpression",
     "Chain",
     "Index",
     "Items",
@@ -54,7 +54,7 @@ class Index(msgspec.Struct, frozen=True):
     at: int
 
 
-class Call(msgspec.Struct, frozen=True):
+class CallExpression(msgspec.Struct, frozen=True):
     """function(arguments), or target.function(arguments)"""
 
     function: str
@@ -92,7 +92,7 @@ class Binary(msgspec.Struct, frozen=True):
     at: int
 
 
-Node = Literal | Name | Select | Index | Call | Items | Not | Binary | Chain
+Node = Literal | Name | Select | Index | CallExpression | Items | Not | Binary | Chain
 
 
 def parse(text: str) -> Node:
@@ -161,7 +161,7 @@ class _Parser:
             if token := self._taken("."):
                 field = self._name("a field's name")
                 if self._taken("("):
-                    node = Call(field, node, self._list(")"), token.at)
+                    node = CallExpression(field, node, self._list(")"), token.at)
                 else:
                     node = Select(node, field, token.at)
             elif token := self._taken("["):
@@ -188,7 +188,7 @@ class _Parser:
         if name in ("true", "false"):
             return Literal(name == "true", token.at)
         if self._taken("("):
-            return Call(name, None, self._list(")"), token.at)
+            return CallExpression(name, None, self._list(")"), token.at)
         return Name(name, token.at)
 
     def _list(self, end: str) -> tuple[Node, ...]:

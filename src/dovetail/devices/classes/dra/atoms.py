@@ -15,7 +15,7 @@ from dovetail.devices.classes.cel.evaluate import Semver
 from dovetail.devices.classes.cel.syntax import (
     BadCel,
     Binary,
-    Call,
+    CallExpression,
     Index,
     Items,
     Literal,
@@ -23,13 +23,13 @@ from dovetail.devices.classes.cel.syntax import (
     Node,
     Select,
 )
-from dovetail.devices.classes.dra.convention import DIMENSIONS, DRIVER, Place
+from dovetail.devices.classes.dra.convention import DIMENSIONS, DRIVER, PublishedAt
 
 
 class Atom(msgspec.Struct, frozen=True):
     """A test of what is at the place. Without an expression: just that something is there."""
 
-    place: Place
+    place: PublishedAt
     expression: Expression | None
     at: int
 
@@ -50,7 +50,7 @@ Found = Sequence[tuple[Atom, ...]]
 def atoms(node: Node, wanted: bool) -> Found:
     """The alternatives that say that the test comes out as wanted. Raises BadCel."""
     match node:
-        case Call("has", None, (argument,)) if place := place_at(argument):
+        case CallExpression("has", None, (argument,)) if place := place_at(argument):
             return _there(place, wanted, node.at)
         case Binary("in", Literal(str(identifier)), Index() as holder) if place := place_at(
             Select(holder, identifier, node.at)
@@ -62,8 +62,8 @@ def atoms(node: Node, wanted: bool) -> Found:
             if place_at(left) or _comparison(left):
                 return _related(left, sign, right, wanted, node.at)
             return _related(right, MIRRORED[sign], left, wanted, node.at)
-        case Call(method, Select() | Index() as target, (argument,)) if method in METHODS and (
-            place := place_at(target)
+        case CallExpression(method, Select() | Index() as target, (argument,)) if (
+            method in METHODS and (place := place_at(target))
         ):
             return _ordered(place, METHODS[method], argument, wanted, node.at)
     if (place := place_at(node)) and place.holder == "attributes" and not place.ours:
@@ -71,22 +71,22 @@ def atoms(node: Node, wanted: bool) -> Found:
     raise BadCel(node.at, "this cannot be said by a resource class")
 
 
-def place_at(node: Node) -> Place | None:
+def place_at(node: Node) -> PublishedAt | None:
     """The attribute or capacity that the node is, if it is one."""
     match node:
         case Select(Name("device"), "driver"):
-            return Place("driver", "", "")
+            return PublishedAt("driver", "", "")
         case Select(
             Index(Select(Name("device"), holder), Literal(str(domain))), identifier
         ) | Index(
             Index(Select(Name("device"), holder), Literal(str(domain))),
             Literal(str(identifier)),
         ) if holder in ("attributes", "capacity"):
-            return Place(holder, domain, identifier, DIMENSIONS.get((holder, domain)))
+            return PublishedAt(holder, domain, identifier, DIMENSIONS.get((holder, domain)))
     return None
 
 
-def _there(place: Place, wanted: bool, at: int) -> Found:
+def _there(place: PublishedAt, wanted: bool, at: int) -> Found:
     if wanted:
         return [(Atom(place, None, at),)]
     if place.ours and place.dimension is not None:
@@ -103,7 +103,7 @@ def _related(left: Node, sign: str, right: Node, wanted: bool, at: int) -> Found
         raise BadCel(at, "an attribute or a capacity of the device is expected on one side")
     if place.holder == "driver" and right == Literal("", right.at) and sign in ("==", "!="):
         return _there(place, wanted is (sign == "!="), at)
-    if isinstance(right, Call) and sign in ("==", "!="):
+    if isinstance(right, CallExpression) and sign in ("==", "!="):
         return _ordered(place, sign, right, wanted, at)
     if sign in ("==", "!="):
         return _listed(place, [_text(place, right)], wanted is (sign == "=="), at)
@@ -118,16 +118,16 @@ def _is_whole(node: Node) -> TypeGuard[Literal]:
     return isinstance(node, Literal) and type(node.value) is int
 
 
-def _comparison(node: Node) -> tuple[Place, Node] | None:
+def _comparison(node: Node) -> tuple[PublishedAt, Node] | None:
     """place.compareTo(argument)"""
     match node:
-        case Call("compareTo", Select() | Index() as target, (argument,)):
+        case CallExpression("compareTo", Select() | Index() as target, (argument,)):
             place = place_at(target)
             return (place, argument) if place else None
     return None
 
 
-def _listed(place: Place, values: list[str], wanted: bool, at: int) -> Found:
+def _listed(place: PublishedAt, values: list[str], wanted: bool, at: int) -> Found:
     if place.holder == "capacity" or (place.ours and place.dimension is not None):
         raise BadCel(at, f"{place.key} is compared as text, and it is none there")
     if not values:
@@ -139,7 +139,7 @@ def _listed(place: Place, values: list[str], wanted: bool, at: int) -> Found:
     return [(differs,)] if place.holder == "driver" else [(Atom(place, None, at), differs)]
 
 
-def _ordered(place: Place, sign: str, argument: Node, wanted: bool, at: int) -> Found:
+def _ordered(place: PublishedAt, sign: str, argument: Node, wanted: bool, at: int) -> Found:
     text = _amount(place, argument)
     sign = sign if wanted else OPPOSITE[sign]
     if sign == "==":
@@ -154,11 +154,11 @@ def _ordered(place: Place, sign: str, argument: Node, wanted: bool, at: int) -> 
     return [(_atom(place, ORDER[sign], text, at=at),)]
 
 
-def _atom(place: Place, kind: Operator, *values: str, at: int) -> Atom:
+def _atom(place: PublishedAt, kind: Operator, *values: str, at: int) -> Atom:
     return Atom(place, Expression(place.key, kind, values), at)
 
 
-def _text(place: Place, node: Node) -> str:
+def _text(place: PublishedAt, node: Node) -> str:
     match node:
         case Literal(str(value)):
             if value or place.key != DRIVER:
@@ -170,12 +170,12 @@ def _text(place: Place, node: Node) -> str:
     raise BadCel(node.at, f"a value that {place.key} can have is expected")
 
 
-def _amount(place: Place, node: Node) -> str:
+def _amount(place: PublishedAt, node: Node) -> str:
     """The amount as values of the place are written."""
     match node:
-        case Call("quantity", None, (Literal(str(text)),)) if place.holder == "capacity":
+        case CallExpression("quantity", None, (Literal(str(text)),)) if place.holder == "capacity":
             return _quantity(place, text, node.at)
-        case Call("semver", None, (Literal(str(text)),)) if (
+        case CallExpression("semver", None, (Literal(str(text)),)) if (
             place.holder == "attributes" and place.dimension in (None, Dimension.VERSION)
         ):
             found = Semver.of(text)
@@ -185,7 +185,7 @@ def _amount(place: Place, node: Node) -> str:
     raise BadCel(node.at, f"quantity(...) or semver(...) is expected, as {place.key} is")
 
 
-def _quantity(place: Place, text: str, at: int) -> str:
+def _quantity(place: PublishedAt, text: str, at: int) -> str:
     try:
         nanos = quantity.nanos(text)
     except quantity.BadQuantity as error:

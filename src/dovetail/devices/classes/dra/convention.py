@@ -51,7 +51,7 @@ class Inexpressible(Malformed):
     """A key or value that has no place on devices of dynamic resource allocation."""
 
 
-class Place(msgspec.Struct, frozen=True):
+class PublishedAt(msgspec.Struct, frozen=True):
     """Where values of a key are found. `dimension` is None for text."""
 
     holder: str
@@ -88,12 +88,12 @@ HOLDERS = {
 """Of what drivers publish themselves."""
 
 
-def place_of(key: str, dimension: Dimension | None) -> Place:
+def place_of(key: str, dimension: Dimension | None) -> PublishedAt:
     """Raises Inexpressible."""
     if key == DRIVER:
         if dimension is not None:
             raise Inexpressible(f"{DRIVER} is text, not {dimension}")
-        return Place("driver", "", "")
+        return PublishedAt("driver", "", "")
     domain, slash, identifier = key.rpartition("/")
     if not IDENTIFIER.fullmatch(identifier) or len(identifier) > LONGEST_ID:
         raise Inexpressible(
@@ -101,12 +101,12 @@ def place_of(key: str, dimension: Dimension | None) -> Place:
             " a domain and '/' before it if a driver publishes it"
         )
     if not slash:
-        return Place(*OURS[dimension], identifier, dimension)
+        return PublishedAt(*OURS[dimension], identifier, dimension)
     if not DNS_SUBDOMAIN.fullmatch(domain) or len(domain) > LONGEST_DOMAIN:
         raise Inexpressible(f"key {key!r}: {domain!r} is no domain")
     if dimension not in HOLDERS:
         raise Inexpressible(f"key {key!r}: drivers have no way to publish {dimension}")
-    return Place(HOLDERS[dimension], domain, identifier, dimension)
+    return PublishedAt(HOLDERS[dimension], domain, identifier, dimension)
 
 
 def quantity_text(found: Amount, text: str) -> str:
@@ -151,7 +151,7 @@ def published(device: Device) -> CelDevice:
 
 
 def _publish(
-    place: Place,
+    place: PublishedAt,
     found: Amount,
     text: str,
     attributes: dict[str, dict[str, str | int | bool | Semver]],

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dovetail.core.selectors.selector import Expression, Operator
 from dovetail.devices.classes.cel.syntax import BadCel, parse
 from dovetail.devices.classes.cel.tokens import LONGEST
-from dovetail.devices.classes.documents import Problem, ResourceClass, read, write
+from dovetail.devices.classes.documents import DeviceClass, Problem, read, write
 from dovetail.devices.classes.dra.atoms import Atom
 from dovetail.devices.classes.dra.branches import Branch, both, branches_of
 from dovetail.devices.classes.dra.convention import Untranslatable
@@ -21,7 +21,7 @@ PERMIT_ABSENCE = frozenset((Operator.NOT_IN, Operator.DOES_NOT_EXIST))
 FIELDS = frozenset(("selectors",))
 
 
-def from_device_class(document: Mapping[str, object]) -> ResourceClass:
+def from_device_class(document: Mapping[str, object]) -> DeviceClass:
     """Raises Untranslatable, or BadClass for what a resource class may not be called."""
     metadata = document.get("metadata")
     name = metadata.get("name") if isinstance(metadata, Mapping) else None
@@ -37,7 +37,7 @@ def from_device_class(document: Mapping[str, object]) -> ResourceClass:
     branches = _selected(spec.get("selectors"), problems)
     if problems:
         raise Untranslatable(name, problems)
-    cls = ResourceClass(name, tuple(branches))
+    cls = DeviceClass(name, tuple(branches))
     return read(name, write(cls))
 
 

@@ -8,10 +8,10 @@ from dovetail.core.selectors import amount
 from dovetail.core.selectors.amount import Dimension
 from dovetail.core.selectors.selector import ORDERED, SETS, Expression, Operator
 from dovetail.devices.classes.cel.tokens import LONGEST, quoted
-from dovetail.devices.classes.documents import Problem, ResourceClass
+from dovetail.devices.classes.documents import DeviceClass, Problem
 from dovetail.devices.classes.dra.convention import (
     Inexpressible,
-    Place,
+    PublishedAt,
     Untranslatable,
     place_of,
     quantity_text,
@@ -53,7 +53,7 @@ WORDS = frozenset(
 """Names that CEL keeps for itself."""
 
 
-def to_device_class(cls: ResourceClass) -> dict[str, Any]:
+def to_device_class(cls: DeviceClass) -> dict[str, Any]:
     """Raises Untranslatable with everything that has no counterpart."""
     problems = _foreign(cls)
     branches = []
@@ -81,7 +81,7 @@ def to_device_class(cls: ResourceClass) -> dict[str, Any]:
     }
 
 
-def _foreign(cls: ResourceClass) -> list[Problem]:
+def _foreign(cls: DeviceClass) -> list[Problem]:
     found = []
     if cls.members:
         found.append(Problem("spec.members", "a DeviceClass is not made of others"))
@@ -116,7 +116,7 @@ def _written(expression: Expression) -> str:
     return _guarded(place, among)
 
 
-def _among(place: Place, expression: Expression) -> str:
+def _among(place: PublishedAt, expression: Expression) -> str:
     """Text is one of the values."""
     if place.holder == "driver" and "" in expression.values:
         raise Inexpressible("a driver's name is never empty")
@@ -139,18 +139,18 @@ def _compared(expression: Expression) -> str:
     return _guarded(place, f"{_value(place)}.compareTo({made}) {sign} 0")
 
 
-def _guarded(place: Place, test: str) -> str:
+def _guarded(place: PublishedAt, test: str) -> str:
     """What is missing would be an error, and that would end the whole allocation."""
     return test if place.holder == "driver" else f"{_there(place)} && {test}"
 
 
-def _there(place: Place) -> str:
+def _there(place: PublishedAt) -> str:
     if place.holder == "driver":
         return 'device.driver != ""'
     return f"{quoted(place.id)} in device.{place.holder}[{quoted(place.domain)}]"
 
 
-def _value(place: Place) -> str:
+def _value(place: PublishedAt) -> str:
     if place.holder == "driver":
         return "device.driver"
     domain = f"device.{place.holder}[{quoted(place.domain)}]"
