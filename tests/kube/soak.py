@@ -25,8 +25,8 @@ from typing import Any
 
 import msgspec
 
-from dovetail.kube.api.client import Client, connect
-from dovetail.kube.api.port import ApiError, Gone, NotFound, Unreachable
+from dovetail.kube.api.client import KubeClient, connect
+from dovetail.kube.api.port import ApiError, ApiGone, ApiNotFound, ApiUnreachable
 from dovetail.podfit.objects import Node, Pod
 from tests.kube.soak_replica import DONE, WANT
 from tests.support.kube.cluster import Cluster, node_object
@@ -86,7 +86,7 @@ class Child:
 
 
 class Soak:
-    def __init__(self, plan: Plan, cluster: Cluster, proxy: Proxy, api: Client) -> None:
+    def __init__(self, plan: Plan, cluster: Cluster, proxy: Proxy, api: KubeClient) -> None:
         self._plan, self._cluster, self._proxy, self._api = plan, cluster, proxy, api
         self._chance = random.Random(plan.seed)
         self._made = self._wishes = 0
@@ -159,9 +159,9 @@ class Soak:
                     self._wishes += 1
                     wish = {"metadata": {"annotations": {WANT: str(self._wishes)}}}
                     await self._api.merge(Pod, which, wish, namespace=NAMESPACE)
-            except NotFound:
+            except ApiNotFound:
                 pass
-            except (ApiError, Unreachable):
+            except (ApiError, ApiUnreachable):
                 await asyncio.sleep(0.5)
 
     async def _trouble(self, what: str) -> None:
@@ -252,13 +252,13 @@ async def soaking(plan: Plan, cluster: Cluster) -> AsyncIterator[Soak]:
             await soak.stop()
 
 
-async def too_old(api: Client, version: str) -> bool:
+async def too_old(api: KubeClient, version: str) -> bool:
     """Whether the server has forgotten what came after `version`."""
     try:
         async with asyncio.timeout(5):
             async for _ in api.watch(Pod, version, namespace=NAMESPACE):
                 return False
-    except Gone:
+    except ApiGone:
         return True
     except TimeoutError:
         return False

@@ -16,7 +16,7 @@ from typing import Any
 import structlog
 
 from dovetail.kube.api.client import connect
-from dovetail.kube.api.port import Conflict, KubeApi, NotFound
+from dovetail.kube.api.port import ApiConflict, ApiNotFound, KubeApi
 from dovetail.kube.runtime.informer import Informer
 from dovetail.kube.runtime.leader import Election, Timing
 from dovetail.kube.runtime.workqueue import WorkQueue
@@ -79,9 +79,9 @@ class Replica:
         body = {"metadata": {"resourceVersion": meta.resource_version, "annotations": {DONE: log}}}
         try:
             await self.api.merge(Pod, meta.name, body, namespace=meta.namespace)
-        except NotFound:
+        except ApiNotFound:
             return
-        except Conflict:
+        except ApiConflict:
             # The model is behind; the event that brings it up to date brings the key back.
             self.conflicts += 1
             return

@@ -12,7 +12,7 @@ from random import Random
 import pytest
 
 from dovetail.core.rows import Rows
-from dovetail.kube.api.client import Client, connect
+from dovetail.kube.api.client import KubeClient, connect
 from dovetail.podfit import NodeTable, demand_of
 from dovetail.podfit.objects import Namespace, Node, Pod
 from tests.podfit.worlds import NAMESPACES, Json, World, world
@@ -47,7 +47,7 @@ async def all_cases(kubeconfig: str) -> None:
     assert CASES // 5 < bound < CASES - CASES // 5, "cases that are all alike show little"
 
 
-async def build(api: Client, made: World) -> None:
+async def build(api: KubeClient, made: World) -> None:
     for node in made.nodes:
         await api.create(Node, node)
     amounts = {"cpu": "1", "memory": "1Gi", "pods": "9"}
@@ -76,7 +76,7 @@ async def build(api: Client, made: World) -> None:
     await decision(api, "scout", "bare", final=False)
 
 
-async def table_of_all(api: Client) -> tuple[NodeTable, Rows]:
+async def table_of_all(api: KubeClient) -> tuple[NodeTable, Rows]:
     rows = Rows()
     table = NodeTable(rows)
     for namespace in (await api.list(Namespace)).items:
@@ -88,7 +88,7 @@ async def table_of_all(api: Client) -> tuple[NodeTable, Rows]:
     return table, rows
 
 
-async def decided_alike(api: Client, table: NodeTable, rows: Rows, asked: Json) -> bool:
+async def decided_alike(api: KubeClient, table: NodeTable, rows: Rows, asked: Json) -> bool:
     await api.create(Pod, asked)
     pod = await decision(api, asked["metadata"]["name"], asked["metadata"]["namespace"])
     verdict = table.filter(demand_of(pod))
@@ -104,7 +104,7 @@ async def decided_alike(api: Client, table: NodeTable, rows: Rows, asked: Json) 
     return False
 
 
-async def decision(api: Client, name: str, namespace: str, *, final: bool = True) -> Pod:
+async def decision(api: KubeClient, name: str, namespace: str, *, final: bool = True) -> Pod:
     """The pod as soon as it has a node or, if that is `final`, is said to fit none."""
     for _ in range(3000):
         pod = await api.get(Pod, name, namespace)
@@ -116,7 +116,7 @@ async def decision(api: Client, name: str, namespace: str, *, final: bool = True
     raise TimeoutError(f"kube-scheduler has not decided on {namespace}/{name}")
 
 
-async def clear(api: Client) -> None:
+async def clear(api: KubeClient) -> None:
     for pod in (await api.list(Pod)).items:
         await api.delete(Pod, pod.metadata.name, pod.metadata.namespace, grace=0)
     for node in (await api.list(Node)).items:

@@ -15,8 +15,8 @@ import pytest
 
 from dovetail.kube.api import credentials
 from dovetail.kube.api.access import BadConfiguration, access
-from dovetail.kube.api.client import Client, connect
-from dovetail.kube.api.port import ApiError, Unreachable
+from dovetail.kube.api.client import KubeClient, connect
+from dovetail.kube.api.port import ApiError, ApiUnreachable
 from dovetail.podfit.objects import Node
 from tests.support.kube.pki import Authority
 from tests.support.kube.scripted import (
@@ -38,7 +38,7 @@ V1 = "client.authentication.k8s.io/v1"
 def run(
     directory: Path,
     script: Script,
-    test: Callable[[Client, Server], Awaitable[None]],
+    test: Callable[[KubeClient, Server], Awaitable[None]],
     **user: Any,
 ) -> None:
     async def main() -> None:
@@ -48,7 +48,7 @@ def run(
     asyncio.run(main())
 
 
-async def watched(client: Client) -> None:
+async def watched(client: KubeClient) -> None:
     async with aclosing(client.watch(Node, "5")) as changes:
         async for _ in changes:
             pass
@@ -71,7 +71,7 @@ def test_a_token_that_was_rotated_is_read_again(tmp_path: Path) -> None:
     token.write_text("old")
     door = Door("old")
 
-    async def test(client: Client, server: Server) -> None:
+    async def test(client: KubeClient, server: Server) -> None:
         for verb in (lambda: client.get(Node, "n"), lambda: watched(client)):
             await verb()
             door.valid = f"{door.valid}er"
@@ -96,7 +96,7 @@ def test_a_token_file_is_read_again_before_the_old_token_is_refused(
     token = tmp_path / "token"
     token.write_text("old\n")
 
-    async def test(client: Client, server: Server) -> None:
+    async def test(client: KubeClient, server: Server) -> None:
         await client.get(Node, "n")
         token.write_text("new\n")
         await client.get(Node, "n")
@@ -112,11 +112,11 @@ def test_without_credentials_there_is_no_answer_until_they_are_back(
     monkeypatch.setattr(credentials, "PAUSE", 0.0)
     token = tmp_path / "token"
 
-    async def test(client: Client, server: Server) -> None:
-        with pytest.raises(Unreachable, match=r"no credentials.*token"):
+    async def test(client: KubeClient, server: Server) -> None:
+        with pytest.raises(ApiUnreachable, match=r"no credentials.*token"):
             await client.get(Node, "n")
         token.write_text("")
-        with pytest.raises(Unreachable, match="is empty"):
+        with pytest.raises(ApiUnreachable, match="is empty"):
             await watched(client)
         assert not server.asked
         token.write_text("t")
@@ -163,7 +163,7 @@ def test_a_command_is_asked_once_and_again_when_its_token_is_refused(
     token.write_text("first")
     door = Door("first")
 
-    async def test(client: Client, server: Server) -> None:
+    async def test(client: KubeClient, server: Server) -> None:
         await asyncio.gather(*(client.get(Node, "n") for _ in range(5)))
         assert runs(tmp_path) == 1
         door.valid = "second"
@@ -182,7 +182,7 @@ def test_a_token_that_has_expired_is_not_used(tmp_path: Path, expires: str, time
     token = tmp_path / "token"
     token.write_text("t")
 
-    async def test(client: Client, server: Server) -> None:
+    async def test(client: KubeClient, server: Server) -> None:
         for _ in range(3):
             await client.get(Node, "n")
         assert runs(tmp_path) == times
@@ -210,10 +210,10 @@ def test_a_command_that_gives_no_token_is_told_once_to_all_who_wait(
     token = tmp_path / "token"
     token.write_text("s3cret")
 
-    async def test(client: Client, server: Server) -> None:
+    async def test(client: KubeClient, server: Server) -> None:
         asking = (client.get(Node, "n") for _ in range(5))
         told = await asyncio.gather(*asking, return_exceptions=True)
-        assert {type(each) for each in told} == {Unreachable}
+        assert {type(each) for each in told} == {ApiUnreachable}
         assert problem in str(told[0])
         assert "s3cret" not in str(told[0])
         assert runs(tmp_path) == 1
@@ -309,7 +309,7 @@ def test_a_server_is_known_by_its_certificate(
         (tmp_path / "config").write_text(json.dumps(written))
         async with listening, connect(str(tmp_path / "config")) as client:
             if problem:
-                with pytest.raises(Unreachable, match=problem):
+                with pytest.raises(ApiUnreachable, match=problem):
                     await client.get(Node, "n")
             else:
                 await client.get(Node, "n")

@@ -11,11 +11,18 @@ from typing import Any, cast
 
 import pytest
 
-from dovetail.kube.api import calls
 from dovetail.kube.api import http1 as wire
-from dovetail.kube.api.client import Client, connect
-from dovetail.kube.api.http1 import Connection
-from dovetail.kube.api.port import ApiError, Conflict, Gone, NotFound, Seen, Unreachable
+from dovetail.kube.api import session
+from dovetail.kube.api.client import KubeClient, connect
+from dovetail.kube.api.http1 import HttpConnection
+from dovetail.kube.api.port import (
+    ApiConflict,
+    ApiError,
+    ApiGone,
+    ApiNotFound,
+    ApiUnreachable,
+    WatchEvent,
+)
 from dovetail.podfit.objects import Node, Pod
 from tests.support.kube.scripted import (
     Answer,
@@ -34,7 +41,7 @@ NODE = {"metadata": {"name": "n", "resourceVersion": "7"}}
 def run(
     directory: Path,
     script: Script,
-    test: Callable[[Client, Server], Awaitable[None]],
+    test: Callable[[KubeClient, Server], Awaitable[None]],
     **user: Any,
 ) -> None:
     async def main() -> None:
@@ -49,7 +56,7 @@ def in_turn(*answers: Answer) -> Script:
     return lambda asked: next(left)
 
 
-async def watched(client: Client) -> list[tuple[str, str]]:
+async def watched(client: KubeClient) -> list[tuple[str, str]]:
     found = []
     async with aclosing(client.watch(Node, "5")) as changes:
         async for each in changes:
@@ -65,12 +72,12 @@ def line(kind: str, version: str) -> bytes:
 
 @pytest.mark.parametrize(
     ("code", "error"),
-    [(400, ApiError), (403, ApiError), (404, NotFound), (409, Conflict), (410, Gone)],
+    [(400, ApiError), (403, ApiError), (404, ApiNotFound), (409, ApiConflict), (410, ApiGone)],
 )
 def test_a_refusal_says_what_the_server_said(
     tmp_path: Path, code: int, error: type[ApiError]
 ) -> None:
-    async def test(client: Client, server: Server) -> None:
+    async def test(client: KubeClient, server: Server) -> None:
         with pytest.raises(error, match="so it is") as refused:
             await client.get(Node, "n")
         assert type(refused.value) is error
@@ -80,7 +87,7 @@ def test_a_refusal_says_what_the_server_said(
 
 
 def test_a_refusal_by_something_that_is_no_api_server_is_told_too(tmp_path: Path) -> None:
-    async def test(client: Client, server: Server) -> None:
+    async def test(client: KubeClient, server: Server) -> None:
         with pytest.raises(ApiError, match="<html>") as refused:
             await client.get(Node, "n")
         assert refused.value.code == 502
@@ -89,7 +96,7 @@ def test_a_refusal_by_something_that_is_no_api_server_is_told_too(tmp_path: Path
 
 
 def test_told_to_wait_it_waits_and_asks_again(tmp_path: Path) -> None:
-    async def test(client: Client, server: Server) -> None:
+    async def test(client: KubeClient, server: Server) -> None:
         assert (await client.get(Node, "n")).metadata.resource_version == "7"
         assert len(server.asked) == 3
 
@@ -98,11 +105,11 @@ def test_told_to_wait_it_waits_and_asks_again(tmp_path: Path) -> None:
 
 
 def test_told_to_wait_for_ever_it_gives_up(tmp_path: Path) -> None:
-    async def test(client: Client, server: Server) -> None:
+    async def test(client: KubeClient, server: Server) -> None:
         with pytest.raises(ApiError) as refused:
             await client.get(Node, "n")
         assert refused.value.code == 429
-        assert len(server.asked) == calls.PATIENCE + 1
+        assert len(server.asked) == session.PATIENCE + 1
 
     run(tmp_path, lambda asked: no(429, Retry_After="0"), test)
 
@@ -119,7 +126,7 @@ def test_told_to_wait_for_ever_it_gives_up(tmp_path: Path) -> None:
 def test_only_the_answer_to_a_request_answers_it(
     tmp_path: Path, early: bytes, later: bytes
 ) -> None:
-    async def test(client: Client, server: Server) -> None:
+    async def test(client: KubeClient, server: Server) -> None:
         for _ in range(3):
             assert (await client.get(Node, "n")).metadata.resource_version == "7"
 
@@ -140,8 +147,8 @@ def test_an_answer_without_end_is_not_read_to_the_end(
 ) -> None:
     monkeypatch.setattr(wire, limit, 1000)
 
-    async def test(client: Client, server: Server) -> None:
-        with pytest.raises(Unreachable, match="more than 1000 bytes"):
+    async def test(client: KubeClient, server: Server) -> None:
+        with pytest.raises(ApiUnreachable, match="more than 1000 bytes"):
             await client.get(Node, "n")
 
     run(tmp_path, lambda asked: answer, test)
@@ -150,9 +157,9 @@ def test_an_answer_without_end_is_not_read_to_the_end(
 def test_a_line_without_end_is_not_read_to_the_end(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(calls, "LONGEST_LINE", 1000)
+    monkeypatch.setattr(session, "LONGEST_LINE", 1000)
 
-    async def test(client: Client, server: Server) -> None:
+    async def test(client: KubeClient, server: Server) -> None:
         with pytest.raises(ApiError, match="more than 1000 bytes"):
             await watched(client)
 
@@ -160,8 +167,8 @@ def test_a_line_without_end_is_not_read_to_the_end(
 
 
 def test_a_connection_whose_answer_was_not_read_is_not_used_again(tmp_path: Path) -> None:
-    async def test(client: Client, server: Server) -> None:
-        pool = client._calls._pool
+    async def test(client: KubeClient, server: Server) -> None:
+        pool = client._session._pool
         async with pool.exchange() as connection:
             await connection.ask(b"GET / HTTP/1.1\r\nContent-Length: 0\r\n\r\n")
             assert connection._whole
@@ -171,7 +178,7 @@ def test_a_connection_whose_answer_was_not_read_is_not_used_again(tmp_path: Path
 
 
 def test_connections_are_used_again_but_not_when_they_are_closed(tmp_path: Path) -> None:
-    async def test(client: Client, server: Server) -> None:
+    async def test(client: KubeClient, server: Server) -> None:
         for _ in range(5):
             await client.get(Node, "n")
         assert len(server.connections) == 1
@@ -193,13 +200,13 @@ def test_connections_are_used_again_but_not_when_they_are_closed(tmp_path: Path)
 def test_no_whole_answer_is_none(tmp_path: Path, answer: Answer) -> None:
     closing = answer is not None
 
-    async def test(client: Client, server: Server) -> None:
+    async def test(client: KubeClient, server: Server) -> None:
         asking = asyncio.create_task(client.get(Node, "n"))
         if closing:
             while not server.asked:  # noqa: ASYNC110
                 await asyncio.sleep(0.01)
             server.connections[0].close()
-        with pytest.raises(Unreachable):
+        with pytest.raises(ApiUnreachable):
             await asking
 
     run(tmp_path, lambda asked: answer, test)
@@ -211,7 +218,7 @@ def test_nobody_there_is_unreachable(tmp_path: Path) -> None:
 
     async def main() -> None:
         async with connect(str(file)) as client:
-            with pytest.raises(Unreachable, match=r"127\.0\.0\.1:1"):
+            with pytest.raises(ApiUnreachable, match=r"127\.0\.0\.1:1"):
                 await client.get(Node, "n")
 
     asyncio.run(main())
@@ -220,14 +227,14 @@ def test_nobody_there_is_unreachable(tmp_path: Path) -> None:
 def test_an_answer_that_does_not_come_is_waited_for_only_so_long(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(calls, "ANSWER_SECONDS", 0.05)
-    monkeypatch.setattr(calls, "SILENCE_SECONDS", 0.05)
+    monkeypatch.setattr(session, "ANSWER_SECONDS", 0.05)
+    monkeypatch.setattr(session, "SILENCE_SECONDS", 0.05)
     quiet = streamed(line("ADDED", "6") + b"\n", whole=False)
 
-    async def test(client: Client, server: Server) -> None:
-        with pytest.raises(Unreachable, match="no answer"):
+    async def test(client: KubeClient, server: Server) -> None:
+        with pytest.raises(ApiUnreachable, match="no answer"):
             await client.get(Node, "n")
-        with pytest.raises(Unreachable, match="no word"):
+        with pytest.raises(ApiUnreachable, match="no word"):
             await watched(client)
 
     run(tmp_path, lambda asked: quiet if "watch" in asked.target else b"", test)
@@ -236,11 +243,11 @@ def test_an_answer_that_does_not_come_is_waited_for_only_so_long(
 def test_a_watch_does_not_wait_for_the_rest_of_a_refusal(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(calls, "ANSWER_SECONDS", 0.05)
+    monkeypatch.setattr(session, "ANSWER_SECONDS", 0.05)
     half = b"HTTP/1.1 500 Oh\r\nContent-Length: 500\r\n\r\n{"
 
-    async def test(client: Client, server: Server) -> None:
-        with pytest.raises(Unreachable, match="no answer"):
+    async def test(client: KubeClient, server: Server) -> None:
+        with pytest.raises(ApiUnreachable, match="no answer"):
             await watched(client)
 
     run(tmp_path, lambda asked: half, test)
@@ -249,7 +256,7 @@ def test_a_watch_does_not_wait_for_the_rest_of_a_refusal(
 def test_a_watch_asks_for_what_comes_after_a_version_and_for_bookmarks(tmp_path: Path) -> None:
     text = b"\n".join([line("ADDED", "6"), line("MODIFIED", "7"), line("BOOKMARK", "9"), b""])
 
-    async def test(client: Client, server: Server) -> None:
+    async def test(client: KubeClient, server: Server) -> None:
         assert await watched(client) == [("ADDED", "6"), ("MODIFIED", "7"), ("BOOKMARK", "9")]
         target = server.asked[0].target
         assert target.startswith("/base/api/v1/nodes?")
@@ -274,8 +281,8 @@ class Parts:
 @pytest.mark.parametrize("size", [1, 2, 7, 1000])
 def test_lines_are_whole_however_they_come(size: int) -> None:
     async def main() -> None:
-        parts = cast("Connection", Parts(b"first\nsecond\n\nlast\ncut o", size))
-        found = [each async for each in calls.lines(parts)]
+        parts = cast("HttpConnection", Parts(b"first\nsecond\n\nlast\ncut o", size))
+        found = [each async for each in session.lines(parts)]
         assert found == [b"first", b"second", b"", b"last"]
 
     asyncio.run(main())
@@ -286,7 +293,7 @@ def test_who_reads_slowly_holds_up_the_server_and_gets_everything(tmp_path: Path
     padding = b" " * 20_000
     many = [line("ADDED", str(n)) + padding + b"\n" for n in range(10, 1000)]
 
-    async def test(client: Client, server: Server) -> None:
+    async def test(client: KubeClient, server: Server) -> None:
         found = 0
         async with aclosing(client.watch(Node, "5")) as changes:
             async for each in changes:
@@ -309,16 +316,16 @@ def test_a_bookmark_of_pods_is_an_empty_shell(tmp_path: Path) -> None:
     }
     told = json.dumps({"type": "BOOKMARK", "object": shell}).encode() + b"\n"
 
-    async def test(client: Client, server: Server) -> None:
+    async def test(client: KubeClient, server: Server) -> None:
         async with aclosing(client.watch(Pod, "5")) as changes:
-            assert [each async for each in changes] == [Seen("BOOKMARK", "9")]
+            assert [each async for each in changes] == [WatchEvent("BOOKMARK", "9")]
 
     run(tmp_path, lambda asked: streamed(told), test)
 
 
 @pytest.mark.parametrize("told", [b"{", b"[]", b'{"metadata": {"name": 5}}'])
 def test_what_cannot_be_read_is_an_error_of_the_api(tmp_path: Path, told: bytes) -> None:
-    async def test(client: Client, server: Server) -> None:
+    async def test(client: KubeClient, server: Server) -> None:
         with pytest.raises(ApiError, match="Node") as refused:
             await client.get(Node, "n")
         assert refused.value.reason == "Unreadable"
@@ -332,19 +339,19 @@ def test_a_version_that_is_too_old_is_gone(tmp_path: Path, way: str) -> None:
     told = json.dumps({"type": "ERROR", "object": status}).encode() + b"\n"
     answer = streamed(told) if way == "in the stream" else no(410, "Expired", "too old resource")
 
-    async def test(client: Client, server: Server) -> None:
-        with pytest.raises(Gone, match="too old resource"):
+    async def test(client: KubeClient, server: Server) -> None:
+        with pytest.raises(ApiGone, match="too old resource"):
             await watched(client)
 
     run(tmp_path, lambda asked: answer, test)
 
 
 def test_a_watch_that_is_cut_is_not_one_that_ended(tmp_path: Path) -> None:
-    async def test(client: Client, server: Server) -> None:
+    async def test(client: KubeClient, server: Server) -> None:
         async with aclosing(client.watch(Node, "5")) as changes:
             assert (await anext(changes)).type == "ADDED"
             server.connections[0].close()
-            with pytest.raises(Unreachable):
+            with pytest.raises(ApiUnreachable):
                 await anext(changes)
 
     run(tmp_path, lambda asked: streamed(line("ADDED", "6") + b"\n", whole=False), test)
@@ -356,7 +363,7 @@ def page(names: str, following: str = "") -> bytes:
 
 
 def test_pages_that_expire_are_asked_for_anew_and_at_once(tmp_path: Path) -> None:
-    async def test(client: Client, server: Server) -> None:
+    async def test(client: KubeClient, server: Server) -> None:
         listing = await client.list(Pod, namespace="here", labels="a=b", fields="c=d")
         assert [each.metadata.name for each in listing.items] == ["a", "b", "c", "d"]
         assert listing.resource_version == "9"
@@ -370,7 +377,7 @@ def test_pages_that_expire_are_asked_for_anew_and_at_once(tmp_path: Path) -> Non
 
 
 def test_no_items_are_no_items(tmp_path: Path) -> None:
-    async def test(client: Client, server: Server) -> None:
+    async def test(client: KubeClient, server: Server) -> None:
         assert (await client.list(Node)).items == []
 
     run(tmp_path, lambda asked: ok({"metadata": {"resourceVersion": "1"}, "items": None}), test)
@@ -379,7 +386,7 @@ def test_no_items_are_no_items(tmp_path: Path) -> None:
 def test_an_answer_larger_than_what_is_buffered_comes_whole(tmp_path: Path) -> None:
     large = {"metadata": {"name": "n", "annotations": {"x": "y" * 5_000_000}}}
 
-    async def test(client: Client, server: Server) -> None:
+    async def test(client: KubeClient, server: Server) -> None:
         node = await client.get(Node, "n")
         assert len(node.metadata.annotations["x"]) == 5_000_000
 
@@ -387,7 +394,7 @@ def test_an_answer_larger_than_what_is_buffered_comes_whole(tmp_path: Path) -> N
 
 
 def test_who_gives_up_waiting_does_not_leave_half_an_answer_to_the_next(tmp_path: Path) -> None:
-    async def test(client: Client, server: Server) -> None:
+    async def test(client: KubeClient, server: Server) -> None:
         asking = asyncio.create_task(client.get(Node, "slow"))
         while not server.asked:  # noqa: ASYNC110
             await asyncio.sleep(0.01)

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from dovetail.kube.api.client import connect
-from dovetail.kube.api.port import Conflict, KubeApi, NotFound
+from dovetail.kube.api.port import ApiConflict, ApiNotFound, KubeApi
 from dovetail.kube.runtime.events import Recorder
 from dovetail.podfit.objects import Event, Lease, Node, Pod
 from tests.support.kube.memory import MemoryApi
@@ -72,7 +72,7 @@ async def seen(
 def test_what_was_created_can_be_got_listed_and_deleted(run: Run) -> None:
     async def test(api: KubeApi, space: str) -> None:
         await api.create(Lease, lease("one", "me"), namespace=space)
-        with pytest.raises(Conflict) as refused:
+        with pytest.raises(ApiConflict) as refused:
             await api.create(Lease, lease("one", "me"), namespace=space)
         assert refused.value.reason == "AlreadyExists"
         got = await api.get(Lease, "one", space)
@@ -84,9 +84,9 @@ def test_what_was_created_can_be_got_listed_and_deleted(run: Run) -> None:
         assert int(listing.resource_version) >= int(got.metadata.resource_version)
         await api.delete(Lease, "one", space)
         await api.delete(Lease, "one", space)
-        with pytest.raises(NotFound):
+        with pytest.raises(ApiNotFound):
             await api.get(Lease, "one", space)
-        with pytest.raises(NotFound):
+        with pytest.raises(ApiNotFound):
             await api.merge(Lease, "one", {"spec": {}}, namespace=space)
 
     run(test)
@@ -112,10 +112,10 @@ def test_writing_over_what_was_not_read_is_a_conflict(run: Run) -> None:
         body = {"metadata": meta, "spec": {"holderIdentity": "you"}}
         new = await api.replace(Lease, body)
         assert new.spec.holder_identity == "you"
-        with pytest.raises(Conflict):
+        with pytest.raises(ApiConflict):
             await api.replace(Lease, body)
         patch = {"metadata": {"resourceVersion": old}, "spec": {"holderIdentity": "they"}}
-        with pytest.raises(Conflict):
+        with pytest.raises(ApiConflict):
             await api.merge(Lease, "one", patch, namespace=space)
         patch["metadata"] = {"resourceVersion": new.metadata.resource_version}
         assert (
@@ -167,7 +167,7 @@ def test_a_pod_is_bound_once_with_its_annotations(run: Run) -> None:
             "target": {"apiVersion": "v1", "kind": "Node", "name": "n"},
         }
         other = {**binding, "metadata": {"name": "one", "uid": "another"}}
-        with pytest.raises(Conflict):
+        with pytest.raises(ApiConflict):
             await api.create(Pod, other, namespace=space, sub="binding")
         await api.create(Pod, binding, namespace=space, sub="binding")
         bound = await api.get(Pod, "one", space)
@@ -176,10 +176,10 @@ def test_a_pod_is_bound_once_with_its_annotations(run: Run) -> None:
         assert [(each.type, each.status) for each in bound.status.conditions] == [
             ("PodScheduled", "True")
         ]
-        with pytest.raises(Conflict, match="already assigned"):
+        with pytest.raises(ApiConflict, match="already assigned"):
             await api.create(Pod, binding, namespace=space, sub="binding")
         missing = {**binding, "metadata": {"name": "two"}}
-        with pytest.raises(NotFound):
+        with pytest.raises(ApiNotFound):
             await api.create(Pod, missing, namespace=space, sub="binding")
 
     run(test)
@@ -191,7 +191,7 @@ def test_a_gated_pod_is_not_bound(run: Run) -> None:
         body["spec"]["schedulingGates"] = [{"name": "dovetail.dev/wait"}]
         await api.create(Pod, body, namespace=space)
         binding = {"metadata": {"name": "one"}, "target": {"name": "n"}}
-        with pytest.raises(Conflict, match="schedulingGates"):
+        with pytest.raises(ApiConflict, match="schedulingGates"):
             await api.create(Pod, binding, namespace=space, sub="binding")
 
     run(test)
@@ -208,7 +208,7 @@ def test_a_bound_pod_stays_until_its_kubelet_is_done_with_it(run: Run) -> None:
         (left,) = (await api.list(Pod, namespace=space)).items
         assert left.metadata.name == "bound"
         assert left.metadata.deletion_timestamp
-        with pytest.raises(Conflict):
+        with pytest.raises(ApiConflict):
             await api.delete(Pod, "bound", space, uid="another", grace=0)
         await api.delete(Pod, "bound", space, uid=left.metadata.uid, grace=0)
         assert (await api.list(Pod, namespace=space)).items == []
@@ -226,7 +226,7 @@ def test_what_has_a_finalizer_goes_when_that_is_taken_off(run: Run) -> None:
         assert held.metadata.deletion_timestamp
         off: dict[str, Any] = {"metadata": {"finalizers": []}}
         await api.merge(Lease, "one", off, namespace=space)
-        with pytest.raises(NotFound):
+        with pytest.raises(ApiNotFound):
             await api.get(Lease, "one", space)
 
     run(test)
@@ -285,7 +285,7 @@ def test_applied_fields_belong_to_their_manager(run: Run) -> None:
         await api.apply(Lease, body(c="1"), manager="second")
         after = await api.apply(Lease, body(b="2"), manager="first")
         assert after.metadata.labels == {"b": "2", "c": "1", "x": "1"}
-        with pytest.raises(Conflict):
+        with pytest.raises(ApiConflict):
             await api.apply(Lease, body(b="3"), manager="second", force=False)
         after = await api.apply(Lease, body(b="3"), manager="second")
         assert after.metadata.labels == {"b": "3", "x": "1"}

@@ -12,7 +12,7 @@ import pytest
 
 from dovetail.devices.allocation.request import DeviceHolding
 from dovetail.devices.allocation.strategies import Strategy
-from dovetail.kube.api.port import NotFound
+from dovetail.kube.api.port import ApiNotFound
 from dovetail.kube.extender.app import application
 from dovetail.kube.extender.extender import Extender
 from dovetail.kube.scheduler.claims import Claims
@@ -238,7 +238,7 @@ def test_a_plan_that_fails_with_an_error_is_forgotten(world: World) -> None:
 
         async def gone(verb: str, *_: object) -> None:
             if verb in ("create binding", "get"):
-                raise NotFound(404, "NotFound", "gone")
+                raise ApiNotFound(404, "NotFound", "gone")
 
         async def busy(*_: object) -> bool:
             raise LedgerBusy("away")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from dovetail.kube.api.port import Conflict
+from dovetail.kube.api.port import ApiConflict
 from dovetail.kube.runtime.apply import Owned
 from dovetail.podfit.objects import Node, Pod
 from tests.support.kube.memory import MemoryApi
@@ -41,7 +41,7 @@ def test_two_managers_share_a_field_they_agree_on_and_fight_only_if_told_to() ->
         await two.put(Node, "n", {"metadata": {"labels": {"a": "1"}}}, force=False)
         await one.put(Node, "n", {})
         assert (await api.get(Node, "n")).metadata.labels == {"a": "1"}
-        with pytest.raises(Conflict):
+        with pytest.raises(ApiConflict):
             await one.put(Node, "n", {"metadata": {"labels": {"a": "2"}}}, force=False)
         await one.put(Node, "n", {"metadata": {"labels": {"a": "2"}}})
         await two.put(Node, "n", {})

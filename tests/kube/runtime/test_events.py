@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Coroutine
 from typing import Any
 
-from dovetail.kube.api.port import Unreachable
+from dovetail.kube.api.port import ApiUnreachable
 from dovetail.kube.runtime.events import Limits, Recorder
 from dovetail.podfit.objects import Event, Node, Pod
 from dovetail.telemetry.metrics import REGISTRY
@@ -161,7 +161,7 @@ def test_an_event_that_could_not_begin_anew_begins_later_with_the_right_count() 
         await sent(events)
         (first,) = api.everything(Event).values()
         await api.delete(Event, first.metadata.name, "here")
-        api.before = failing(lambda: Unreachable("away"), {"create"})
+        api.before = failing(lambda: ApiUnreachable("away"), {"create"})
         events.event(pod, "Normal", "R", "A", "same")
         await sent(events)
         api.before = None
@@ -190,7 +190,7 @@ def test_an_api_that_is_away_is_nobodys_trouble() -> None:
     async def main() -> None:
         api = MemoryApi()
         pod, events = await some_pod(api), recorder(api)
-        api.before = failing(lambda: Unreachable("away"), {"create"})
+        api.before = failing(lambda: ApiUnreachable("away"), {"create"})
         before = counted("failed")
         events.event(pod, "Normal", "R", "A", "same")
         await sent(events)

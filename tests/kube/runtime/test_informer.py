@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dovetail.aio.backoff import Backoff
-from dovetail.kube.api.port import ApiError, Gone, Unreachable
+from dovetail.kube.api.port import ApiError, ApiGone, ApiUnreachable
 from dovetail.kube.runtime.informer import Informer, newer
 from dovetail.podfit.objects import Node, Pod
 from tests.support.kube.memory import MemoryApi, failing
@@ -209,10 +209,10 @@ def test_a_handler_that_fails_stops_nobody() -> None:
 @pytest.mark.parametrize(
     "error",
     [
-        lambda: Unreachable("down"),
+        lambda: ApiUnreachable("down"),
         lambda: ApiError(500, "InternalError", "etcd is away"),
         lambda: ApiError(429, "TooManyRequests", "later"),
-        lambda: Gone(410, "Expired", "too old"),
+        lambda: ApiGone(410, "Expired", "too old"),
     ],
 )
 def test_it_comes_back_ever_more_slowly(error: Callable[[], Exception]) -> None:
@@ -287,7 +287,7 @@ async def step(api: MemoryApi, what: str, number: int) -> None:
     elif what == "repeat":
         api.repeat(number)
     elif what == "fail":
-        api.before = failing(lambda: Unreachable("down"), {"list", "watch"})
+        api.before = failing(lambda: ApiUnreachable("down"), {"list", "watch"})
         api.cut()
         await asyncio.sleep(1)
         api.before = None

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dovetail.kube.api.port import Unreachable
+from dovetail.kube.api.port import ApiUnreachable
 from dovetail.kube.runtime.leader import Election, Timing
 from dovetail.podfit.objects import Lease
 from tests.support.kube.memory import MemoryApi
@@ -30,7 +30,7 @@ class Slow:
     def __getattr__(self, name: str) -> Any:
         async def call(*arguments: Any, **named: Any) -> Any:
             if self.away:
-                raise Unreachable("away")
+                raise ApiUnreachable("away")
             await asyncio.sleep(self.there())
             answer = await getattr(self._api, name)(*arguments, **named)
             await asyncio.sleep(self.back())

@@ -7,7 +7,7 @@ import random
 from collections.abc import Awaitable, Callable
 from typing import Any
 
-from dovetail.kube.api.port import ApiError, Body, Unreachable
+from dovetail.kube.api.port import ApiError, ApiUnreachable, Body
 from dovetail.podfit.objects import Object
 from tests.support.kube.memory import MemoryApi, T
 
@@ -63,13 +63,13 @@ class RandomApi(FlakyApi):
             await asyncio.sleep(0)
         if self._random.random() < self._trouble:
             raise self._random.choice(
-                [Unreachable("cut"), ApiError(500, "InternalError", "on fire")]
+                [ApiUnreachable("cut"), ApiError(500, "InternalError", "on fire")]
             )
 
 
 def cut() -> Fault:
     async def fault() -> None:
-        raise Unreachable("the connection was cut")
+        raise ApiUnreachable("the connection was cut")
 
     return fault
 

@@ -6,7 +6,7 @@ import asyncio
 
 import pytest
 
-from dovetail.kube.api.port import Unreachable
+from dovetail.kube.api.port import ApiUnreachable
 from dovetail.kube.runtime.events import Recorder
 from dovetail.kube.runtime.leader import Election, Timing
 from dovetail.kube.scheduler.scheduler import Scheduler
@@ -56,7 +56,7 @@ def test_nothing_is_decided_without_the_lease(world: World) -> None:
 
         async def before(verb: str, kind: type[Object], name: str) -> None:
             if kind.API.kind == "Lease":
-                raise Unreachable("cut")
+                raise ApiUnreachable("cut")
 
         world.api.before = before
         stop = asyncio.Event()
@@ -76,7 +76,7 @@ def test_nothing_is_decided_without_the_lease(world: World) -> None:
 def test_it_can_be_stopped_while_the_api_server_is_away(world: World) -> None:
     async def story() -> None:
         async def before(verb: str, kind: type[Object], name: str) -> None:
-            raise Unreachable("cut")
+            raise ApiUnreachable("cut")
 
         world.api.before = before
         stop = asyncio.Event()

@@ -10,7 +10,7 @@ import pytest
 from dovetail.core.claim import Claim
 from dovetail.core.device import Device
 from dovetail.devices.allocation.request import DeviceHolding
-from dovetail.kube.api.port import Conflict
+from dovetail.kube.api.port import ApiConflict
 from dovetail.kube.classes.pod_devices import annotations_of
 from dovetail.kube.scheduler.claims import Claims
 from dovetail.kube.scheduler.plans import Plan, binding_of, fence_of, held_by
@@ -241,7 +241,7 @@ def test_a_binding_of_a_dead_leader_that_arrives_late_does_nothing(world: World)
         async with world.scheduling():
             await until(lambda: world.is_bound("p"))
         late = binding_of(Plan(before, "n1", G0), before.metadata.resource_version)
-        with pytest.raises(Conflict):
+        with pytest.raises(ApiConflict):
             await world.api.create(Pod, late, sub="binding")
         assert world.see("p").spec.node_name == "n2"
 

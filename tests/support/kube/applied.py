@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from dovetail.kube.api.port import Conflict
+from dovetail.kube.api.port import ApiConflict
 
 Path = tuple[Any, ...]
 Fields = frozenset[Path]
@@ -39,7 +39,7 @@ def applied(
         taken = frozenset(path for path in mine & theirs if have.get(path) != wanted[path])
         if taken and not force:
             where = ".".join(str(part) for part in min(taken, key=str))
-            raise Conflict(409, "Conflict", f"conflict with {other!r}: .{where}")
+            raise ApiConflict(409, "Conflict", f"conflict with {other!r}: .{where}")
         owned[other] = theirs - taken
     others: Fields = frozenset().union(*(owned[other] for other in owned if other != who))
     for path in owned.get(who, frozenset()) - mine - others:

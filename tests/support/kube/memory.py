@@ -17,7 +17,7 @@ from typing import TypeVar
 
 import msgspec
 
-from dovetail.kube.api.port import ApiError, Body, Conflict, Listing, Seen, Unreachable
+from dovetail.kube.api.port import ApiConflict, ApiError, ApiUnreachable, Body, Listing, WatchEvent
 from dovetail.podfit.objects import Api, Object, Pod
 from tests.support.kube.applied import Fields, applied
 from tests.support.kube.raws import (
@@ -64,7 +64,7 @@ class MemoryApi:
 
     def cut(self) -> None:
         """Every watch breaks off."""
-        self._shout(Unreachable("the connection was cut"))
+        self._shout(ApiUnreachable("the connection was cut"))
 
     def close(self) -> None:
         """Every watch ends in order, as after its timeout."""
@@ -129,7 +129,7 @@ class MemoryApi:
         namespace: str = "",
         labels: str = "",
         fields: str = "",
-    ) -> AsyncGenerator[Seen[T], None]:
+    ) -> AsyncGenerator[WatchEvent[T], None]:
         await self._called("watch", kind)
         if int(version) < self._oldest:
             raise gone()
@@ -147,10 +147,10 @@ class MemoryApi:
                     # The real one, too, has nothing to say until it has come to this version.
                     continue
                 if isinstance(told, int):
-                    yield Seen("BOOKMARK", str(told))
+                    yield WatchEvent("BOOKMARK", str(told))
                 elif told.api == kind.API and (seen := as_seen(told, matches)):
                     one = msgspec.convert(seen[1], kind)
-                    yield Seen(seen[0], one.metadata.resource_version, one)
+                    yield WatchEvent(seen[0], one.metadata.resource_version, one)
         finally:
             self._watches.remove(inbox)
 
@@ -248,7 +248,7 @@ class MemoryApi:
         meta = raw["metadata"]
         key = key_of(meta["name"], namespace)
         if key in self.objects.get(kind.API, {}):
-            raise Conflict(409, "AlreadyExists", f'{kind.API.plural} "{key}" already exists')
+            raise ApiConflict(409, "AlreadyExists", f'{kind.API.plural} "{key}" already exists')
         if namespace:
             meta["namespace"] = namespace
         meta |= {"uid": str(uuid.uuid4()), "creationTimestamp": now(), "generation": 1}
@@ -291,7 +291,7 @@ class MemoryApi:
         elif pod["spec"].get("schedulingGates"):
             why = "has non-empty .spec.schedulingGates"
         if why:
-            raise Conflict(409, "Conflict", f"pod {key} {why}")
+            raise ApiConflict(409, "Conflict", f"pod {key} {why}")
         old = self._found(Pod, key)
         pod["spec"]["nodeName"] = binding["target"]["name"]
         if notes := binding["metadata"].get("annotations"):
@@ -305,7 +305,7 @@ class MemoryApi:
     def _delete(self, kind: type[Object], key: str, uid: str, grace: int | None) -> None:
         old = self._found(kind, key)
         if uid and uid != old["metadata"]["uid"]:
-            raise Conflict(409, "Conflict", f"{key} has another uid than {uid}")
+            raise ApiConflict(409, "Conflict", f"{key} has another uid than {uid}")
         # A pod on a node is there until its kubelet says that it is not.
         on_node = kind.API == Pod.API and old.get("spec", {}).get("nodeName") and grace != 0
         over = old.get("status", {}).get("phase") in ("Succeeded", "Failed")

@@ -8,7 +8,7 @@ from typing import Any
 
 import msgspec
 
-from dovetail.kube.api.port import Body, Conflict, Gone, NotFound
+from dovetail.kube.api.port import ApiConflict, ApiGone, ApiNotFound, Body
 from dovetail.podfit.objects import Api, Object
 from tests.support.kube.selecting import Matcher
 
@@ -38,12 +38,12 @@ def key_of(name: str, namespace: str) -> str:
     return f"{namespace}/{name}" if namespace else name
 
 
-def missing(kind: type[Object], key: str) -> NotFound:
-    return NotFound(404, "NotFound", f'{kind.API.plural} "{key}" not found')
+def missing(kind: type[Object], key: str) -> ApiNotFound:
+    return ApiNotFound(404, "NotFound", f'{kind.API.plural} "{key}" not found')
 
 
-def gone() -> Gone:
-    return Gone(410, "Expired", "too old resource version")
+def gone() -> ApiGone:
+    return ApiGone(410, "Expired", "too old resource version")
 
 
 def checked(old: Raw, new: Raw) -> None:
@@ -51,7 +51,7 @@ def checked(old: Raw, new: Raw) -> None:
     for name in ("resourceVersion", "uid"):
         asked = new["metadata"].get(name)
         if asked and asked != old["metadata"][name]:
-            raise Conflict(409, "Conflict", f"{name} is {old['metadata'][name]}, not {asked}")
+            raise ApiConflict(409, "Conflict", f"{name} is {old['metadata'][name]}, not {asked}")
 
 
 def merged(old: Raw, patch: Raw) -> Raw:

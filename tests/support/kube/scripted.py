@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from dovetail.kube.api.client import Client, connect
+from dovetail.kube.api.client import KubeClient, connect
 
 
 @dataclass
@@ -79,7 +79,7 @@ def streamed(*chunks: bytes, whole: bool = True) -> bytes:
 @asynccontextmanager
 async def talking(
     directory: Path, script: Script, user: Mapping[str, Any] | None = None
-) -> AsyncIterator[tuple[Client, Server]]:
+) -> AsyncIterator[tuple[KubeClient, Server]]:
     """A client of a server that follows `script`."""
     server = Server(script)
     listening = await asyncio.start_server(server.serve, "127.0.0.1", 0)

@@ -26,16 +26,16 @@ from lightkube.core.exceptions import ConfigError
 
 from dovetail.core.errors import DovetailError
 from dovetail.kube.api.credentials import (
-    VERSIONS,
-    Command,
+    EXEC_CREDENTIAL_VERSIONS,
+    CredentialPlugin,
     Credentials,
-    Issue,
+    Issuer,
     basic,
     bearer,
-    from_file,
-    unchanging,
+    constant,
+    from_token_file,
 )
-from dovetail.kube.api.http1 import Address
+from dovetail.kube.api.http1 import ServerAddress
 
 SERVER_NAME = "tls-server-name"
 UNSUPPORTED = ("proxy-url", "as", "as-uid", "as-groups", "as-user-extra", "auth-provider")
@@ -48,7 +48,7 @@ class BadConfiguration(DovetailError):
     """No way to the API server is given, or none that can be used."""
 
 
-def access(kubeconfig: str | None) -> tuple[Address, Credentials]:
+def access(kubeconfig: str | None) -> tuple[ServerAddress, Credentials]:
     """As `kubeconfig` says; without one, as the pod's service account, $KUBECONFIG or the user's
     own file say, the first that is there."""
     place = kubeconfig or os.environ.get("KUBECONFIG") or DEFAULT_KUBECONFIG
@@ -57,7 +57,7 @@ def access(kubeconfig: str | None) -> tuple[Address, Credentials]:
         place = SERVICE_ACCOUNT
     try:
         if in_pod:
-            return opened(KubeConfig.from_service_account(), {})
+            return access_of(KubeConfig.from_service_account(), {})
         return from_kubeconfig(Path(place).expanduser())
     except (ConfigError, ValueError, OSError, yaml.YAMLError, msgspec.MsgspecError) as error:
         raise BadConfiguration(f"{place}: {error}") from error
@@ -66,31 +66,31 @@ def access(kubeconfig: str | None) -> tuple[Address, Credentials]:
         raise BadConfiguration(f"{place}: no kubeconfig: {error!r}") from error
 
 
-def from_kubeconfig(file: Path) -> tuple[Address, Credentials]:
+def from_kubeconfig(file: Path) -> tuple[ServerAddress, Credentials]:
     if not file.is_file():
         raise ConfigError("not found")
     written = yaml.safe_load(file.read_text())
-    return opened(KubeConfig.from_dict(written, fname=file), written)
+    return access_of(KubeConfig.from_dict(written, fname=file), written)
 
 
-def opened(found: KubeConfig, written: Raw) -> tuple[Address, Credentials]:
+def access_of(found: KubeConfig, written: Raw) -> tuple[ServerAddress, Credentials]:
     config = found.get()
     assert config is not None
     user = config.user or User()
-    cluster = named(written, "clusters", "cluster", config.context.cluster)
-    refuse(cluster)
-    refuse(named(written, "users", "user", config.context.user))
-    issue = issuer(config, user)
+    cluster = entry_of(written, "clusters", "cluster", config.context.cluster)
+    refuse_unsupported(cluster)
+    refuse_unsupported(entry_of(written, "users", "user", config.context.user))
+    issue = issuer_of(config, user)
     return address_of(config, user, cluster.get(SERVER_NAME) or None), Credentials(issue)
 
 
-def named(written: Raw, plural: str, kind: str, name: str | None) -> Raw:
+def entry_of(written: Raw, plural: str, kind: str, name: str | None) -> Raw:
     """One of the file's clusters or users, with everything that is said of it."""
     said: dict[str, Raw] = {one["name"]: one[kind] or {} for one in written.get(plural) or ()}
     return said.get(name or "", {})
 
 
-def refuse(said: Raw) -> None:
+def refuse_unsupported(said: Raw) -> None:
     """What would be done otherwise than it says."""
     for word in UNSUPPORTED:
         if said.get(word):
@@ -100,38 +100,37 @@ def refuse(said: Raw) -> None:
             raise ConfigError(f"exec with {word}: {value} is not supported")
 
 
-def address_of(config: SingleConfig, user: User, server_name: str | None) -> Address:
+def address_of(config: SingleConfig, user: User, server_name: str | None) -> ServerAddress:
     url = urlsplit(config.cluster.server)
     if url.scheme not in ("http", "https") or not url.hostname:
         raise ValueError(f"server {config.cluster.server!r} is no URL with http or https")
     if url.scheme == "http":
-        return Address(url.hostname, url.port or 80, url.path.rstrip("/"))
+        return ServerAddress(url.hostname, url.port or 80, url.path.rstrip("/"))
     tls = verify_cluster(config.cluster, user, config.abs_file)
-    return Address(url.hostname, url.port or 443, url.path.rstrip("/"), tls, server_name)
+    return ServerAddress(url.hostname, url.port or 443, url.path.rstrip("/"), tls, server_name)
 
 
-def issuer(config: SingleConfig, user: User) -> Issue | None:
+def issuer_of(config: SingleConfig, user: User) -> Issuer | None:
     """The first of the ways in that the user has."""
     if user.token_file:
-        return from_file(Path(config.abs_file(user.token_file)))
+        return from_token_file(Path(config.abs_file(user.token_file)))
     if user.token:
-        return unchanging(bearer(user.token.strip()))
+        return constant(bearer(user.token.strip()))
     if user.exec:
-        return command(config, user.exec).issue
+        return credential_plugin(config, user.exec).issue
     if user.username and user.password:
-        return unchanging(basic(user.username, user.password))
+        return constant(basic(user.username, user.password))
     return None
 
 
-def command(config: SingleConfig, said: UserExec) -> Command:
-    if said.apiVersion not in VERSIONS:
-        raise ConfigError(
-            f"exec of apiVersion {said.apiVersion}: one of {', '.join(VERSIONS)} is expected"
-        )
+def credential_plugin(config: SingleConfig, said: UserExec) -> CredentialPlugin:
+    if said.apiVersion not in EXEC_CREDENTIAL_VERSIONS:
+        known = ", ".join(EXEC_CREDENTIAL_VERSIONS)
+        raise ConfigError(f"exec of apiVersion {said.apiVersion}: one of {known} is expected")
     program = said.command
     if os.sep in program:
         program = os.fspath(config.abs_file(program))
-    return Command(
+    return CredentialPlugin(
         said.apiVersion,
         (program, *(said.args or ())),
         {each.name: each.value for each in said.env or ()},

@@ -18,15 +18,15 @@ import msgspec
 
 from dovetail import __version__
 from dovetail.kube.api.access import access
-from dovetail.kube.api.calls import Calls, Request, refusal
-from dovetail.kube.api.http1 import Pool
-from dovetail.kube.api.port import ApiError, Body, Gone, Listing, NotFound, Seen
+from dovetail.kube.api.http1 import ConnectionPool
+from dovetail.kube.api.port import ApiError, ApiGone, ApiNotFound, Body, Listing, WatchEvent
+from dovetail.kube.api.session import ApiRequest, ApiSession, refusal
 from dovetail.podfit.objects import Object
 
 T = TypeVar("T", bound=Object)
 S = TypeVar("S")
 
-PAGE = "500"
+PAGE_OBJECTS = "500"
 WATCH_SECONDS = (240, 360)
 """How long a watch may last, drawn anew for each so that they do not end together."""
 SUBRESOURCES = {"binding": ("v1", "Binding"), "eviction": ("policy/v1", "Eviction")}
@@ -40,19 +40,19 @@ class ListMeta(msgspec.Struct, rename="camel"):
     next: str = msgspec.field(default="", name="continue")
 
 
-class Page(msgspec.Struct, Generic[T]):
+class ListPage(msgspec.Struct, Generic[T]):
     metadata: ListMeta
     items: list[T] | None = None
 
 
-class Line(msgspec.Struct):
+class WatchLine(msgspec.Struct):
     """One line of a watch; what the object is depends on the type."""
 
     type: str
     object: msgspec.Raw
 
 
-class Mark(msgspec.Struct):
+class Bookmark(msgspec.Struct):
     """A bookmark."""
 
     metadata: ListMeta
@@ -61,17 +61,17 @@ class Mark(msgspec.Struct):
 DECODERS: dict[Any, msgspec.json.Decoder[Any]] = {}
 
 
-def connect(kubeconfig: str | None = None, *, agent: str = "dovetail") -> Client:
+def connect(kubeconfig: str | None = None, *, agent: str = "dovetail") -> KubeClient:
     """`agent` is the name that the server writes next to the fields we change."""
     address, credentials = access(kubeconfig)
-    return Client(Calls(Pool(address), credentials, f"{agent}/{__version__}"))
+    return KubeClient(ApiSession(ConnectionPool(address), credentials, f"{agent}/{__version__}"))
 
 
-class Client:
+class KubeClient:
     """A `KubeApi`."""
 
-    def __init__(self, calls: Calls) -> None:
-        self._calls = calls
+    def __init__(self, session: ApiSession) -> None:
+        self._session = session
 
     async def __aenter__(self) -> Self:
         return self
@@ -82,29 +82,29 @@ class Client:
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
-        self._calls.close()
+        self._session.close()
 
     async def list(
         self, kind: type[T], *, namespace: str = "", labels: str = "", fields: str = ""
     ) -> Listing[T]:
         where, at = selection(labels, fields), path(kind, namespace)
         items: list[T] = []
-        following = {"limit": PAGE}
+        following = {"limit": PAGE_OBJECTS}
         while True:
-            request = Request("list", kind.API.kind, "GET", at, where | following)
+            request = ApiRequest("list", kind.API.kind, "GET", at, where | following)
             try:
-                answer = await self._calls.call(request)
-            except Gone:
+                answer = await self._session.call(request)
+            except ApiGone:
                 # It took longer than the server keeps what the pages are of: all at once, then.
                 if "continue" not in following:
                     raise
                 items, following = [], {}
                 continue
-            page = decoded(Page[kind], answer)  # type: ignore[valid-type]
+            page = decoded(ListPage[kind], answer)  # type: ignore[valid-type]
             items += page.items or ()
             if not page.metadata.next:
                 return Listing(items, page.metadata.resource_version)
-            following = {"limit": PAGE, "continue": page.metadata.next}
+            following = {"limit": PAGE_OBJECTS, "continue": page.metadata.next}
 
     async def watch(
         self,
@@ -114,29 +114,31 @@ class Client:
         namespace: str = "",
         labels: str = "",
         fields: str = "",
-    ) -> AsyncGenerator[Seen[T], None]:
+    ) -> AsyncGenerator[WatchEvent[T], None]:
         query = selection(labels, fields) | {
             "watch": "true",
             "allowWatchBookmarks": "true",
             "resourceVersion": version,
             "timeoutSeconds": str(random.randint(*WATCH_SECONDS)),
         }
-        request = Request("watch", kind.API.kind, "GET", path(kind, namespace), query)
-        async with aclosing(self._calls.stream(request)) as stream:
+        request = ApiRequest("watch", kind.API.kind, "GET", path(kind, namespace), query)
+        async with aclosing(self._session.stream(request)) as stream:
             async for text in stream:
-                line = decoded(Line, text)
+                line = decoded(WatchLine, text)
                 if line.type == "ERROR":
                     raise refusal(0, line.object)
                 if line.type == "BOOKMARK":
                     # An empty shell of the kind, in which even what is required may be null.
-                    yield Seen(line.type, decoded(Mark, line.object).metadata.resource_version)
+                    yield WatchEvent(
+                        line.type, decoded(Bookmark, line.object).metadata.resource_version
+                    )
                 else:
                     one = decoded(kind, line.object)
-                    yield Seen(line.type, one.metadata.resource_version, one)
+                    yield WatchEvent(line.type, one.metadata.resource_version, one)
 
     async def get(self, kind: type[T], name: str, namespace: str = "") -> T:
-        request = Request("get", kind.API.kind, "GET", path(kind, namespace, name))
-        return decoded(kind, await self._calls.call(request))
+        request = ApiRequest("get", kind.API.kind, "GET", path(kind, namespace, name))
+        return decoded(kind, await self._session.call(request))
 
     async def create(
         self, kind: type[T], body: Body, *, namespace: str = "", sub: str = ""
@@ -144,15 +146,15 @@ class Client:
         meta = body["metadata"]
         space = meta.get("namespace") or namespace
         where = path(kind, space, meta["name"], sub) if sub else path(kind, space)
-        await self._calls.call(
-            Request("create", kind.API.kind, "POST", where, body=written(kind, body, sub))
+        await self._session.call(
+            ApiRequest("create", kind.API.kind, "POST", where, body=written(kind, body, sub))
         )
 
     async def replace(self, kind: type[T], body: Body, *, sub: str = "") -> T:
         meta = body["metadata"]
         where = path(kind, meta.get("namespace", ""), meta["name"], sub)
-        request = Request("replace", kind.API.kind, "PUT", where, body=written(kind, body))
-        return decoded(kind, await self._calls.call(request))
+        request = ApiRequest("replace", kind.API.kind, "PUT", where, body=written(kind, body))
+        return decoded(kind, await self._session.call(request))
 
     async def apply(
         self, kind: type[T], body: Body, *, manager: str, sub: str = "", force: bool = True
@@ -161,16 +163,16 @@ class Client:
         query = {"fieldManager": manager, "force": str(force).lower()}
         where = path(kind, meta.get("namespace", ""), meta["name"], sub)
         data = written(kind, body)
-        request = Request("apply", kind.API.kind, "PATCH", where, query, data, APPLY)
-        return decoded(kind, await self._calls.call(request))
+        request = ApiRequest("apply", kind.API.kind, "PATCH", where, query, data, APPLY)
+        return decoded(kind, await self._session.call(request))
 
     async def merge(
         self, kind: type[T], name: str, body: Body, *, namespace: str = "", sub: str = ""
     ) -> T:
         where = path(kind, namespace, name, sub)
         data = msgspec.json.encode(body)
-        request = Request("merge", kind.API.kind, "PATCH", where, {}, data, MERGE)
-        return decoded(kind, await self._calls.call(request))
+        request = ApiRequest("merge", kind.API.kind, "PATCH", where, {}, data, MERGE)
+        return decoded(kind, await self._session.call(request))
 
     async def delete(
         self,
@@ -187,8 +189,10 @@ class Client:
         where = path(kind, namespace, name)
         data = msgspec.json.encode(options)
         try:
-            await self._calls.call(Request("delete", kind.API.kind, "DELETE", where, body=data))
-        except NotFound:
+            await self._session.call(
+                ApiRequest("delete", kind.API.kind, "DELETE", where, body=data)
+            )
+        except ApiNotFound:
             return
 
 

@@ -2,7 +2,7 @@
 
 A header is kept until it expires or the server refuses it. One that cannot be had is no reason to
 end: a command may fail while the network is down, a file may be missing while it is replaced. It is
-told as Unreachable, and the next call tries again.
+told as ApiUnreachable, and the next call tries again.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from pathlib import Path
 
 import msgspec
 
-from dovetail.kube.api.port import Unreachable
+from dovetail.kube.api.port import ApiUnreachable
 
 FILE_SECONDS = 60.0
 """How long a token from a file is used before the file is read again."""
@@ -27,30 +27,32 @@ MARGIN = 10.0
 """What expires within so many seconds is not used any more."""
 PAUSE = 2.0
 """After a failure, all who ask within this time are told of it: commands can be slow to fail."""
-VERSIONS = tuple(f"client.authentication.k8s.io/{each}" for each in ("v1", "v1beta1"))
+EXEC_CREDENTIAL_VERSIONS = tuple(
+    f"client.authentication.k8s.io/{each}" for each in ("v1", "v1beta1")
+)
 
 
 class NoCredentials(Exception):
     """They cannot be had now."""
 
 
-class Issued(msgspec.Struct, frozen=True):
+class IssuedHeader(msgspec.Struct, frozen=True):
     header: str
     until: float = math.inf
     """By the event loop's clock."""
 
 
-Issue = Callable[[], Awaitable[Issued]]
+Issuer = Callable[[], Awaitable[IssuedHeader]]
 
 
 class Credentials:
     """Client certificates are not here: they are part of the connection."""
 
-    def __init__(self, issue: Issue | None = None) -> None:
+    def __init__(self, issue: Issuer | None = None) -> None:
         self._issue = issue
-        self._issued = Issued("", -math.inf)
+        self._issued = IssuedHeader("", -math.inf)
         self._making = asyncio.Lock()
-        self._failed = Issued("", -math.inf)
+        self._failed = IssuedHeader("", -math.inf)
 
     async def header(self, *, refused: str | None = None) -> str:
         """The header's value, or "". One that was `refused` is made anew."""
@@ -62,24 +64,24 @@ class Credentials:
                 self._issued = await self._made(self._issue, now)
             return self._issued.header
 
-    async def _made(self, issue: Issue, now: float) -> Issued:
+    async def _made(self, issue: Issuer, now: float) -> IssuedHeader:
         if now < self._failed.until:
-            raise Unreachable(self._failed.header)
+            raise ApiUnreachable(self._failed.header)
         try:
             return await issue()
         except (NoCredentials, OSError, ValueError) as error:
             why = f"no credentials: {error}"
-            self._failed = Issued(why, asyncio.get_running_loop().time() + PAUSE)
-            raise Unreachable(why) from error
+            self._failed = IssuedHeader(why, asyncio.get_running_loop().time() + PAUSE)
+            raise ApiUnreachable(why) from error
 
 
 def bearer(token: str) -> str:
     return f"Bearer {token}"
 
 
-def unchanging(header: str) -> Issue:
-    async def issue() -> Issued:
-        return Issued(header)
+def constant(header: str) -> Issuer:
+    async def issue() -> IssuedHeader:
+        return IssuedHeader(header)
 
     return issue
 
@@ -88,17 +90,17 @@ def basic(name: str, password: str) -> str:
     return f"Basic {b64encode(f'{name}:{password}'.encode()).decode()}"
 
 
-def from_file(file: Path) -> Issue:
-    async def issue() -> Issued:
+def from_token_file(file: Path) -> Issuer:
+    async def issue() -> IssuedHeader:
         token = (await asyncio.to_thread(file.read_text)).strip()
         if not token:
             raise NoCredentials(f"{file} is empty")
-        return Issued(bearer(token), asyncio.get_running_loop().time() + FILE_SECONDS)
+        return IssuedHeader(bearer(token), asyncio.get_running_loop().time() + FILE_SECONDS)
 
     return issue
 
 
-class Status(msgspec.Struct, rename="camel"):
+class ExecCredentialStatus(msgspec.Struct, rename="camel"):
     token: str = ""
     expiration_timestamp: datetime | None = None
 
@@ -108,17 +110,17 @@ class ExecCredential(msgspec.Struct, rename="camel"):
 
     api_version: str
     kind: str
-    status: Status
+    status: ExecCredentialStatus
 
 
-class Command(msgspec.Struct, frozen=True):
+class CredentialPlugin(msgspec.Struct, frozen=True):
     """A credential plugin, as EKS, GKE and AKS have them."""
 
     version: str
     words: Sequence[str]
     env: Mapping[str, str] = {}
 
-    async def issue(self) -> Issued:
+    async def issue(self) -> IssuedHeader:
         name = self.words[0]
         said = self._read(await self._output())
         if said.api_version != self.version or said.kind != "ExecCredential":
@@ -132,7 +134,7 @@ class Command(msgspec.Struct, frozen=True):
         if expires is not None:
             left = (expires - datetime.now(expires.tzinfo or UTC)).total_seconds()
             until = asyncio.get_running_loop().time() + left - MARGIN
-        return Issued(bearer(said.status.token), until)
+        return IssuedHeader(bearer(said.status.token), until)
 
     def _read(self, output: bytes) -> ExecCredential:
         try:

@@ -16,7 +16,7 @@ from typing import cast
 import httptools
 import msgspec
 
-from dovetail.kube.api.port import Unreachable
+from dovetail.kube.api.port import ApiUnreachable
 
 CONNECT_SECONDS = 10.0
 IDLE_SECONDS = 50.0
@@ -36,7 +36,7 @@ KEEPALIVE = (
 """A peer that went without a word is noticed after 40 seconds, in the quietest watch, too."""
 
 
-class Address(msgspec.Struct, frozen=True):
+class ServerAddress(msgspec.Struct, frozen=True):
     host: str
     port: int
     prefix: str = ""
@@ -46,7 +46,7 @@ class Address(msgspec.Struct, frozen=True):
     """Whom the server's certificate is for, if that is not the host."""
 
 
-class Connection(asyncio.Protocol):
+class HttpConnection(asyncio.Protocol):
     """One connection, with one exchange at a time."""
 
     def __init__(self) -> None:
@@ -82,7 +82,7 @@ class Connection(asyncio.Protocol):
                 parts.append(self._taken())
                 size += len(parts[-1])
                 if size > LARGEST_BODY:
-                    raise Unreachable(f"an answer of more than {LARGEST_BODY} bytes")
+                    raise ApiUnreachable(f"an answer of more than {LARGEST_BODY} bytes")
             else:
                 await self._change()
         return b"".join(parts)
@@ -107,7 +107,7 @@ class Connection(asyncio.Protocol):
 
     async def _change(self) -> None:
         if self.broken:
-            raise Unreachable(self.broken)
+            raise ApiUnreachable(self.broken)
         self._changed = asyncio.get_running_loop().create_future()
         try:
             await self._changed
@@ -183,16 +183,16 @@ class Connection(asyncio.Protocol):
         self._kept = self._parser.should_keep_alive()
 
 
-class Pool:
+class ConnectionPool:
     """Connections to one server: at most so many calls at a time, and any number of streams."""
 
-    def __init__(self, address: Address, most: int = 64) -> None:
+    def __init__(self, address: ServerAddress, most: int = 64) -> None:
         self.address = address
         self._turns = asyncio.Semaphore(most)
-        self._idle: list[Connection] = []
+        self._idle: list[HttpConnection] = []
 
     @asynccontextmanager
-    async def exchange(self) -> AsyncIterator[Connection]:
+    async def exchange(self) -> AsyncIterator[HttpConnection]:
         """A connection for one call; kept for the next if the whole answer was read."""
         async with self._turns:
             connection = self._kept() or await self.opened()
@@ -205,13 +205,13 @@ class Pool:
                 else:
                     connection.close()
 
-    async def opened(self) -> Connection:
+    async def opened(self) -> HttpConnection:
         """A new connection, the caller's to close."""
         where = self.address
         try:
             async with asyncio.timeout(CONNECT_SECONDS):
                 _, connection = await asyncio.get_running_loop().create_connection(
-                    Connection,
+                    HttpConnection,
                     where.host,
                     where.port,
                     ssl=where.tls,
@@ -220,14 +220,14 @@ class Pool:
         except (OSError, TimeoutError) as error:
             # Certificates that do not match are OSErrors, too.
             why = str(error) or "no answer"
-            raise Unreachable(f"{where.host}:{where.port}: {why}") from error
+            raise ApiUnreachable(f"{where.host}:{where.port}: {why}") from error
         return connection
 
     def close(self) -> None:
         while self._idle:
             self._idle.pop().close()
 
-    def _kept(self) -> Connection | None:
+    def _kept(self) -> HttpConnection | None:
         """The one used last; those that are too old go."""
         oldest = asyncio.get_running_loop().time() - IDLE_SECONDS
         while self._idle:

@@ -27,19 +27,19 @@ class ApiError(DovetailError):
         self.reason = reason
 
 
-class NotFound(ApiError):
+class ApiNotFound(ApiError):
     """404."""
 
 
-class Conflict(ApiError):
+class ApiConflict(ApiError):
     """409: it exists already, or it is no longer what the writer had read."""
 
 
-class Gone(ApiError):
+class ApiGone(ApiError):
     """410: the version to watch from is too old; list again."""
 
 
-class Unreachable(DovetailError):
+class ApiUnreachable(DovetailError):
     """No answer: connection refused, cut or timed out. What was sent may have been done."""
 
 
@@ -48,7 +48,7 @@ class Listing(msgspec.Struct, Generic[T]):
     resource_version: str
 
 
-class Seen(msgspec.Struct, Generic[T]):
+class WatchEvent(msgspec.Struct, Generic[T]):
     """A watch event. A `BOOKMARK` has no object: it only brings a newer version to watch from."""
 
     type: str
@@ -71,8 +71,11 @@ class KubeApi(Protocol):
         namespace: str = "",
         labels: str = "",
         fields: str = "",
-    ) -> AsyncGenerator[Seen[T], None]:
-        """Changes after `version`, until the server closes the watch. Raises Gone, Unreachable."""
+    ) -> AsyncGenerator[WatchEvent[T], None]:
+        """Changes after `version`, until the server closes the watch.
+
+        Raises ApiGone, ApiUnreachable.
+        """
         ...
 
     async def get(self, kind: type[T], name: str, namespace: str = "") -> T: ...
@@ -84,7 +87,7 @@ class KubeApi(Protocol):
         ...
 
     async def replace(self, kind: type[T], body: Body, *, sub: str = "") -> T:
-        """PUT, refused with Conflict if `metadata.resourceVersion` is no longer the newest."""
+        """PUT, refused with ApiConflict if `metadata.resourceVersion` is no longer the newest."""
         ...
 
     async def apply(
@@ -108,5 +111,5 @@ class KubeApi(Protocol):
         uid: str = "",
         grace: int | None = None,
     ) -> None:
-        """Gone already is as good; Conflict if it is there with another `uid`."""
+        """ApiGone already is as good; ApiConflict if it is there with another `uid`."""
         ...

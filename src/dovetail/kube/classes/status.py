@@ -15,7 +15,7 @@ from typing import Any
 import structlog
 
 from dovetail.devices.allocation.request import ClassStatus
-from dovetail.kube.api.port import ApiError, Conflict, KubeApi, NotFound, Unreachable
+from dovetail.kube.api.port import ApiConflict, ApiError, ApiNotFound, ApiUnreachable, KubeApi
 from dovetail.kube.runtime.conditions import timestamp, with_condition, written
 from dovetail.podfit.objects import ResourceClass
 
@@ -64,10 +64,10 @@ class StatusWriter:
         async with self._slots:
             try:
                 await self._api.merge(ResourceClass, name, body, sub="status")
-            except (Conflict, NotFound):
+            except (ApiConflict, ApiNotFound):
                 # Newer than what is known here, or gone: that will be known at the next look.
                 pass
-            except (ApiError, Unreachable) as error:
+            except (ApiError, ApiUnreachable) as error:
                 LOG.warning("status of resource class not written", name=name, error=str(error))
 
 

@@ -17,7 +17,7 @@ from msgspec.structs import replace
 from dovetail.core.errors import DovetailError, Malformed
 from dovetail.devices.allocation.request import DeviceHolding, DeviceRequest
 from dovetail.devices.allocation.strategies import Strategy
-from dovetail.kube.api.port import ApiError, KubeApi, Unreachable
+from dovetail.kube.api.port import ApiError, ApiUnreachable, KubeApi
 from dovetail.kube.extender.wire import (
     HIGHEST,
     Args,
@@ -154,7 +154,7 @@ class Extender:
                 if why is None:
                     return BindingResult()
             return BindingResult(why or "")
-        except (ApiError, Unreachable, DovetailError) as error:
+        except (ApiError, ApiUnreachable, DovetailError) as error:
             return BindingResult(str(error))
 
     async def _bound(self, args: BindingArgs) -> str | None:

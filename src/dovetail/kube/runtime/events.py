@@ -18,7 +18,7 @@ from typing import Any, Literal
 import msgspec
 import structlog
 
-from dovetail.kube.api.port import ApiError, KubeApi, NotFound, Unreachable
+from dovetail.kube.api.port import ApiError, ApiNotFound, ApiUnreachable, KubeApi
 from dovetail.kube.runtime.metrics import EVENTS
 from dovetail.podfit.objects import Event, Object
 
@@ -130,7 +130,7 @@ class Recorder:
             story = self._stories[subject]
             try:
                 outcome = await self._send(story)
-            except (ApiError, Unreachable) as error:
+            except (ApiError, ApiUnreachable) as error:
                 outcome = "failed"
                 LOG.info("event not sent", reason=subject.reason, error=str(error))
             EVENTS.labels(outcome).inc()
@@ -147,7 +147,7 @@ class Recorder:
                 )
                 story.sent = count
                 return "repeated"
-            except NotFound:
+            except ApiNotFound:
                 # Events are kept for an hour. This one begins anew.
                 story.count -= story.sent
                 story.name, story.sent, count = "", 0, story.count

@@ -19,7 +19,7 @@ from typing import Generic, TypeVar
 import structlog
 
 from dovetail.aio.backoff import Backoff
-from dovetail.kube.api.port import ApiError, Gone, KubeApi, Seen, Unreachable
+from dovetail.kube.api.port import ApiError, ApiGone, ApiUnreachable, KubeApi, WatchEvent
 from dovetail.kube.runtime.metrics import (
     CACHED,
     CONTACT,
@@ -95,9 +95,9 @@ class Informer(Generic[T]):
             if self._version is None or await self._undone(self._version):
                 await self._list()
             await self._watch()
-        except Gone:
+        except ApiGone:
             why, self._version = "gone", None
-        except Unreachable as error:
+        except ApiUnreachable as error:
             why = "cut"
             LOG.info("watch cut", kind=self._name, error=str(error))
         except ApiError as error:
@@ -137,7 +137,7 @@ class Informer(Generic[T]):
             async for seen in changes:
                 self._change(seen)
 
-    def _change(self, seen: Seen[T]) -> None:
+    def _change(self, seen: WatchEvent[T]) -> None:
         WATCH_EVENTS.labels(self._name, seen.type).inc()
         if self._version is not None and not newer(seen.version, self._version):
             return

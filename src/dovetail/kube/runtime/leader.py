@@ -20,7 +20,7 @@ from typing import Any
 import msgspec
 import structlog
 
-from dovetail.kube.api.port import ApiError, Conflict, KubeApi, NotFound, Unreachable
+from dovetail.kube.api.port import ApiConflict, ApiError, ApiNotFound, ApiUnreachable, KubeApi
 from dovetail.kube.runtime.metrics import LEADING
 from dovetail.podfit.objects import Lease, LeaseSpec
 
@@ -117,11 +117,11 @@ class Election:
             async with asyncio.timeout(self._timing.renew / 2):
                 try:
                     mine = await self._taken()
-                except Conflict:
+                except ApiConflict:
                     # Somebody was faster, or a renewal of ours was done and not answered.
                     self._version = ""
                     mine = await self._taken()
-        except (ApiError, Unreachable, TimeoutError) as error:
+        except (ApiError, ApiUnreachable, TimeoutError) as error:
             self._version = ""
             LOG.warning("lease not reached", lease=self._name, error=repr(error))
             self._lead(self._until)
@@ -142,7 +142,7 @@ class Election:
     async def _look(self) -> None:
         try:
             lease = await self._api.get(Lease, self._name, self._namespace)
-        except NotFound:
+        except ApiNotFound:
             if self.leader != self.identity and self._held():
                 # Whoever deleted it did not tell its holder, which may still lead.
                 return
@@ -209,5 +209,5 @@ class Election:
                 spec = {"holderIdentity": "", "leaseDurationSeconds": 1}
                 body = {"metadata": {"resourceVersion": self._version}, "spec": spec}
                 await self._api.merge(Lease, self._name, body, namespace=self._namespace)
-        except (ApiError, Unreachable, TimeoutError) as error:
+        except (ApiError, ApiUnreachable, TimeoutError) as error:
             LOG.warning("lease not given back", lease=self._name, error=repr(error))

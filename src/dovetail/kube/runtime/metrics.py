@@ -30,14 +30,6 @@ QUEUE_WAIT = histogram(
 QUEUE_WORK = histogram("kube_queue_work_seconds", "Working on a key.", SECONDS, "queue")
 QUEUE_RETRIES = counter("kube_queue_retries_total", "Keys that failed and wait again.", "queue")
 LEADING = gauge("kube_leading", "Whether this process leads, by election.", "election")
-CALLS = histogram(
-    "kube_call_duration_seconds",
-    "Calls of the API server by verb and class of status code; none: no answer.",
-    SECONDS,
-    "verb",
-    "kind",
-    "status",
-)
 EVENTS = counter(
     "kube_events_total", "Events for users: sent, repeated, dropped or failed.", "outcome"
 )

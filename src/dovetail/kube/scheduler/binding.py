@@ -36,7 +36,7 @@ import structlog
 
 from dovetail.aio.backoff import Backoff
 from dovetail.core.errors import DovetailError
-from dovetail.kube.api.port import ApiError, Conflict, KubeApi, NotFound, Unreachable
+from dovetail.kube.api.port import ApiConflict, ApiError, ApiNotFound, ApiUnreachable, KubeApi
 from dovetail.kube.scheduler import metrics
 from dovetail.kube.scheduler.claims import Claims
 from dovetail.kube.scheduler.plans import Plan, Standing, binding_of, standing
@@ -109,12 +109,12 @@ class Binder:
                     namespace=plan.pod.metadata.namespace,
                     sub="binding",
                 )
-            except (Conflict, NotFound):
+            except (ApiConflict, ApiNotFound):
                 pass
             except ApiError as error:
                 is_final = error.code < 500
                 LOG.warning("binding refused", pod=plan.pod.key, node=plan.node, error=str(error))
-            except Unreachable:
+            except ApiUnreachable:
                 await asyncio.sleep(backoff.next())
             else:
                 return Outcome.BOUND
@@ -149,8 +149,8 @@ class Binder:
         while True:
             try:
                 return await self._api.get(Pod, pod.metadata.name, pod.metadata.namespace)
-            except NotFound:
+            except ApiNotFound:
                 return None
-            except (ApiError, Unreachable) as error:
+            except (ApiError, ApiUnreachable) as error:
                 LOG.info("pod not read", pod=pod.key, error=str(error))
             await asyncio.sleep(backoff.next())

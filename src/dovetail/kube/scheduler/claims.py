@@ -9,7 +9,7 @@ from enum import Enum
 import structlog
 
 from dovetail.devices.allocation.request import DeviceHolding
-from dovetail.kube.api.port import ApiError, KubeApi, NotFound, Unreachable
+from dovetail.kube.api.port import ApiError, ApiNotFound, ApiUnreachable, KubeApi
 from dovetail.kube.scheduler.plans import FENCE, holdings_of, is_over
 from dovetail.podfit.objects import Pod
 from dovetail.service.device_claims import DeviceLedger, Taken
@@ -85,9 +85,9 @@ class Claims:
         claim = await self._ledger.claim_of(uid)
         try:
             after = await self._api.apply(Pod, fence(pod, why), manager=FENCE_MANAGER, sub="status")
-        except NotFound:
+        except ApiNotFound:
             return await self.release(uid)
-        except (ApiError, Unreachable) as error:
+        except (ApiError, ApiUnreachable) as error:
             LOG.info("claim not given back yet", pod=pod.key, error=str(error))
             return False
         if after.spec.node_name:

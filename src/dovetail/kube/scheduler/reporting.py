@@ -7,7 +7,7 @@ from collections.abc import Mapping
 import msgspec
 
 from dovetail.devices.allocation.request import DeviceHolding
-from dovetail.kube.api.port import KubeApi, NotFound
+from dovetail.kube.api.port import ApiNotFound, KubeApi
 from dovetail.kube.runtime.conditions import timestamp
 from dovetail.kube.runtime.events import Recorder
 from dovetail.kube.runtime.workqueue import WorkQueue
@@ -89,7 +89,7 @@ class Teller:
         try:
             body = condition(pod, said)
             await self._api.apply(Pod, body, manager=MANAGERS[type_], sub="status")
-        except NotFound:
+        except ApiNotFound:
             pass
         if self._said.get(key) == said:
             del self._said[key]

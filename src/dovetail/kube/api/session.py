@@ -1,7 +1,8 @@
-"""Calls of the API server: requests with credentials, refusals as exceptions, patience when asked.
+"""Session with the API server: requests with credentials, retries and refusals as exceptions.
 
-A 401 is tried once more with credentials read anew, a 429 after as long as the server says. What
-gets no answer is Unreachable, and is not tried again here: it may have been done.
+`client.py` sends its requests through one. A 401 is tried once more with credentials read anew, a
+429 after as long as the server says. A request without an answer raises ApiUnreachable and is not
+tried again here: it may have been done.
 """
 
 from __future__ import annotations
@@ -15,9 +16,9 @@ from urllib.parse import quote, urlencode
 import msgspec
 
 from dovetail.kube.api.credentials import Credentials
-from dovetail.kube.api.http1 import Connection, Pool
-from dovetail.kube.api.port import ApiError, Conflict, Gone, NotFound, Unreachable
-from dovetail.kube.runtime.metrics import CALLS
+from dovetail.kube.api.http1 import ConnectionPool, HttpConnection
+from dovetail.kube.api.metrics import CALLS
+from dovetail.kube.api.port import ApiConflict, ApiError, ApiGone, ApiNotFound, ApiUnreachable
 
 ANSWER_SECONDS = 30.0
 SILENCE_SECONDS = 150.0
@@ -27,12 +28,12 @@ LONGEST_LINE = 1 << 26
 TOO_MANY = 429
 PATIENCE = 10
 LONGEST_PAUSE = 30.0
-BAD = 400
+FIRST_ERROR = 400
 UNAUTHORIZED = 401
-KINDS: dict[int, type[ApiError]] = {404: NotFound, 409: Conflict, 410: Gone}
+ERRORS: dict[int, type[ApiError]] = {404: ApiNotFound, 409: ApiConflict, 410: ApiGone}
 
 
-class Status(msgspec.Struct):
+class ApiStatus(msgspec.Struct):
     """How the API says no."""
 
     code: int = 0
@@ -40,7 +41,7 @@ class Status(msgspec.Struct):
     message: str = ""
 
 
-class Request(msgspec.Struct, frozen=True):
+class ApiRequest(msgspec.Struct, frozen=True):
     verb: str
     """For metrics, as Kubernetes names it."""
     kind: str
@@ -51,8 +52,8 @@ class Request(msgspec.Struct, frozen=True):
     content_type: str = "application/json"
 
 
-class Calls:
-    def __init__(self, pool: Pool, credentials: Credentials, agent: str) -> None:
+class ApiSession:
+    def __init__(self, pool: ConnectionPool, credentials: Credentials, agent: str) -> None:
         self._pool = pool
         self._credentials = credentials
         where = pool.address
@@ -64,25 +65,25 @@ class Calls:
     def close(self) -> None:
         self._pool.close()
 
-    async def call(self, request: Request) -> bytes:
-        """The body of the answer; raises ApiError or Unreachable."""
+    async def call(self, request: ApiRequest) -> bytes:
+        """The body of the answer; raises ApiError or ApiUnreachable."""
         refused = None
         for patience in range(PATIENCE, -1, -1):
             header = await self._credentials.header(refused=refused)
             async with self._pool.exchange() as connection:
                 body = await self._answered(connection, request, header)
                 status, headers = connection.status, connection.headers
-            if status < BAD:
+            if status < FIRST_ERROR:
                 return body
             if status == UNAUTHORIZED and header and refused is None:
                 refused = header
             elif status == TOO_MANY and patience:
-                await asyncio.sleep(pause(headers))
+                await asyncio.sleep(retry_after_seconds(headers))
             else:
                 break
         raise refusal(status, body)
 
-    async def stream(self, request: Request) -> AsyncGenerator[bytes, None]:
+    async def stream(self, request: ApiRequest) -> AsyncGenerator[bytes, None]:
         """The lines of the answer, as they come."""
         connection = await self._pool.opened()
         try:
@@ -93,8 +94,8 @@ class Calls:
                 connection = await self._pool.opened()
                 header = await self._credentials.header(refused=header)
                 await self._asked(connection, request, header)
-            if connection.status >= BAD:
-                async with in_time():
+            if connection.status >= FIRST_ERROR:
+                async with answering_in_time():
                     said = await connection.body()
                 raise refusal(connection.status, said)
             async with aclosing(lines(connection)) as each:
@@ -103,11 +104,13 @@ class Calls:
         finally:
             connection.close()
 
-    async def _answered(self, connection: Connection, request: Request, header: str) -> bytes:
+    async def _answered(
+        self, connection: HttpConnection, request: ApiRequest, header: str
+    ) -> bytes:
         started = time.perf_counter()
         result = "none"
         try:
-            async with in_time():
+            async with answering_in_time():
                 await connection.ask(self._written(request, header))
                 body = await connection.body()
             result = f"{connection.status // 100}xx"
@@ -115,11 +118,11 @@ class Calls:
             CALLS.labels(request.verb, request.kind, result).observe(time.perf_counter() - started)
         return body
 
-    async def _asked(self, connection: Connection, request: Request, header: str) -> None:
-        async with in_time():
+    async def _asked(self, connection: HttpConnection, request: ApiRequest, header: str) -> None:
+        async with answering_in_time():
             await connection.ask(self._written(request, header))
 
-    def _written(self, request: Request, header: str) -> bytes:
+    def _written(self, request: ApiRequest, header: str) -> bytes:
         query = f"?{urlencode(request.query)}" if request.query else ""
         target = f"{self._pool.address.prefix}{quote(request.path)}{query}"
         head = f"{request.method} {target} HTTP/1.1\r\n{self._lines}"
@@ -131,15 +134,15 @@ class Calls:
 
 
 @asynccontextmanager
-async def in_time() -> AsyncIterator[None]:
+async def answering_in_time() -> AsyncIterator[None]:
     try:
         async with asyncio.timeout(ANSWER_SECONDS):
             yield
     except TimeoutError:
-        raise Unreachable(f"no answer within {ANSWER_SECONDS:.0f} s") from None
+        raise ApiUnreachable(f"no answer within {ANSWER_SECONDS:.0f} s") from None
 
 
-async def lines(connection: Connection) -> AsyncGenerator[bytes, None]:
+async def lines(connection: HttpConnection) -> AsyncGenerator[bytes, None]:
     """Whole ones; what is left of one when the stream ends is not told."""
     begun: list[bytes] = []
     size = 0
@@ -151,7 +154,7 @@ async def lines(connection: Connection) -> AsyncGenerator[bytes, None]:
             except StopAsyncIteration:
                 return
             except TimeoutError:
-                raise Unreachable(f"no word for {SILENCE_SECONDS:.0f} s") from None
+                raise ApiUnreachable(f"no word for {SILENCE_SECONDS:.0f} s") from None
             ends, newline, rest = chunk.rpartition(b"\n")
             if newline:
                 whole = b"".join([*begun, ends])
@@ -164,7 +167,7 @@ async def lines(connection: Connection) -> AsyncGenerator[bytes, None]:
                 raise ApiError(0, "Unreadable", f"a line of more than {LONGEST_LINE} bytes")
 
 
-def pause(headers: Mapping[bytes, bytes]) -> float:
+def retry_after_seconds(headers: Mapping[bytes, bytes]) -> float:
     """As long as the server asks for, within reason."""
     asked = headers.get(b"retry-after", b"1")
     return min(float(asked), LONGEST_PAUSE) if asked.isdigit() else 1.0
@@ -173,9 +176,9 @@ def pause(headers: Mapping[bytes, bytes]) -> float:
 def refusal(code: int, body: bytes) -> ApiError:
     """What the API said, or a proxy on the way to it that knows nothing of its ways."""
     try:
-        status = msgspec.json.decode(body, type=Status)
+        status = msgspec.json.decode(body, type=ApiStatus)
     except msgspec.DecodeError:
-        status = Status(message=body[:200].decode(errors="replace"))
+        status = ApiStatus(message=body[:200].decode(errors="replace"))
     code = status.code or code
     message = status.message or f"the API server answered {code}"
-    return KINDS.get(code, ApiError)(code, status.reason, message)
+    return ERRORS.get(code, ApiError)(code, status.reason, message)
