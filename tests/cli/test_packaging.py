@@ -45,7 +45,7 @@ def test_the_container_sets_only_variables_that_exist() -> None:
 def test_systemd_finds_nothing_wrong_with_the_unit(tmp_path: Path) -> None:
     if shutil.which("systemd-analyze") is None:
         # Without systemd the form is all that can be looked at.
-        assert ConfigParser(strict=False, interpolation=None).read_string(UNIT) is None
+        ConfigParser(strict=False, interpolation=None).read_string(UNIT)
         return
     unit = tmp_path / "dovetail.service"
     unit.write_text(re.sub(r"^ExecStart=.*$", "ExecStart=/bin/true", UNIT, flags=re.MULTILINE))

@@ -33,7 +33,8 @@ def prepared(database: str | None) -> Iterator[tuple[str, Path]]:
         upgrade = [str(PROGRAMS / "dovetail"), "db", "upgrade", "--database", url]
         subprocess.run(upgrade, check=True, stdout=subprocess.DEVNULL)
         nursery = Path(folder) / "nursery"
-        program = [PROGRAMS / "python", "-m", "tests.conformance.serve", "--nursery", nursery]
+        module = ["-m", "tests.conformance.serve", "--nursery", str(nursery)]
+        program = [str(PROGRAMS / "python"), *module]
         with subprocess.Popen(program) as process:
             try:
                 while not nursery.exists():

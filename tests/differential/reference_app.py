@@ -39,7 +39,7 @@ def main() -> None:
     del sys.argv[1:]  # oslo.config would take the rest for its own
 
     import waitress  # type: ignore[import-untyped]
-    from placement import wsgi  # type: ignore[import-not-found]
+    from placement import wsgi
 
     application = wsgi.init_application()
     waitress.serve(application, host="127.0.0.1", port=arguments.port, threads=1, ident=None)

@@ -120,7 +120,14 @@ def a_demo_cluster(directory: Path) -> Iterator[Demo]:
         options = ["--host", "127.0.0.1", "--auth", "noauth2", "--policy", "open"]
         serving = [str(DOVETAIL), "serve", "--database", database, *options]
         server = stack.enter_context(running(serving, directory / "serve.log"))
-        scheduling = [DOVETAIL, "scheduler", "--database", database, "--lease-seconds", "3"]
+        scheduling: list[str | Path] = [
+            DOVETAIL,
+            "scheduler",
+            "--database",
+            database,
+            "--lease-seconds",
+            "3",
+        ]
         scheduler = Process(
             "dovetail-scheduler",
             [*scheduling, "--kubeconfig", cluster.kubeconfig],

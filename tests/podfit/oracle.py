@@ -6,7 +6,7 @@ and shares no code with the table.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from decimal import ROUND_CEILING, Decimal
 from typing import Any
 
@@ -14,7 +14,15 @@ Json = dict[str, Any]
 Labels = Mapping[str, str]
 
 REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
-SUFFIXES = {"m": "0.001", "k": 10**3, "M": 10**6, "G": 10**9, "Ki": 2**10, "Mi": 2**20, "Gi": 2**30}
+SUFFIXES: dict[str, str | int] = {
+    "m": "0.001",
+    "k": 10**3,
+    "M": 10**6,
+    "G": 10**9,
+    "Ki": 2**10,
+    "Mi": 2**20,
+    "Gi": 2**30,
+}
 
 
 class Oracle:
@@ -35,7 +43,7 @@ class Oracle:
     def misses(self, pod: Json, name: str) -> str:
         """The first rule that is broken; empty if none is."""
         node, there = self.nodes[name], self.on[name]
-        checks = (
+        checks: tuple[tuple[str, Callable[[], bool]], ...] = (
             ("unschedulable", lambda: not cordoned(node, pod)),
             ("taints", lambda: not untolerated(node, pod)),
             ("node affinity", lambda: wanted(node, pod)),
@@ -121,7 +129,8 @@ class Oracle:
         if len(domains) < constraint.get("minDomains", 1):
             fewest = 0
         itself = 1 if selects(selector, labels(pod)) else 0
-        return domains.get(labels(node)[key], 0) + itself - fewest <= constraint["maxSkew"]
+        skew: int = constraint["maxSkew"]
+        return domains.get(labels(node)[key], 0) + itself - fewest <= skew
 
 
 def counts_for_spread(selector: Json | None, other: Json, pod: Json) -> bool:

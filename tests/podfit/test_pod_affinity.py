@@ -43,8 +43,8 @@ def test_near_is_the_same_value_of_the_label() -> None:
 def test_the_web_server_and_its_cache() -> None:
     """The documentation's example: caches apart from each other, a web server beside each."""
     nodes = [node("one"), node("two"), node("three")]
-    cache = {"affinity": apart(term(HOST, CACHE))}
-    web = {"affinity": {**near(term(HOST, CACHE)), **apart(term(HOST, WEB))}}
+    cache: dict[str, Any] = {"affinity": apart(term(HOST, CACHE))}
+    web: dict[str, Any] = {"affinity": {**near(term(HOST, CACHE)), **apart(term(HOST, WEB))}}
     fleet = Fleet(nodes)
     for number, name in enumerate(("one", "two", "three")):
         assert name in fleet.fitting(pod("c", CACHE, **cache)).split()

@@ -66,7 +66,7 @@ def test_nodes_the_pod_cannot_go_to_are_no_domains() -> None:
     there = [pod("one", FOO, on="node1"), pod("two", FOO, on="node2"), pod("x", FOO, on="node3")]
     fleet = Fleet(nodes, there)
 
-    def fitting(**more: str) -> str:
+    def fitting(**more: Any) -> str:
         constraints = [spread("zone", **more)]
         return fleet.fitting(
             pod("mypod", FOO, affinity=affinity, topologySpreadConstraints=constraints)

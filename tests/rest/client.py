@@ -38,7 +38,7 @@ class Client:
         }
         content = body if isinstance(body, bytes) else None
         json = None if isinstance(body, bytes) else body
-        encoded = {name: value.encode() for name, value in sent.items() if value}
+        encoded = {name.encode(): value.encode() for name, value in sent.items() if value}
         return await self._http.request(method, path, json=json, content=content, headers=encoded)
 
     def get(self, path: str, **more: Any) -> httpx2.Response:

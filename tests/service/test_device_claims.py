@@ -243,7 +243,7 @@ def test_only_the_claim_that_is_meant_is_released(ledger: Ledger) -> None:
     fleet, pod = DeviceLedger(ledger), new()
     done(fleet.publish("n1", [gpu("n1", "g0"), gpu("n1", "g1")]))
     assert done(fleet.claim_of(pod)) == ()
-    seen = []
+    seen: list[Any] = []
     for device in ("g0", "g0", "g1"):
         done(fleet.claim(pod, "default", "sa", "n1", [DeviceHolding(device, 1)]))
         assert not any(done(fleet.release_claim(pod, claim)) for claim in (*seen, ()))

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+from concurrent.futures import Future
 from pathlib import Path
+from typing import Any
 
 from dovetail.core.request import Group, Request
 from dovetail.engine import search
-from dovetail.ledger import Ledger, open_ledger
+from dovetail.engine.snapshot import Snapshot
+from dovetail.ledger import Cursor, Delta, Ledger, open_ledger
 from dovetail.service.snapshots import SnapshotKeeper
 from tests.ledger.world import claim, make
 
@@ -19,19 +22,19 @@ class CountingLedger:
         self._ledger = ledger
         self.polls = 0
 
-    def poll(self, cursor):
+    def poll(self, cursor: Cursor | None) -> Future[Delta | None]:
         self.polls += 1
         return self._ledger.poll(cursor)
 
 
-def fits(snapshot, amount: int) -> int:
+def fits(snapshot: Snapshot, amount: int) -> int:
     group = Group(suffix="1", resources={"VCPU": amount})
     return len(list(search(snapshot, Request(groups=(group,)))))
 
 
 def test_concurrent_calls_share_a_look(tmp_path: Path) -> None:
     ledger = open_ledger(f"sqlite:///{tmp_path}/x.db")
-    counting = CountingLedger(ledger)
+    counting: Any = CountingLedger(ledger)
 
     async def ask_often() -> None:
         keeper = SnapshotKeeper(counting)

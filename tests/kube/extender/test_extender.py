@@ -244,7 +244,7 @@ def test_a_plan_that_fails_with_an_error_is_forgotten(world: World) -> None:
             raise LedgerBusy("away")
 
         world.api.before = gone
-        world.devices.release = busy  # type: ignore[method-assign]
+        world.devices.release = busy  # type: ignore[assignment,method-assign]
         assert await ask.bind("p", "n1") == "away"
         assert not ask.state.planned()
 

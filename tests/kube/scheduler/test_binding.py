@@ -119,7 +119,7 @@ def test_no_answer_to_the_claim_nothing_is_bound(world: World) -> None:
             await claim(*about)
             raise LedgerBusy("the connection broke in the commit")
 
-        world.devices.claim = unanswered  # type: ignore[method-assign]
+        world.devices.claim = unanswered  # type: ignore[assignment,method-assign]
         assert await stage.bind() is Outcome.FAILED
         assert stage.bindings == 0
         assert await world.held() == {"p": {"g0": 1}}
@@ -309,7 +309,7 @@ def test_who_is_held_up_between_fence_and_release_takes_no_newer_claim_away(
             await stage.bind_elsewhere("n1", devices)
             return await release(*about)
 
-        world.devices.release_claim = held_up  # type: ignore[method-assign]
+        world.devices.release_claim = held_up  # type: ignore[assignment,method-assign]
         assert not await stage.claims.give_back(before, "by us")
         assert await world.held() == {"p": {devices[0].device: 1}}
 

@@ -114,7 +114,9 @@ def state_of(units: dict[str, int]) -> State:
 
 def pod_of(uid: str, direct: int, by_class: int) -> Pod:
     asked: dict[str, Any] = {"direct": {GPU: direct}} if direct else {}
-    body = pod_body(uid, **asked, **({"gpu": by_class} if by_class else {}))
+    if by_class:
+        asked["gpu"] = by_class
+    body = pod_body(uid, **asked)
     body["metadata"]["uid"] = uid
     return msgspec.convert(body, Pod)
 

@@ -14,7 +14,7 @@ import msgspec
 
 from dovetail.node.wire import cri
 from dovetail.node.wire.codec import Message
-from dovetail.node.wire.rpc import OPTIONS, Method, Refused, Served, call, connect, offer
+from dovetail.node.wire.rpc import OPTIONS, Handler, Method, Refused, Served, call, connect, offer
 
 SERVICE = cri.SERVICE
 
@@ -67,7 +67,7 @@ class FakeRuntime:
 
     async def start(self) -> None:
         self.server = grpc.aio.server(options=OPTIONS)
-        handlers = {
+        handlers: dict[Method[Any, Any], Handler] = {
             RUN: self._run,
             REMOVE: self._remove,
             CREATE: self._create,

@@ -124,7 +124,7 @@ def serving(answer: Any, code: grpc.StatusCode | None = None) -> Iterator[str]:
             context.abort(code, str(answer))
         return answer if isinstance(answer, bytes) else json.dumps(answer).encode()
 
-    handler = grpc.unary_unary_rpc_method_handler(handle)
+    handler: grpc.RpcMethodHandler[bytes, bytes] = grpc.unary_unary_rpc_method_handler(handle)
     names = dict.fromkeys(("State", "Plugins", "Explain"), handler)
     with ThreadPoolExecutor(1) as pool:
         server = grpc.server(pool)

@@ -17,6 +17,7 @@ from dovetail.node.wire import cri, pod_resources
 from dovetail.node.wire.rpc import call, connect
 from tests.node.agent.cri import Kubelet
 from tests.node.agent.rig import Process, Shares, a_kubelet, a_node, a_plugin
+from tests.support.node import raw_calls
 from tests.support.node.stories import eventually, story
 
 
@@ -330,7 +331,7 @@ def test_garbage_on_a_socket_is_refused_and_does_no_harm(served: str, method: st
                 writer.close()
             async with connect(str(path)) as channel:
                 with pytest.raises(grpc.aio.AioRpcError) as refused:
-                    await channel.unary_unary(method)(b"\xff\xff\xff", timeout=10)
+                    await raw_calls.unary(channel, method)(b"\xff\xff\xff", timeout=10)
             expected = grpc.StatusCode.INVALID_ARGUMENT
             if method.endswith("Nothing"):
                 expected = grpc.StatusCode.UNIMPLEMENTED

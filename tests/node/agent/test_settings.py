@@ -20,6 +20,7 @@ from dovetail.node.admission.configuration import Outage, Scope
 from dovetail.node.agent.checks import check, check_machine, metrics_address
 from dovetail.node.agent.config import BadSettings, Config, Role, seconds
 from dovetail.node.agent.parts import configuration_of, source_of
+from dovetail.node.common.cpus import CpuSet
 from dovetail.node.hints import BadPolicy, Policy
 from dovetail.node.sources.directory import Directory
 from dovetail.node.sources.kubelet import BadSource, Kubelet
@@ -67,7 +68,7 @@ def test_the_file_is_taken_and_flags_win(tmp_path: Path) -> None:
     assert (found.policy, found.scope) == (Policy.RESTRICTED, Scope.CONTAINER)
     assert found.outage_of("batch") is Outage.FAIL_OPEN
     assert found.outage_of("a role") is Outage.REJECT
-    assert found.nodes == {0, 1}
+    assert found.nodes == CpuSet({0, 1})
 
 
 def test_the_names_of_the_specification_and_the_kubelet_are_known() -> None:

@@ -59,6 +59,11 @@ def patterned(size: int) -> bytes:
     return (bytes(range(251)) * (size // 251 + 1))[:size]
 
 
+def headers_of(block: bytes, decoder: Decoder) -> list[tuple[str, str]]:
+    """As text, which is what the decoder gives, though it is declared to give bytes."""
+    return [(str(name), str(value)) for name, value in decoder.decode(block)]
+
+
 class End:
     """What both have: windows for what they send, and the other one's headers."""
 
@@ -74,7 +79,7 @@ class End:
     def take(self, frame: Frame) -> None:
         self.frames.append(frame)
         if frame.kind == Kind.HEADERS:
-            self.headers[frame.stream].append(dict(self.decoder.decode(frame.block)))
+            self.headers[frame.stream].append(dict(headers_of(frame.block, self.decoder)))
         elif frame.kind == Kind.DATA:
             assert frame.stream not in self.ended, "DATA after the end"
             self.bodies[frame.stream] += frame.body

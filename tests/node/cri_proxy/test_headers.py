@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from dovetail.node.cri_proxy.frames import BadFrames
 from dovetail.node.cri_proxy.headers import Reader, refusal
+from tests.node.cri_proxy.ends import headers_of
 
 CODE = grpc.StatusCode.FAILED_PRECONDITION
 
@@ -44,7 +45,7 @@ def test_a_client_that_refers_to_more_is_not_understood() -> None:
 
 
 def test_a_refusal_of_what_has_begun_is_only_its_end() -> None:
-    status = dict(Decoder().decode(refusal(CODE, "no", begun=True)))
+    status = dict(headers_of(refusal(CODE, "no", begun=True), Decoder()))
     assert status == {"grpc-status": "9", "grpc-message": "no"}
 
 
@@ -59,8 +60,8 @@ def test_garbage_is_told(block: bytes) -> None:
 def test_a_refusal_has_its_words_and_leaves_no_trace(words: str) -> None:
     ours, theirs = Decoder(), Encoder()
     before = [(":status", "200"), ("kept", "x")]
-    assert list(ours.decode(theirs.encode(before))) == before
-    status = dict(ours.decode(refusal(CODE, words, begun=False)))
+    assert headers_of(theirs.encode(before), ours) == before
+    status = dict(headers_of(refusal(CODE, words, begun=False), ours))
     assert [*status] == [":status", "content-type", "grpc-status", "grpc-message"]
     assert (status[":status"], status["grpc-status"]) == ("200", "9")
     assert status["content-type"] == "application/grpc"
@@ -68,4 +69,4 @@ def test_a_refusal_has_its_words_and_leaves_no_trace(words: str) -> None:
     assert status["grpc-message"].isprintable()
     assert unquote(status["grpc-message"]) == words
     # What they refer to is still where it was.
-    assert list(ours.decode(theirs.encode(before))) == before
+    assert headers_of(theirs.encode(before), ours) == before

@@ -19,6 +19,7 @@ from dovetail.node.cri_proxy.frames import PREFACE, Code, Cutter, Kind, goaway, 
 from dovetail.node.wire import cri
 from dovetail.node.wire.codec import decode, encode
 from tests.node.cri_proxy.backend import VERSION, between
+from tests.support.node import raw_calls
 from tests.support.node.gates import Scripted
 from tests.support.node.stories import eventually
 
@@ -253,7 +254,9 @@ def test_calls_under_way_end_before_the_proxy_does_and_no_others_begin() -> None
         gate = Slow()
         async with between(gate) as here:
             held = call(here.channel, RUN, pod())
-            events: Any = here.channel.unary_stream(f"/{cri.SERVICE}/GetContainerEvents")(b"hang")
+            events: Any = raw_calls.stream(here.channel, f"/{cri.SERVICE}/GetContainerEvents")(
+                b"hang"
+            )
             await gate.asked_now.wait()
             await here.backend.hanging.wait()
             stopping = asyncio.create_task(here.proxy.stop(SECONDS))

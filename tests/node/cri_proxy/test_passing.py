@@ -15,6 +15,7 @@ import pytest
 
 from dovetail.node.cri_proxy.proxy import Proxy
 from tests.node.cri_proxy.backend import UNKNOWN, VERSION, Backend, between
+from tests.support.node import raw_calls
 from tests.support.node.gates import Scripted
 
 Test = Callable[[Backend, grpc.aio.Channel], Awaitable[None]]
@@ -32,7 +33,7 @@ def passing(test: Test) -> None:
 def test_metadata_and_deadline_pass(path: str) -> None:
     async def test(backend: Backend, channel: grpc.aio.Channel) -> None:
         sent = (("trace", "1"), ("blob-bin", b"\x00\xfe"))
-        call: Any = channel.unary_unary(path)(b"hello", metadata=sent, timeout=9)
+        call: Any = raw_calls.unary(channel, path)(b"hello", metadata=sent, timeout=9)
         assert await call == b"hello"
         assert backend.paths == [path]
         assert backend.metadata.items() >= dict(sent).items()
@@ -74,7 +75,7 @@ def test_errors_pass_with_code_words_and_details(path: str) -> None:
 @pytest.mark.parametrize("path", [VERSION, UNKNOWN], ids=["known", "unknown"])
 def test_cancellation_passes(path: str) -> None:
     async def test(backend: Backend, channel: grpc.aio.Channel) -> None:
-        call: Any = channel.unary_unary(path)(b"hang")
+        call: Any = raw_calls.unary(channel, path)(b"hang")
         await asyncio.wait_for(backend.hanging.wait(), 10)
         call.cancel()
         async with asyncio.timeout(10):
@@ -85,7 +86,7 @@ def test_cancellation_passes(path: str) -> None:
 
 def test_answers_of_a_stream_pass_one_by_one() -> None:
     async def test(backend: Backend, channel: grpc.aio.Channel) -> None:
-        call: Any = channel.unary_stream(UNKNOWN)(b"echo")
+        call: Any = raw_calls.stream(channel, UNKNOWN)(b"echo")
         assert await call.read() == b"echo"
         for body in (b"one", b"", b"three"):
             backend.saying.put_nowait(body)
@@ -99,7 +100,7 @@ def test_answers_of_a_stream_pass_one_by_one() -> None:
 
 def test_stream_that_nobody_reads_any_longer_ends_at_the_runtime() -> None:
     async def test(backend: Backend, channel: grpc.aio.Channel) -> None:
-        call: Any = channel.unary_stream(UNKNOWN)(b"flood")
+        call: Any = raw_calls.stream(channel, UNKNOWN)(b"flood")
         for _ in range(3):
             await call.read()
         call.cancel()
@@ -112,7 +113,7 @@ def test_stream_that_nobody_reads_any_longer_ends_at_the_runtime() -> None:
 def test_stream_that_fails_in_the_middle_gives_what_came_before() -> None:
     async def test(backend: Backend, channel: grpc.aio.Channel) -> None:
         path = "/runtime.v1.RuntimeService/GetContainerEvents"
-        call: Any = channel.unary_stream(path)(b"echo")
+        call: Any = raw_calls.stream(channel, path)(b"echo")
         assert await call.read() == b"echo"
         backend.saying.put_nowait(b"fail")
         with pytest.raises(grpc.aio.AioRpcError, match="no more"):

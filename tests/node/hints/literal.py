@@ -124,7 +124,7 @@ def numeric(
             ],
         )
 
-    return True, min(allowed, key=key)  # type: ignore[arg-type,return-value]
+    return True, min(allowed, key=key)  # type: ignore[arg-type]
 
 
 def aligned(given: Mapping[str, Hint], align: Sequence[str]) -> bool:

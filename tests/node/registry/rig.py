@@ -23,6 +23,7 @@ from dovetail.node.wire.resource_plugin import (
     ResourceRequest,
 )
 from dovetail.node.wire.rpc import OPTIONS, Served, offer
+from tests.support.node.stories import eventually
 
 HASTY = Deadlines(info=0.5, notify=0.5, call=1.0, pre_start=3.0)
 """For tests in which a plugin hangs; the others are not to fail because the machine is busy."""
@@ -114,3 +115,7 @@ def status(registry: Registry, socket: Path) -> Status | None:
 def state(registry: Registry, socket: Path) -> str | None:
     found = status(registry, socket)
     return found.state if found else None
+
+
+async def until_state(registry: Registry, socket: Path, expected: str) -> None:
+    await eventually(lambda: state(registry, socket) == expected)

@@ -83,8 +83,9 @@ async def answering(directory: Path, answer: Callable[[], bytes]) -> AsyncIterat
         return answer()
 
     server = grpc.aio.server(options=[("grpc.max_send_message_length", -1)])
-    handler = {ALLOCATE.name: grpc.unary_unary_rpc_method_handler(answered)}
-    service = grpc.method_handlers_generic_handler(ALLOCATE.service, handler)
+    handler: grpc.RpcMethodHandler[bytes, bytes] = grpc.unary_unary_rpc_method_handler(answered)
+    named = {ALLOCATE.name: handler}
+    service = grpc.method_handlers_generic_handler(ALLOCATE.service, named)
     server.add_generic_rpc_handlers([service])
     server.add_insecure_port(f"unix:{directory}/p.sock")
     await server.start()

@@ -7,6 +7,7 @@ import os
 import shutil
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +26,7 @@ from dovetail.node.wire.resource_plugin import (
 )
 from dovetail.node.wire.rpc import Served
 from tests.node.registry.rig import REQUEST, Pinner, is_up, registry_of, serving, state, status
+from tests.support.node import raw_calls
 from tests.support.node.stories import eventually, story
 
 
@@ -90,6 +92,11 @@ async def test_options_it_does_not_tell_are_asked_for(directory: Path) -> None:
         assert found.options.pre_start_required
 
 
+def is_up_and_reconciles(registry: Registry, wanted: bool) -> bool:
+    found = registry.of("cpu")
+    return found is not None and found.up and found.options.need_reconcile == wanted
+
+
 @story
 async def test_it_may_register_again(directory: Path) -> None:
     async with (
@@ -98,11 +105,7 @@ async def test_it_may_register_again(directory: Path) -> None:
     ):
         for wanted in (True, False):
             await register(directory, options=ResourcePluginOptions(need_reconcile=wanted))
-            await eventually(
-                lambda w=wanted: (
-                    (found := registry.of("cpu")) and found.up and found.options.need_reconcile == w
-                )
-            )
+            await eventually(partial(is_up_and_reconciles, registry, wanted))
 
 
 @story
@@ -181,7 +184,7 @@ async def test_garbage_at_the_socket_harms_nobody(directory: Path) -> None:
                 await writer.wait_closed()
         channel = rpc.connect(str(directory / "kubelet.sock"))
         with pytest.raises(grpc.aio.AioRpcError, match="2 bytes are no RegisterRequest") as refused:
-            await channel.unary_unary(REGISTER.path)(b"\x0a\x7f", timeout=2)
+            await raw_calls.unary(channel, REGISTER.path)(b"\x0a\x7f", timeout=2)
         assert refused.value.code() is grpc.StatusCode.INVALID_ARGUMENT
         await channel.close()
         await register(directory)

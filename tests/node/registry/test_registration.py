@@ -18,7 +18,7 @@ from dovetail.node.registry.deadlines import pause
 from dovetail.node.registry.registry import Registry
 from dovetail.node.wire.registration import GET_INFO, NOTIFY_REGISTRATION_STATUS, PluginInfo
 from dovetail.node.wire.resource_plugin import ALLOCATE, ResourcePluginOptions, TopologyHint
-from dovetail.node.wire.rpc import Refused, Served
+from dovetail.node.wire.rpc import Method, Refused, Served
 from tests.node.registry.rig import (
     HASTY,
     REQUEST,
@@ -29,6 +29,7 @@ from tests.node.registry.rig import (
     serving,
     state,
     status,
+    until_state,
 )
 from tests.support.node.stories import eventually, story
 
@@ -240,10 +241,8 @@ class TestTwoForOneResource:
         ):
             for _ in range(3):
                 async with registry_of(directory) as registry:
-                    await eventually(lambda r=registry: state(r, directory / "b.sock") == "up")
-                    await eventually(
-                        lambda r=registry: state(r, directory / "a.sock") == "superseded"
-                    )
+                    await until_state(registry, directory / "b.sock", "up")
+                    await until_state(registry, directory / "a.sock", "superseded")
 
     @story
     async def test_the_older_takes_over_when_the_newer_dies(self, directory: Path) -> None:
@@ -327,7 +326,7 @@ async def test_one_that_introduces_itself_with_garbage_is_told_so(directory: Pat
     plugin = Pinner()
     socket = directory / "cpu.sock"
     # A request where an answer should be: its number 1 is no string.
-    garbled = GET_INFO._replace(answer=TopologyHint)
+    garbled = Method(GET_INFO.service, GET_INFO.name, GET_INFO.question, TopologyHint)
 
     async def garbage(_: object) -> TopologyHint:
         return TopologyHint(nodes=(255,), preferred=True)

@@ -28,7 +28,8 @@ def test_a_write_that_fails_leaves_the_old_content_and_no_draft(
     def full(*_: object) -> None:
         raise OSError("No space left on device")
 
-    monkeypatch.setattr(*((os, "fsync") if step == "fsync" else (Path, "replace")), full)
+    owner: object = os if step == "fsync" else Path
+    monkeypatch.setattr(owner, step, full)
     with pytest.raises(OSError, match="No space left"):
         write_atomically(path, b"new")
     assert path.read_bytes() == b"old"

@@ -281,9 +281,12 @@ class TestDirectory:
         os.utime(tmp_path / "b.json", ns=(1, 1))
         reads: list[str] = []
         reading = Path.read_bytes
-        monkeypatch.setattr(
-            Path, "read_bytes", lambda path: reads.append(path.name) or reading(path)
-        )
+
+        def counted(path: Path) -> bytes:
+            reads.append(path.name)
+            return reading(path)
+
+        monkeypatch.setattr(Path, "read_bytes", counted)
         assert self.active(source) == ["pod-a", "new"]
         assert reads == ["b.json"]
         (tmp_path / "a.json").unlink()

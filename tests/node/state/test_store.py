@@ -138,7 +138,7 @@ class TestRounds:
             first = asyncio.create_task(rounds.join())
             await asyncio.sleep(0)
             await asyncio.sleep(0)
-            return await asyncio.gather(first, rounds.join(), return_exceptions=True)
+            return list(await asyncio.gather(first, rounds.join(), return_exceptions=True))
 
         error, answer = asyncio.run(story())
         assert isinstance(error, ValueError)

@@ -37,14 +37,14 @@ def test_several_nodes_and_caches_in_a_socket() -> None:
     assert machine.by_uncore[0] == cpus("0-3")
     assert machine.by_uncore[4] == cpus("4-7")
     assert machine.distances[0] == {0: 10, 1: 12, 2: 21, 3: 21}
-    assert machine.sockets_of([1, 2]) == {0, 1}
+    assert machine.sockets_of([1, 2]) == cpus("0-1")
 
 
 def test_sets_of_cpus() -> None:
     assert SPEC.online == cpus("0-79")
     assert SPEC.in_nodes([1]) == cpus("40-79")
-    assert SPEC.nodes_of(cpus("3,41")) == {0, 1}
-    assert SPEC.cores_of(cpus("0-4")) == {0, 2, 4}
+    assert SPEC.nodes_of(cpus("3,41")) == cpus("0-1")
+    assert SPEC.cores_of(cpus("0-4")) == cpus("0,2,4")
     assert SPEC.whole_cores(cpus("1-4")) == cpus("2-3")
     assert isinstance(SPEC.in_nodes([]), CpuSet)
 

@@ -59,8 +59,8 @@ def test_kernels_without_summaries_and_lists_with_cpus_that_are_offline(sysfs: P
     (sysfs / CPU / "cpu2/online").write_text("0\n")
     machine = read(sysfs)
     assert machine.online == CpuSet.parse("0-1,3-7")
-    assert machine.offline == {2}
-    assert machine.by_core[3] == {3}
+    assert machine.offline == CpuSet({2})
+    assert machine.by_core[3] == CpuSet({3})
     assert machine.by_numa[0] == CpuSet.parse("0-1,3")
 
 

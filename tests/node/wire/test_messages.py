@@ -67,6 +67,7 @@ def test_what_protobuf_writes_is_read_and_written_back(
 def filled(theirs: type[Theirs], data: some.DataObject, depth: int = 3) -> Theirs:
     """One with values drawn for some of its fields."""
     made: Any = theirs()
+    field: Any  # The generated stubs and the C extension name their descriptors apart.
     for field in theirs.DESCRIPTOR.fields:
         if not data.draw(some.booleans()):
             continue
@@ -94,7 +95,7 @@ def filled(theirs: type[Theirs], data: some.DataObject, depth: int = 3) -> Their
     return made  # type: ignore[no-any-return]
 
 
-def filled_inner(field: FieldDescriptor, data: some.DataObject, depth: int) -> Theirs:
+def filled_inner(field: Any, data: some.DataObject, depth: int) -> Theirs:
     inner: type[Theirs] = field.message_type._concrete_class
     return filled(inner, data, depth - 1) if depth else inner()
 

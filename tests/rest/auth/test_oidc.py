@@ -157,6 +157,7 @@ def test_the_public_key_is_no_shared_secret(door: Client, issuer: Issuer) -> Non
     """HS256 "signed" with what everybody can read at the issuer."""
     claims = issuer.token().split(".")[1]
     header = encoded(json.dumps({"alg": "HS256", "kid": "first"}).encode())
+    assert isinstance(issuer.key, ECKey)
     for public in (issuer.key.as_pem(private=False), issuer.key.as_der(private=False)):
         signed = hmac.new(public, f"{header}.{claims}".encode(), hashlib.sha256).digest()
         assert "not accepted" in refusal(door, f"{header}.{claims}.{encoded(signed)}")
@@ -226,7 +227,11 @@ def test_claims_become_user_project_and_roles(serve: Make, issuer: Issuer, clock
         role_claims=("realm_access.roles", "scope"),
         role_names=("watchers=reader", "fleet:ops=admin"),
     )
-    named = {"email": "jo@example", "https://dovetail.example/project": "blue", "roles": ["admin"]}
+    named: dict[str, Any] = {
+        "email": "jo@example",
+        "https://dovetail.example/project": "blue",
+        "roles": ["admin"],
+    }
     watcher = issuer.token(**named, realm_access={"roles": ["watchers", "admin"]})
     assert get(client, watcher, "/usages?project_id=blue").status_code == 200
     assert get(client, watcher, "/usages?project_id=green").status_code == 403

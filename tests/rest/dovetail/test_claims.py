@@ -102,7 +102,8 @@ def test_where_somebody_was_faster_the_next_best_place_is_claimed(
     monkeypatch: pytest.MonkeyPatch,
     happens: Callable[[Client], Coroutine[Any, Any, None]],
 ) -> None:
-    find, looked = candidates.find, []
+    find = candidates.find
+    looked: list[Any] = []
 
     async def meanwhile(*args: Any) -> Any:
         found = await find(*args)
@@ -119,7 +120,8 @@ def test_where_somebody_was_faster_the_next_best_place_is_claimed(
 
 
 def test_who_is_outrun_every_time_is_told(fleet: Client, monkeypatch: pytest.MonkeyPatch) -> None:
-    find, first = candidates.find, []
+    find = candidates.find
+    first: list[Any] = []
 
     async def out_of_date(*args: Any) -> Any:
         if not first:

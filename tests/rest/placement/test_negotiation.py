@@ -55,7 +55,7 @@ def test_versions_there_are_not(header: str, status: int) -> None:
 
 
 def test_a_long_body_is_refused_in_few_words(serve: Make) -> None:
-    wrong = {f"not-a-consumer-{n}": {} for n in range(LONG_BODY // 10)}
+    wrong: dict[str, dict[str, str]] = {f"not-a-consumer-{n}": {} for n in range(LONG_BODY // 10)}
     reply = serve().call("POST", "/allocations", wrong)
     assert reply.status_code == 400
     assert "JSON does not validate" in reply.json()["errors"][0]["detail"]

@@ -39,7 +39,7 @@ def serving(settings: TlsSettings) -> Iterator[int]:
     """A TLS server on uvloop, in a thread; gives its port."""
     loop = uvloop.new_event_loop()
     listening = loop.create_server(Echo, "127.0.0.1", 0, ssl=Certificates(settings).context)
-    server = loop.run_until_complete(listening)
+    server: Any = loop.run_until_complete(listening)
     thread = Thread(target=loop.run_forever)
     thread.start()
     try:
@@ -74,7 +74,8 @@ def said_back(connection: ssl.SSLSocket) -> bytes:
 def shown_name(connection: ssl.SSLSocket) -> str:
     certificate = connection.getpeercert()
     assert certificate is not None
-    return str(dict(part[0] for part in certificate["subject"])["commonName"])
+    subject: Any = certificate["subject"]
+    return str(dict(part[0] for part in subject)["commonName"])
 
 
 def name_at(port: int, context: ssl.SSLContext) -> str:
@@ -84,7 +85,8 @@ def name_at(port: int, context: ssl.SSLContext) -> str:
 
 
 def settings_of(chain: Path, key: Path, client_ca: Path | None = None) -> TlsSettings:
-    return TlsSettings(cert=str(chain), key=str(key), client_ca=client_ca and str(client_ca))
+    ca = str(client_ca) if client_ca else None
+    return TlsSettings(cert=str(chain), key=str(key), client_ca=ca)
 
 
 def test_new_connections_get_the_new_certificate_and_old_ones_go_on(authority: Authority) -> None:

@@ -117,7 +117,7 @@ class Containerd:
         self._remove_cgroups()
 
     def _ctr(self, *arguments: str) -> subprocess.CompletedProcess[bytes]:
-        command = [self._binaries / "ctr", "-a", self.socket, *arguments]
+        command = [str(self._binaries / "ctr"), "-a", str(self.socket), *arguments]
         return subprocess.run(command, capture_output=True, timeout=READY_WITHIN, check=False)
 
     def _shims(self) -> Iterator[int]:

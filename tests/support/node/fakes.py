@@ -195,7 +195,7 @@ class FakeRuntime:
         raise AssertionError("nobody updates here")
 
 
-def container(name: str = "main", index: int = 0, **wants: Any) -> Container:
+def container(name: str = "main", index: int = 0, /, **wants: Any) -> Container:
     """`wants` in CPUs and the like; type, restartable and limits as they are."""
     kind = wants.pop("type", ContainerType.MAIN)
     restartable = wants.pop("restartable", False)
