@@ -13,7 +13,7 @@ import pytest
 
 from dovetail.core.rows import Rows
 from dovetail.kube.api.client import KubeClient, connect
-from dovetail.podfit import NodeTable, demand_of
+from dovetail.podfit import NodeTable, pod_request_of
 from dovetail.podfit.objects import Namespace, Node, Pod
 from tests.podfit.worlds import NAMESPACES, Json, World, world
 from tests.support.kube.cluster import Cluster
@@ -91,7 +91,7 @@ async def table_of_all(api: KubeClient) -> tuple[NodeTable, Rows]:
 async def decided_alike(api: KubeClient, table: NodeTable, rows: Rows, asked: Json) -> bool:
     await api.create(Pod, asked)
     pod = await decision(api, asked["metadata"]["name"], asked["metadata"]["namespace"])
-    verdict = table.filter(demand_of(pod))
+    verdict = table.filter(pod_request_of(pod))
     fitting = {rows.names[row] for row in verdict.mask.nonzero()[0]}
     told = [one.message for one in pod.status.conditions]
     differ = f"{verdict} Fitting: {fitting}. kube-scheduler: {pod.spec.node_name or told}. {asked}"

@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 
 from dovetail.core.rows import Rows
-from dovetail.podfit import NodeTable, Prefer, Verdict, demand_of
+from dovetail.podfit import FilterResult, NodeTable, ScoringStrategy, pod_request_of
 from dovetail.podfit.objects import Namespace, Node, Pod
 
 Json = dict[str, Any]
@@ -72,7 +72,7 @@ class Fleet:
         nodes: Sequence[Node],
         pods: Sequence[Pod] = (),
         namespaces: Mapping[str, Mapping[str, str]] | None = None,
-        prefer: Prefer = Prefer.LEAST_ALLOCATED,
+        prefer: ScoringStrategy = ScoringStrategy.LEAST_ALLOCATED,
     ) -> None:
         self.rows = Rows()
         self.table = NodeTable(self.rows, prefer)
@@ -87,25 +87,25 @@ class Fleet:
         meta = {"metadata": {"name": name, "labels": dict(labels)}}
         self.table.set_namespace(msgspec.convert(meta, Namespace))
 
-    def verdict(self, asked: Pod) -> Verdict:
-        return self.table.filter(demand_of(asked))
+    def verdict(self, asked: Pod) -> FilterResult:
+        return self.table.filter(pod_request_of(asked))
 
     def fitting(self, asked: Pod) -> str:
         """The names of the nodes that fit, in the order of rows."""
         return " ".join(self.rows.names[row] for row in self.verdict(asked).mask.nonzero()[0])
 
     def why(self, asked: Pod, name: str) -> str:
-        return self.table.why(self.row(name), demand_of(asked))
+        return self.table.why(self.row(name), pod_request_of(asked))
 
     def scores(self, asked: Pod) -> dict[str, float]:
         """Of the nodes that fit."""
         mask = self.verdict(asked).mask
-        found = self.table.score(demand_of(asked), mask)
+        found = self.table.score(pod_request_of(asked), mask)
         return {self.rows.names[row]: float(found[row]) for row in mask.nonzero()[0]}
 
     def best(self, asked: Pod) -> str:
         return self.rows.names[
-            int(self.table.score(demand_of(asked), self.verdict(asked).mask).argmax())
+            int(self.table.score(pod_request_of(asked), self.verdict(asked).mask).argmax())
         ]
 
     def row(self, name: str) -> int:

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dovetail.podfit.kinds import MOST_DECISIONS, Kinds
-from dovetail.podfit.tally import Tally
+from dovetail.podfit.row_multiset import RowMultiset
 
 
 def test_a_rule_is_asked_once_per_distinct_key() -> None:
@@ -51,7 +51,7 @@ def test_keys_and_decisions_that_come_and_go_are_not_kept() -> None:
 @given(st.integers(min_value=0, max_value=2**32))
 def test_a_tally_counts_what_is_in_it(seed: int) -> None:
     rng = Random(seed)
-    tally, bag = Tally[str](), dict[int, tuple[str, int]]()
+    tally, bag = RowMultiset[str](), dict[int, tuple[str, int]]()
     for _ in range(60):
         if bag and rng.random() < 0.4:
             place = rng.choice(list(bag))

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dovetail.core.rows import Rows
-from dovetail.podfit import NodeTable, demand_of
+from dovetail.podfit import NodeTable, pod_request_of
 from tests.podfit.oracle import Oracle
 from tests.podfit.worlds import NAMESPACES, Json, a_node, a_pod, node, pod, table_of, world
 
@@ -16,7 +16,7 @@ seeds = st.integers(min_value=0, max_value=2**32)
 
 
 def fitting(table: NodeTable, rows: Rows, asked: Json) -> set[str]:
-    mask = table.filter(demand_of(a_pod(asked))).mask
+    mask = table.filter(pod_request_of(a_pod(asked))).mask
     return {rows.names[row] for row in mask.nonzero()[0]}
 
 
@@ -24,7 +24,7 @@ def agree(table: NodeTable, rows: Rows, oracle: Oracle, asked: Json) -> None:
     found, right = fitting(table, rows, asked), oracle.fitting(asked)
     differing = {name: oracle.misses(asked, name) for name in found ^ right}
     assert found == right, (differing, asked)
-    verdict = table.filter(demand_of(a_pod(asked)))
+    verdict = table.filter(pod_request_of(a_pod(asked)))
     for name in oracle.nodes:
         row = rows.find(name)
         assert row is not None

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from dovetail.core.quantity import BadQuantity
-from dovetail.podfit import demand_of
+from dovetail.podfit import pod_request_of
 from tests.podfit.building import pod
 
 
@@ -16,7 +16,7 @@ def container(name: str, restart: str = "", **requests: str | int | float) -> di
 
 
 def asked(**spec: Any) -> dict[str, int]:
-    found = dict(demand_of(pod("one", **spec)).amounts)
+    found = dict(pod_request_of(pod("one", **spec)).amounts)
     assert found.pop("pods") == 1
     return found
 
@@ -89,7 +89,7 @@ def test_resource_classes_and_what_comes_to_nothing_are_left_out() -> None:
 
 def test_scores_take_silent_containers_for_small_ones() -> None:
     containers = [container("a"), container("b", cpu="2")]
-    assert demand_of(pod("one", containers=containers)).weight == (
+    assert pod_request_of(pod("one", containers=containers)).score_amounts == (
         ("cpu", 2100),
         ("memory", 400 * 2**20),
     )
@@ -102,13 +102,13 @@ def test_huge_amounts_stay_numbers_that_columns_can_hold() -> None:
 
 def test_a_request_that_is_no_quantity_is_refused() -> None:
     with pytest.raises(BadQuantity, match="'many' is no quantity"):
-        demand_of(pod("one", requests={"cpu": "many"}))
+        pod_request_of(pod("one", requests={"cpu": "many"}))
 
 
 def test_pods_of_a_template_share_one_demand() -> None:
     """Their names, nodes and volumes differ, and none of these matters."""
     volumes = [{"name": "kube-api-access-x8z"}]
-    one = demand_of(pod("one", {"app": "web"}, on="here", requests={"cpu": "1"}))
-    other = demand_of(pod("other", {"app": "web"}, requests={"cpu": "1"}, volumes=volumes))
+    one = pod_request_of(pod("one", {"app": "web"}, on="here", requests={"cpu": "1"}))
+    other = pod_request_of(pod("other", {"app": "web"}, requests={"cpu": "1"}, volumes=volumes))
     assert one is other
-    assert demand_of(pod("third", {"app": "db"}, requests={"cpu": "1"})) is not one
+    assert pod_request_of(pod("third", {"app": "db"}, requests={"cpu": "1"})) is not one

@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from dovetail.podfit import demand_of
+from dovetail.podfit import pod_request_of
 from dovetail.podfit.objects import Pod
 from tests.podfit.building import Fleet, node, pod
 
@@ -27,7 +27,7 @@ def told(one: Pod, **status: Any) -> Pod:
 
 
 def cpu(one: Pod) -> int:
-    return dict(demand_of(one).amounts)["cpu"]
+    return dict(pod_request_of(one).amounts)["cpu"]
 
 
 @pytest.mark.parametrize(
@@ -55,7 +55,7 @@ def test_what_can_never_be_does_not_count(condition: dict[str, str], counts: int
     one = pod("one", requests={"cpu": "64", "example.com/gpu": "1"})
     main = status("main", {"cpu": "1"})
     found = told(one, containerStatuses=[main], conditions=[condition])
-    assert dict(demand_of(found).amounts) == {"pods": 1, "cpu": counts, "example.com/gpu": 1}
+    assert dict(pod_request_of(found).amounts) == {"pods": 1, "cpu": counts, "example.com/gpu": 1}
 
 
 def test_sidecars_are_resized_and_other_init_containers_are_not() -> None:
@@ -71,7 +71,7 @@ def test_a_pod_with_resources_of_its_own_is_resized_as_a_whole() -> None:
     one = pod("one", requests={"memory": "1Gi"}, resources={"requests": {"cpu": "1"}})
     whole = {"requests": {"cpu": "3", "memory": "9Gi"}}
     found = told(one, resources=whole, allocatedResources={"cpu": "2"})
-    assert dict(demand_of(found).amounts) == {"pods": 1, "cpu": 3000, "memory": 2**30}
+    assert dict(pod_request_of(found).amounts) == {"pods": 1, "cpu": 3000, "memory": 2**30}
 
 
 def test_a_pod_that_shrinks_frees_room_when_it_has_shrunk() -> None:
@@ -88,4 +88,4 @@ def test_a_pod_whose_status_says_what_it_asks_for_shares_the_demand_of_its_templ
     other = told(
         pod("other", requests={"cpu": "1"}), containerStatuses=[status("main", {"cpu": "1"})]
     )
-    assert demand_of(one) is demand_of(other)
+    assert pod_request_of(one) is pod_request_of(other)

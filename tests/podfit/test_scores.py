@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dovetail.podfit import Prefer, demand_of
+from dovetail.podfit import ScoringStrategy, pod_request_of
 from tests.podfit.building import PREFERRED, Fleet, node, pod
 
 HOST, ZONE = "kubernetes.io/hostname", "zone"
@@ -17,12 +17,12 @@ WEB = {"app": "web"}
 @pytest.mark.parametrize(
     ("prefer", "best"),
     [
-        (Prefer.LEAST_ALLOCATED, "empty"),
-        (Prefer.MOST_ALLOCATED, "full"),
-        (Prefer.BALANCED, "full"),
+        (ScoringStrategy.LEAST_ALLOCATED, "empty"),
+        (ScoringStrategy.MOST_ALLOCATED, "full"),
+        (ScoringStrategy.BALANCED, "full"),
     ],
 )
-def test_how_full_nodes_are(prefer: Prefer, best: str) -> None:
+def test_how_full_nodes_are(prefer: ScoringStrategy, best: str) -> None:
     there = [
         pod("one", on="full", requests={"cpu": "2", "memory": "5Gi"}),
         pod("two", on="half", requests={"cpu": "100m", "memory": "4Gi"}),
@@ -38,13 +38,13 @@ def test_least_allocated_is_the_mean_share_that_is_left() -> None:
 
 
 def test_most_allocated_is_the_mean_share_in_use() -> None:
-    fleet = Fleet([node("n", cpu="4", memory="8Gi")], prefer=Prefer.MOST_ALLOCATED)
+    fleet = Fleet([node("n", cpu="4", memory="8Gi")], prefer=ScoringStrategy.MOST_ALLOCATED)
     scores = fleet.scores(pod("p", requests={"cpu": "1", "memory": "4Gi"}))
     assert scores == {"n": pytest.approx(100 * (0.25 + 0.5) / 2)}
 
 
 def test_balanced_is_best_where_both_are_used_alike() -> None:
-    fleet = Fleet([node("n", cpu="4", memory="8Gi")], prefer=Prefer.BALANCED)
+    fleet = Fleet([node("n", cpu="4", memory="8Gi")], prefer=ScoringStrategy.BALANCED)
     assert fleet.scores(pod("p", requests={"cpu": "1", "memory": "2Gi"})) == {"n": 100}
     assert fleet.scores(pod("p", requests={"cpu": "1", "memory": "4Gi"})) == {"n": 87.5}
 
@@ -58,7 +58,7 @@ def test_the_first_of_equals_wins_and_what_does_not_fit_never_does() -> None:
     fleet = Fleet([node("no", unschedulable=True), node("a"), node("b")])
     ask = pod("p")
     assert fleet.best(ask) == "a"
-    score = fleet.table.score(demand_of(ask), fleet.verdict(ask).mask)
+    score = fleet.table.score(pod_request_of(ask), fleet.verdict(ask).mask)
     assert score[0] == -np.inf
 
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from dovetail.core.quantity import BadQuantity
 from dovetail.core.rows import Rows
-from dovetail.podfit import NodeTable, demand_of
+from dovetail.podfit import NodeTable, pod_request_of
 from tests.podfit.building import Fleet, node, pod
 from tests.podfit.worlds import a_node, a_pod, table_of, world
 
@@ -88,7 +88,7 @@ def test_rows_of_other_tables_are_no_nodes_here() -> None:
     table = NodeTable(rows)
     rows.row("unknown")
     table.set_node(node("n"))
-    demand = demand_of(pod("p"))
+    demand = pod_request_of(pod("p"))
     assert table.filter(demand).mask.tolist() == [False, True]
     assert table.why(0, demand) == "there is no such node"
     rows.row("later")
@@ -123,8 +123,8 @@ def test_a_pod_that_came_and_went_leaves_no_trace(seed: int) -> None:
     def seen() -> list[tuple[list[bool], list[float]]]:
         found = []
         for one in waiting:
-            mask = table.filter(demand_of(a_pod(one))).mask
-            scores = table.score(demand_of(a_pod(one)), mask)
+            mask = table.filter(pod_request_of(a_pod(one))).mask
+            scores = table.score(pod_request_of(a_pod(one)), mask)
             found.append((mask.tolist(), scores.tolist()))
         return found
 

@@ -1,13 +1,30 @@
-"""Which nodes fit a pod, by the rules of kube-scheduler's default filters, over all nodes at once.
+"""The finder for Kubernetes: which nodes of a cluster take a pod, by kube-scheduler's own rules.
 
-`NodeTable` is kept up to date and asked; a `Demand` is what a pod asks of a node. Nothing here does
-I/O. Devices of resource classes are not counted here: see `dovetail.devices`.
+Scheduler and extender ask it, of all nodes at once. It is pure: no client, no I/O, no clock; the
+caller feeds it nodes, pods and namespaces as the API has them. In the order of a question:
+
+* `objects`: Kubernetes' objects as far as Dovetail reads them;
+* `pods`: pod sums and QoS classes, the formula that scheduler, device classes and agent share;
+* `pod_request`: what a pod requests of its node, read once per pod template (`PodRequest`);
+* `table`: `NodeTable`, kept up to date and asked for where a pod fits and what is best, over
+  `nodes` (columns by node), `labels`, `domains`, `terms`, `selectors` and `row_multiset`;
+* `filters/`: a module per rule that rules nodes out, after kube-scheduler's Filter plugins;
+* `scores/`: a module per preference, after its Score plugins;
+* `verdict`: `FilterResult`, the nodes that pass all filters, and why the others do not.
+
+Devices of device classes are not counted here: see `dovetail.devices`.
 """
 
-from dovetail.podfit.demand import Demand, demand_of
-from dovetail.podfit.limits import unsupported
-from dovetail.podfit.scores.resources import Prefer
+from dovetail.podfit.pod_request import PodRequest, pod_request_of, unsupported_reason
+from dovetail.podfit.scores.resources import ScoringStrategy
 from dovetail.podfit.table import NodeTable
-from dovetail.podfit.verdict import Verdict
+from dovetail.podfit.verdict import FilterResult
 
-__all__ = ["Demand", "NodeTable", "Prefer", "Verdict", "demand_of", "unsupported"]
+__all__ = [
+    "FilterResult",
+    "NodeTable",
+    "PodRequest",
+    "ScoringStrategy",
+    "pod_request_of",
+    "unsupported_reason",
+]

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from dovetail.podfit.columns import Amounts, Mask
 from dovetail.podfit.nodes import Nodes
-from dovetail.podfit.terms import PodKind, PodTerm
+from dovetail.podfit.terms import PodTerm, SelectablePod
 
 
 class Domains:
@@ -41,10 +41,10 @@ class Domains:
         return found
 
 
-def meant(nodes: Nodes, terms: tuple[PodTerm, ...]) -> Mask:
+def selected_by_all(nodes: Nodes, terms: tuple[PodTerm, ...]) -> Mask:
     """By number of the kind of pod: all of these terms mean it."""
-    return nodes.pods.decided(terms, lambda kind: all(means(nodes, term, kind) for term in terms))
+    return nodes.pods.decided(terms, lambda kind: all(selects(nodes, term, kind) for term in terms))
 
 
-def means(nodes: Nodes, term: PodTerm, kind: PodKind) -> bool:
-    return term.means(kind.namespace, dict(kind.labels), nodes.namespaces)
+def selects(nodes: Nodes, term: PodTerm, kind: SelectablePod) -> bool:
+    return term.selects(kind.namespace, dict(kind.labels), nodes.namespaces)

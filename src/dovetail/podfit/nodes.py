@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 import numpy as np
 
@@ -11,31 +11,77 @@ from dovetail.podfit.columns import Column, Mask, Numbers
 from dovetail.podfit.kinds import Kinds
 from dovetail.podfit.labels import NodeLabels
 from dovetail.podfit.objects import Taint
-from dovetail.podfit.pods import CPU, MEMORY
-from dovetail.podfit.room import Room
+from dovetail.podfit.pods import CPU, MEMORY, MOST_UNITS_COUNTED
+from dovetail.podfit.row_multiset import RowMultiset
 from dovetail.podfit.selectors import Labels
-from dovetail.podfit.tally import Tally
-from dovetail.podfit.terms import PodKind, PodTerm, Port
+from dovetail.podfit.terms import HostPort, PodTerm, SelectablePod
 
 Taints = tuple[Taint, ...]
+
+
+class NodeResources:
+    """By row and resource. Sums are Python's integers, which never overflow; columns end where it
+    makes no difference any more."""
+
+    def __init__(self) -> None:
+        self.free: dict[str, Column] = {}
+        self.allocatable: dict[str, Column] = {}
+        self._has: list[dict[str, int]] = []
+        self._used: list[dict[str, int]] = []
+
+    def reach(self, size: int) -> None:
+        for columns in (self.free, self.allocatable):
+            for column in columns.values():
+                column.reach(size)
+        while len(self._has) < size:
+            self._has.append({})
+            self._used.append({})
+
+    def set_allocatable(self, row: int, amounts: Mapping[str, int]) -> None:
+        before, self._has[row] = self._has[row], dict(amounts)
+        for name in before.keys() | amounts.keys():
+            self._write(row, name)
+            self.allocatable[name].values[row] = amounts.get(name, 0)
+
+    def add(self, row: int, amounts: Iterable[tuple[str, int]], sign: int = 1) -> None:
+        """Take room, or give it back."""
+        used = self._used[row]
+        for name, amount in amounts:
+            used[name] = used.get(name, 0) + sign * amount
+            self._write(row, name)
+            if not used[name]:
+                del used[name]
+
+    def amounts(self, row: int, name: str) -> tuple[int, int]:
+        """What the row has of it, and what is free: below nothing, if it was given too much."""
+        has = self._has[row].get(name, 0)
+        return has, has - self._used[row].get(name, 0)
+
+    def _write(self, row: int, name: str) -> None:
+        if name not in self.free:
+            for columns in (self.free, self.allocatable):
+                columns[name] = Column(np.int64)
+                columns[name].reach(len(self._has))
+        free = self.amounts(row, name)[1]
+        self.free[name].values[row] = max(free, -MOST_UNITS_COUNTED)
 
 
 class Nodes:
     def __init__(self, rows: Rows) -> None:
         self.rows = rows
         self.labels = NodeLabels()
-        self.room = Room()
-        self.weight = Room()
+        self.resources = NodeResources()
+        self.score_resources = NodeResources()
         """As scores count: only CPU and memory."""
         self.scale = {CPU: Column(np.float64), MEMORY: Column(np.float64)}
         """One over what the node has of it, since scores are about shares; 0 if it has none."""
         self.taint_sets = Kinds[Taints]()
         self.namespaces: dict[str, Labels] = {}
-        self.pods = Tally[PodKind]()
-        self.ports = Tally[Port]()
-        self.apart = Tally[PodTerm]()
-        """What pods on nodes demand to be kept away."""
-        self.likes = Tally[tuple[PodTerm, int]]()
+        self.pods = RowMultiset[SelectablePod]()
+        self.ports = RowMultiset[HostPort]()
+        self.pod_anti_affinity = RowMultiset[PodTerm]()
+        """What pods on nodes request to be kept away."""
+        self.preferences = RowMultiset[tuple[PodTerm, int]]()
         """What pods on nodes like to have near, with the weight."""
         self._present = Column(np.bool_)
         self._unschedulable = Column(np.bool_)
@@ -68,12 +114,14 @@ class Nodes:
         if size > self.size:
             for column in (self._present, self._unschedulable, self._taints, *self.scale.values()):
                 column.reach(size)
-            for part in (self.labels, self.room, self.weight):
+            for part in (self.labels, self.resources, self.score_resources):
                 part.reach(size)
 
     def set_allocatable(self, row: int, amounts: Mapping[str, int]) -> None:
-        self.room.set_allocatable(row, amounts)
-        self.weight.set_allocatable(row, {name: amounts.get(name, 0) for name in self.scale})
+        self.resources.set_allocatable(row, amounts)
+        self.score_resources.set_allocatable(
+            row, {name: amounts.get(name, 0) for name in self.scale}
+        )
         for name, scale in self.scale.items():
             has = amounts.get(name, 0)
             scale.values[row] = 1 / has if has > 0 else 0
@@ -91,5 +139,5 @@ class Nodes:
             del self.namespaces[name]
         else:
             self.namespaces[name] = labels
-        for tally in (self.pods, self.apart, self.likes):
+        for tally in (self.pods, self.pod_anti_affinity, self.preferences):
             tally.forget()

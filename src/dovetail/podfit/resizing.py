@@ -11,14 +11,14 @@ from collections.abc import Sequence
 import msgspec
 
 from dovetail.podfit.objects import Container, ContainerStatus, Pod, Resources
-from dovetail.podfit.pods import Written, size
+from dovetail.podfit.pods import WrittenQuantities, is_sidecar, quantity_of
 
 PENDING, INFEASIBLE = "PodResizePending", "Infeasible"
 
 Needs = tuple[tuple[Container, ...], tuple[Container, ...], Resources | None]
 
 
-def in_use(pod: Pod) -> Needs:
+def resources_in_use(pod: Pod) -> Needs:
     """Its containers, init containers and resources as a whole, as they count. Raises
     BadQuantity."""
     spec, status = pod.spec, pod.status
@@ -37,19 +37,19 @@ def in_use(pod: Pod) -> Needs:
         ]
         whole = resized(whole, has, never=never)
     return (
-        tuple(as_it_is(one, told.get(one.name), never=never) for one in spec.containers),
+        tuple(container_in_use(one, told.get(one.name), never=never) for one in spec.containers),
         tuple(
             # Only sidecars are resized: the others run once, as they are.
-            as_it_is(one, told.get(one.name), never=never)
-            if one.restart_policy == "Always"
-            else one
+            container_in_use(one, told.get(one.name), never=never) if is_sidecar(one) else one
             for one in spec.init_containers
         ),
         whole,
     )
 
 
-def as_it_is(container: Container, status: ContainerStatus | None, *, never: bool) -> Container:
+def container_in_use(
+    container: Container, status: ContainerStatus | None, *, never: bool
+) -> Container:
     if status is None or status.resources is None:
         return container
     has = (status.resources.requests, status.allocated_resources)
@@ -59,14 +59,14 @@ def as_it_is(container: Container, status: ContainerStatus | None, *, never: boo
     return msgspec.structs.replace(container, resources=resources)
 
 
-def resized(asked: Resources, has: Sequence[Written], *, never: bool) -> Resources:
+def resized(asked: Resources, has: Sequence[WrittenQuantities], *, never: bool) -> Resources:
     """The same object where nothing differs, as it nearly always is."""
     if all(each == asked.requests for each in has):
         return asked
     found: dict[str, str | int | float] = {}
     for each in has if never else (asked.requests, *has):
         for name, amount in each.items():
-            if name not in found or size(str(amount)) > size(str(found[name])):
+            if name not in found or quantity_of(str(amount)) > quantity_of(str(found[name])):
                 found[name] = amount
     # What nobody but the pod speaks of is not being resized.
     requests = {**asked.requests, **found}

@@ -9,40 +9,42 @@ import msgspec
 from dovetail.core.rows import Rows
 from dovetail.podfit import scores
 from dovetail.podfit.columns import Floats, Mask
-from dovetail.podfit.demand import Demand, demand_of
 from dovetail.podfit.nodes import Nodes
 from dovetail.podfit.objects import Namespace, Node, Pod
-from dovetail.podfit.pods import allocatable
-from dovetail.podfit.scores.resources import Prefer
-from dovetail.podfit.terms import PodKind
-from dovetail.podfit.verdict import Verdict
+from dovetail.podfit.pod_request import PodRequest, pod_request_of
+from dovetail.podfit.pods import allocatable_of
+from dovetail.podfit.scores.resources import ScoringStrategy
+from dovetail.podfit.terms import SelectablePod
+from dovetail.podfit.verdict import FilterResult
 
-OVER = ("Succeeded", "Failed")
+ENDED_PHASES = ("Succeeded", "Failed")
 """Phases in which a pod holds nothing any more."""
 
 
-class Place(msgspec.Struct):
+class CountedPod(msgspec.Struct):
     """A pod that is, or is about to be, on a node; and where the tallies have what it brought."""
 
     node: str
-    demand: Demand
+    request: PodRequest
     leaving: bool
     pod: int = -1
     ports: tuple[int, ...] = ()
-    apart: tuple[int, ...] = ()
-    likes: tuple[int, ...] = ()
+    pod_anti_affinity: tuple[int, ...] = ()
+    preferences: tuple[int, ...] = ()
 
 
 class NodeTable:
     """Rows are shared: the same row is the same node in every other table of these `rows`."""
 
-    def __init__(self, rows: Rows, prefer: Prefer = Prefer.LEAST_ALLOCATED) -> None:
+    def __init__(
+        self, rows: Rows, prefer: ScoringStrategy = ScoringStrategy.LEAST_ALLOCATED
+    ) -> None:
         self._nodes = Nodes(rows)
         self._prefer = prefer
         self._rows: dict[str, int] = {}
         self._seen: dict[str, Node] = {}
-        self._places: dict[str, Place] = {}
-        self._on: dict[str, dict[str, Place]] = {}
+        self._places: dict[str, CountedPod] = {}
+        self._on: dict[str, dict[str, CountedPod]] = {}
         """By node: also of nodes that are not there (yet), since events have no common order."""
         self._aside: dict[str, tuple[tuple[str, int], ...]] = {}
         """By node, likewise."""
@@ -51,9 +53,9 @@ class NodeTable:
         """Take in a node that is new or may have changed. Raises BadQuantity, changing nothing."""
         name = node.metadata.name
         before = self._seen.get(name)
-        if before is not None and alike(before, node):
+        if before is not None and is_same_node(before, node):
             return
-        has = allocatable(node.status.allocatable)
+        has = allocatable_of(node.status.allocatable)
         row = self._rows.get(name)
         if row is None:
             row = self._rows[name] = self._nodes.rows.row(name)
@@ -61,7 +63,7 @@ class NodeTable:
             self._nodes.present[row] = True
             for place in self._on.get(name, {}).values():
                 self._put(place, row)
-            self._nodes.room.add(row, self._aside.get(name, ()))
+            self._nodes.resources.add(row, self._aside.get(name, ()))
         self._seen[name] = node
         self._nodes.labels.put(row, node.metadata.labels)
         self._nodes.set_taints(row, node.spec.taints)
@@ -79,7 +81,7 @@ class NodeTable:
         del self._seen[name]
         for place in self._on.get(name, {}).values():
             self._lift(place, row)
-        self._nodes.room.add(row, self._aside.get(name, ()), -1)
+        self._nodes.resources.add(row, self._aside.get(name, ()), -1)
         self._nodes.present[row] = False
         self._nodes.unschedulable[row] = False
         self._nodes.labels.put(row, {})
@@ -96,13 +98,13 @@ class NodeTable:
     def add_pod(self, pod: Pod, node: str = "") -> None:
         """Count a pod where it is, or is to be (`node`). Again: as it is now, counted once."""
         uid, place = pod.metadata.uid, node or pod.spec.node_name
-        if not place or pod.status.phase in OVER:
+        if not place or pod.status.phase in ENDED_PHASES:
             self.remove_pod(uid)
             return
-        new = Place(place, demand_of(pod), pod.metadata.deletion_timestamp is not None)
+        new = CountedPod(place, pod_request_of(pod), pod.metadata.deletion_timestamp is not None)
         old = self._places.get(uid)
         if old is not None:
-            if same(old, new):
+            if is_same_pod(old, new):
                 return
             self.remove_pod(uid)
         self._places[uid] = new
@@ -132,60 +134,64 @@ class NodeTable:
             self._aside[node] = now
         row = self._rows.get(node)
         if row is not None and before != now:
-            self._nodes.room.add(row, before, -1)
-            self._nodes.room.add(row, now)
+            self._nodes.resources.add(row, before, -1)
+            self._nodes.resources.add(row, now)
 
     def free(self, node: str, resource: str) -> int:
         """What is left of it; below nothing, if too much was given."""
         row = self._rows.get(node)
-        return 0 if row is None else self._nodes.room.amounts(row, resource)[1]
+        return 0 if row is None else self._nodes.resources.amounts(row, resource)[1]
 
     def node_of(self, uid: str) -> str | None:
         """Where a pod is counted."""
         place = self._places.get(uid)
         return place.node if place else None
 
-    def filter(self, demand: Demand) -> Verdict:
+    def filter(self, request: PodRequest) -> FilterResult:
         self._nodes.reach()
-        return Verdict(self._nodes, demand)
+        return FilterResult(self._nodes, request)
 
-    def score(self, demand: Demand, mask: Mask) -> Floats:
+    def score(self, request: PodRequest, mask: Mask) -> Floats:
         """By row, more is better; minus infinity where `mask` is not. The first of equals wins."""
         self._nodes.reach()
-        return scores.total(self._nodes, demand, mask, self._prefer)
+        return scores.total(self._nodes, request, mask, self._prefer)
 
-    def why(self, row: int, demand: Demand) -> str:
+    def why(self, row: int, request: PodRequest) -> str:
         """The first thing the node misses, and by how much; empty if the pod fits."""
-        return self.filter(demand).why(row)
+        return self.filter(request).why(row)
 
-    def _put(self, place: Place, row: int) -> None:
-        nodes, demand = self._nodes, place.demand
-        nodes.room.add(row, demand.amounts)
-        nodes.weight.add(row, demand.weight)
-        kind = demand.kind
+    def _put(self, place: CountedPod, row: int) -> None:
+        nodes, request = self._nodes, place.request
+        nodes.resources.add(row, request.amounts)
+        nodes.score_resources.add(row, request.score_amounts)
+        kind = request.selectable
         if place.leaving:
-            kind = PodKind(kind.namespace, kind.labels, leaving=True)
+            kind = SelectablePod(kind.namespace, kind.labels, leaving=True)
         place.pod = nodes.pods.add(kind, row)
-        place.ports = tuple(nodes.ports.add(port, row) for port in demand.ports)
-        place.apart = tuple(nodes.apart.add(term, row) for term in demand.apart)
-        near = tuple((term, 1) for term in demand.near)
-        place.likes = tuple(nodes.likes.add(like, row) for like in demand.likes + near)
+        place.ports = tuple(nodes.ports.add(port, row) for port in request.ports)
+        place.pod_anti_affinity = tuple(
+            nodes.pod_anti_affinity.add(term, row) for term in request.pod_anti_affinity
+        )
+        near = tuple((term, 1) for term in request.pod_affinity)
+        place.preferences = tuple(
+            nodes.preferences.add(like, row) for like in request.preferred_pods + near
+        )
 
-    def _lift(self, place: Place, row: int) -> None:
-        nodes, demand = self._nodes, place.demand
-        nodes.room.add(row, demand.amounts, -1)
-        nodes.weight.add(row, demand.weight, -1)
+    def _lift(self, place: CountedPod, row: int) -> None:
+        nodes, request = self._nodes, place.request
+        nodes.resources.add(row, request.amounts, -1)
+        nodes.score_resources.add(row, request.score_amounts, -1)
         nodes.pods.remove(place.pod)
         for tally, places in (
             (nodes.ports, place.ports),
-            (nodes.apart, place.apart),
-            (nodes.likes, place.likes),
+            (nodes.pod_anti_affinity, place.pod_anti_affinity),
+            (nodes.preferences, place.preferences),
         ):
             for one in places:
                 tally.remove(one)
 
 
-def alike(one: Node, other: Node) -> bool:
+def is_same_node(one: Node, other: Node) -> bool:
     """Whether nothing changed that matters here: mostly it is a heartbeat."""
     return (
         one.metadata.labels == other.metadata.labels
@@ -194,9 +200,9 @@ def alike(one: Node, other: Node) -> bool:
     )
 
 
-def same(one: Place, other: Place) -> bool:
+def is_same_pod(one: CountedPod, other: CountedPod) -> bool:
     return (
         one.node == other.node
         and one.leaving == other.leaving
-        and (one.demand is other.demand or one.demand == other.demand)
+        and (one.request is other.request or one.request == other.request)
     )

@@ -1,4 +1,4 @@
-"""What pods demand of each other, resolved so that equal demands of equal pods are equal values.
+"""What pods request of each other, resolved so that equal demands of equal pods are equal values.
 
 A selector of namespaces means those whose labels it matches, as documented. (kube-scheduler 1.36
 lets one that only asks for labels not to be there, in a term of the pod to be placed, mean all.)
@@ -16,7 +16,7 @@ from dovetail.podfit.selectors import Labels, Selector, matches, narrowed, selec
 HONOR = "Honor"
 
 
-class PodKind(msgspec.Struct, frozen=True):
+class SelectablePod(msgspec.Struct, frozen=True):
     """As much of a pod as others can be for or against."""
 
     namespace: str
@@ -25,7 +25,7 @@ class PodKind(msgspec.Struct, frozen=True):
     """It is being deleted: it still counts, but not for spreading."""
 
 
-class Port(msgspec.Struct, frozen=True):
+class HostPort(msgspec.Struct, frozen=True):
     """A port of the host. The address 0.0.0.0 stands for all."""
 
     protocol: str
@@ -36,12 +36,12 @@ class Port(msgspec.Struct, frozen=True):
 class PodTerm(msgspec.Struct, frozen=True):
     """Pods that are meant, and the label of nodes that says what is near them."""
 
-    topology: str
+    topology_key: str
     selector: Selector
     namespaces: tuple[str, ...]
     namespace_selector: Selector = None
 
-    def means(self, namespace: str, labels: Labels, namespaces: Mapping[str, Labels]) -> bool:
+    def selects(self, namespace: str, labels: Labels, namespaces: Mapping[str, Labels]) -> bool:
         """`namespaces`: the labels of those that are known."""
         there = namespace in self.namespaces or matches(
             self.namespace_selector, namespaces.get(namespace, {})
@@ -49,11 +49,11 @@ class PodTerm(msgspec.Struct, frozen=True):
         return there and matches(self.selector, labels)
 
 
-class Spread(msgspec.Struct, frozen=True):
+class TopologySpread(msgspec.Struct, frozen=True):
     """No domain may have more than `skew` of these pods above the one with the fewest."""
 
     skew: int
-    topology: str
+    topology_key: str
     selector: Selector
     min_domains: int = 1
     honor_affinity: bool = True
@@ -67,18 +67,18 @@ def pod_term(term: PodAffinityTerm, namespace: str, labels: Labels) -> PodTerm:
     selector = narrowed(selector, term.match_label_keys, labels, "In")
     selector = narrowed(selector, term.mismatch_label_keys, labels, "NotIn")
     return PodTerm(
-        topology=term.topology_key,
+        topology_key=term.topology_key,
         selector=selector,
         namespaces=tuple(sorted(term.namespaces)) or own,
         namespace_selector=selector_of(term.namespace_selector),
     )
 
 
-def spread_of(written: SpreadConstraint, labels: Labels) -> Spread:
+def topology_spread_of(written: SpreadConstraint, labels: Labels) -> TopologySpread:
     selector = selector_of(written.label_selector)
-    return Spread(
+    return TopologySpread(
         skew=written.max_skew,
-        topology=written.topology_key,
+        topology_key=written.topology_key,
         selector=narrowed(selector, written.match_label_keys, labels, "In"),
         min_domains=written.min_domains or 1,
         honor_affinity=written.node_affinity_policy == HONOR,

@@ -5,25 +5,25 @@ from __future__ import annotations
 from collections import Counter
 
 from dovetail.podfit.columns import Mask
-from dovetail.podfit.demand import Demand
-from dovetail.podfit.filters import FILTERS, Filter
+from dovetail.podfit.filters import FILTERS, NodeFilter
 from dovetail.podfit.nodes import Nodes
+from dovetail.podfit.pod_request import PodRequest
 
 NO_NODES = "no nodes available to schedule pods"
 
 
-class Verdict:
+class FilterResult:
     """Reasons are worked out from the nodes as they are: ask before they change."""
 
-    __slots__ = ("_demand", "_nodes", "_steps", "mask")
+    __slots__ = ("_nodes", "_request", "_steps", "mask")
 
-    def __init__(self, nodes: Nodes, demand: Demand) -> None:
+    def __init__(self, nodes: Nodes, request: PodRequest) -> None:
         self._nodes = nodes
-        self._demand = demand
-        self._steps: list[tuple[Filter, Mask]] = []
+        self._request = request
+        self._steps: list[tuple[NodeFilter, Mask]] = []
         mask = nodes.present.copy()
         for step in FILTERS:
-            passing = step.passing(nodes, demand)
+            passing = step.passing(nodes, request)
             if passing is not None:
                 mask &= passing
                 self._steps.append((step, passing))
@@ -37,7 +37,7 @@ class Verdict:
         for step, passing in self._steps:
             failed = left & ~passing
             if failed.any():
-                found += step.reasons(self._nodes, self._demand, failed)
+                found += step.reasons(self._nodes, self._request, failed)
             left = left & passing
         return found
 
@@ -47,7 +47,7 @@ class Verdict:
             return "there is no such node"
         for step, passing in self._steps:
             if not passing[row]:
-                return step.why(self._nodes, self._demand, row)
+                return step.why(self._nodes, self._request, row)
         return ""
 
     def __str__(self) -> str:

@@ -111,5 +111,5 @@ class KubeApi(Protocol):
         uid: str = "",
         grace: int | None = None,
     ) -> None:
-        """ApiGone already is as good; ApiConflict if it is there with another `uid`."""
+        """Gone already is as good; ApiConflict if it is there with another `uid`."""
         ...

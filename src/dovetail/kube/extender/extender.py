@@ -33,8 +33,8 @@ from dovetail.kube.scheduler.plans import Plan, fence_of
 from dovetail.kube.scheduler.pod_requirements import asks_of_pod
 from dovetail.kube.scheduler.resume import holdings_for
 from dovetail.kube.scheduler.scheduler import Scheduler
-from dovetail.podfit.demand import demand_of
 from dovetail.podfit.objects import Pod
+from dovetail.podfit.pod_request import pod_request_of
 
 LOG = structlog.get_logger("dovetail.kube.extender")
 
@@ -56,7 +56,7 @@ class Extender:
     def filter(self, args: Args) -> FilterResult:
         try:
             asks = asks_of_pod(args.pod)
-            direct = asked_directly(demand_of(args.pod))
+            direct = asked_directly(pod_request_of(args.pod))
         except Malformed as error:
             return FilterResult(error=str(error))
         names = args.names()
@@ -191,7 +191,7 @@ class Extender:
         return None
 
     def _plan(self, pod: Pod, node: str) -> Plan | str:
-        asks, direct = asks_of_pod(pod), asked_directly(demand_of(pod))
+        asks, direct = asks_of_pod(pod), asked_directly(pod_request_of(pod))
         if crowded := self._state.crowded(node, direct):
             return f"Insufficient {crowded} on {node}"
         if not asks:

@@ -12,7 +12,7 @@ from dovetail.devices.allocation.strategies import Strategy
 from dovetail.kube.scheduler.pod_requirements import Want
 from dovetail.kube.scheduler.state import State
 from dovetail.podfit.columns import Mask
-from dovetail.podfit.verdict import Verdict, summary
+from dovetail.podfit.verdict import FilterResult, summary
 
 DEVICE_WEIGHT = 300.0
 """What a strategy's preference for a node, 0 to 1, is worth. Room is worth 100 at most, a soft
@@ -92,7 +92,7 @@ def chosen(
         return state.book.choose(node, want.asks, strategy)
 
 
-def in_words(state: State, want: Want, verdict: Verdict, strategy: Strategy) -> str:
+def in_words(state: State, want: Want, verdict: FilterResult, strategy: Strategy) -> str:
     reasons = verdict.reasons()
     nodes = sum(1 for name in state.rows.names if name and state.has_node(name))
     if not want.asks:

@@ -11,13 +11,13 @@ from collections.abc import Iterable
 from dovetail.core.device import Device
 from dovetail.devices.allocation.request import DeviceHolding
 from dovetail.kube.classes.capacity import extended, pool_name
-from dovetail.podfit.demand import Demand
+from dovetail.podfit.pod_request import PodRequest
 
 Pools = tuple[tuple[str, str], ...]
 """Devices, and the resource that each is a unit or a pool of."""
 
 
-def asked_directly(demand: Demand) -> tuple[DeviceHolding, ...]:
+def asked_directly(demand: PodRequest) -> tuple[DeviceHolding, ...]:
     """What a pod uses of pools, should its node have them."""
     return tuple(
         DeviceHolding(pool_name(resource), amount)

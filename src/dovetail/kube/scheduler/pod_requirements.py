@@ -11,9 +11,8 @@ from dovetail.kube.scheduler.extended_resources import asked_directly
 from dovetail.kube.scheduler.plans import asked_classes
 from dovetail.kube.scheduler.queue import Wake
 from dovetail.podfit import objects
-from dovetail.podfit.demand import Demand, demand_of
-from dovetail.podfit.limits import unsupported
 from dovetail.podfit.objects import Pod
+from dovetail.podfit.pod_request import PodRequest, pod_request_of, unsupported_reason
 
 MOST = 4096
 """Templates that are remembered."""
@@ -22,7 +21,7 @@ MOST = 4096
 class Want(msgspec.Struct, frozen=True, eq=False):
     """Pods of one template share one of these: it can be compared by identity."""
 
-    demand: Demand
+    demand: PodRequest
     asks: tuple[DeviceRequest, ...]
     direct: tuple[DeviceHolding, ...]
     """What it uses of pools without a class."""
@@ -40,10 +39,10 @@ class Wants:
 
     def of(self, pod: Pod) -> Want:
         """Raises BadPod."""
-        if (why := unsupported(pod)) is not None:
+        if (why := unsupported_reason(pod)) is not None:
             raise BadPod(why)
         try:
-            demand = demand_of(pod)
+            demand = pod_request_of(pod)
             # Pods of a template have the very same demand; the want keeps it alive, so that no
             # other can have its identity.
             found = self._known.get(id(demand))
@@ -74,10 +73,10 @@ def container_of(container: objects.Container, role: Role) -> Container:
     return Container(container.name, resources.requests, resources.limits, role)
 
 
-def hopes_of(demand: Demand, asks: bool, direct: bool) -> Wake:
+def hopes_of(demand: PodRequest, asks: bool, direct: bool) -> Wake:
     hopes = Wake.NODE | Wake.GONE
     if asks:
         hopes |= Wake.CLASS | Wake.DEVICES
     if direct:
         hopes |= Wake.DEVICES
-    return hopes | Wake.PLACED if demand.near or demand.spread else hopes
+    return hopes | Wake.PLACED if demand.pod_affinity or demand.spread else hopes

@@ -25,8 +25,8 @@ from dovetail.kube.scheduler.extended_resources import Pools, asked_directly, po
 from dovetail.kube.scheduler.plans import Plan, asked_classes, holdings_of, is_over
 from dovetail.kube.scheduler.queue import Wake
 from dovetail.podfit import NodeTable
-from dovetail.podfit.demand import demand_of
 from dovetail.podfit.objects import Namespace, Node, Pod, ResourceClass, ResourceSlice
+from dovetail.podfit.pod_request import pod_request_of
 
 LOG = structlog.get_logger("dovetail.kube.scheduler")
 
@@ -130,7 +130,7 @@ class State:
 
     def _count_pod(self, pod: Pod, node: str) -> None:
         self.nodes.add_pod(pod, node)
-        direct = asked_directly(demand_of(pod))
+        direct = asked_directly(pod_request_of(pod))
         self.holders.use(pod.metadata.uid, Held(node, direct) if direct else None)
 
     def _uncount_pod(self, uid: str) -> None:

@@ -10,7 +10,6 @@ from collections import Counter
 from typing import Protocol
 
 from dovetail.podfit.columns import Mask
-from dovetail.podfit.demand import Demand
 from dovetail.podfit.filters import (
     existing_anti_affinity,
     node_affinity,
@@ -23,17 +22,18 @@ from dovetail.podfit.filters import (
     unschedulable,
 )
 from dovetail.podfit.nodes import Nodes
+from dovetail.podfit.pod_request import PodRequest
 
 
-class Filter(Protocol):
-    def passing(self, nodes: Nodes, demand: Demand, /) -> Mask | None: ...
+class NodeFilter(Protocol):
+    def passing(self, nodes: Nodes, request: PodRequest, /) -> Mask | None: ...
 
-    def reasons(self, nodes: Nodes, demand: Demand, failed: Mask, /) -> Counter[str]: ...
+    def reasons(self, nodes: Nodes, request: PodRequest, failed: Mask, /) -> Counter[str]: ...
 
-    def why(self, nodes: Nodes, demand: Demand, row: int, /) -> str: ...
+    def why(self, nodes: Nodes, request: PodRequest, row: int, /) -> str: ...
 
 
-FILTERS: tuple[Filter, ...] = (
+FILTERS: tuple[NodeFilter, ...] = (
     unschedulable,
     taints,
     node_affinity,

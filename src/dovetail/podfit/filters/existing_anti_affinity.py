@@ -8,41 +8,43 @@ from collections.abc import Iterator
 import numpy as np
 
 from dovetail.podfit.columns import Mask
-from dovetail.podfit.demand import Demand
-from dovetail.podfit.domains import Domains, means
+from dovetail.podfit.domains import Domains, selects
 from dovetail.podfit.nodes import Nodes
+from dovetail.podfit.pod_request import PodRequest
 
 REASON = "node(s) didn't satisfy existing pods anti-affinity rules"
 
 
-def passing(nodes: Nodes, demand: Demand) -> Mask | None:
+def passing(nodes: Nodes, request: PodRequest) -> Mask | None:
     mask: Mask | None = None
-    for _, bad in kept_off(nodes, demand):
+    for _, bad in kept_off(nodes, request):
         mask = ~bad if mask is None else mask & ~bad
     return mask
 
 
-def kept_off(nodes: Nodes, demand: Demand) -> Iterator[tuple[str, Mask]]:
+def kept_off(nodes: Nodes, request: PodRequest) -> Iterator[tuple[str, Mask]]:
     """By topology: the rows that some pod keeps this one from."""
-    if not nodes.apart:
+    if not nodes.pod_anti_affinity:
         return
-    against = nodes.apart.decided(demand.kind, lambda term: means(nodes, term, demand.kind))
+    against = nodes.pod_anti_affinity.decided(
+        request.selectable, lambda term: selects(nodes, term, request.selectable)
+    )
     topologies: dict[str, list[int]] = {}
-    for number, term in nodes.apart.chosen(against):
-        topologies.setdefault(term.topology, []).append(number)
+    for number, term in nodes.pod_anti_affinity.chosen(against):
+        topologies.setdefault(term.topology_key, []).append(number)
     for topology, numbers in topologies.items():
         chosen: Mask = np.zeros(len(against), np.bool_)
         chosen[numbers] = True
         domains = Domains(nodes, topology)
-        yield topology, domains.touched(nodes.apart.rows(chosen)).take(domains.of)
+        yield topology, domains.touched(nodes.pod_anti_affinity.rows(chosen)).take(domains.of)
 
 
-def reasons(_nodes: Nodes, _demand: Demand, failed: Mask) -> Counter[str]:
+def reasons(_nodes: Nodes, _request: PodRequest, failed: Mask) -> Counter[str]:
     return Counter({REASON: int(failed.sum())})
 
 
-def why(nodes: Nodes, demand: Demand, row: int) -> str:
-    for topology, bad in kept_off(nodes, demand):
+def why(nodes: Nodes, request: PodRequest, row: int) -> str:
+    for topology, bad in kept_off(nodes, request):
         if bad[row]:
             place = f"{topology}={nodes.labels.of(row)[topology]}"
             return f"a pod in {place} keeps this one away by its anti-affinity"

@@ -7,23 +7,23 @@ from collections import Counter
 import numpy as np
 
 from dovetail.podfit.columns import Mask
-from dovetail.podfit.demand import Demand
 from dovetail.podfit.nodes import Nodes
 from dovetail.podfit.objects import NodeSelectorTerm, Term
+from dovetail.podfit.pod_request import PodRequest
 from dovetail.podfit.selectors import holds
 
 REASON = "node(s) didn't match Pod's node affinity/selector"
 NAME = "metadata.name"
 
 
-def passing(nodes: Nodes, demand: Demand) -> Mask | None:
-    if not demand.node_labels and demand.node_terms is None:
+def passing(nodes: Nodes, request: PodRequest) -> Mask | None:
+    if not request.node_labels and request.node_terms is None:
         return None
     mask: Mask = np.ones(nodes.size, np.bool_)
-    for term in demand.node_labels:
+    for term in request.node_labels:
         mask &= nodes.labels.meeting(term)
-    if demand.node_terms is not None:
-        mask &= meeting_any(nodes, demand.node_terms)
+    if request.node_terms is not None:
+        mask &= meeting_any(nodes, request.node_terms)
     return mask
 
 
@@ -56,13 +56,13 @@ def named(nodes: Nodes, field: Term) -> Mask:
     return mask
 
 
-def reasons(_nodes: Nodes, _demand: Demand, failed: Mask) -> Counter[str]:
+def reasons(_nodes: Nodes, _request: PodRequest, failed: Mask) -> Counter[str]:
     return Counter({REASON: int(failed.sum())})
 
 
-def why(nodes: Nodes, demand: Demand, row: int) -> str:
+def why(nodes: Nodes, request: PodRequest, row: int) -> str:
     labels = nodes.labels.of(row)
-    for term in demand.node_labels:
+    for term in request.node_labels:
         if not holds(term, labels.get(term.key)):
             has = f"is {labels[term.key]!r}" if term.key in labels else "is not set"
             return f"nodeSelector wants label {term.key}={term.values[0]}, which {has}"

@@ -11,41 +11,43 @@ from collections import Counter
 import numpy as np
 
 from dovetail.podfit.columns import Mask
-from dovetail.podfit.demand import Demand
-from dovetail.podfit.domains import Domains, means, meant
+from dovetail.podfit.domains import Domains, selected_by_all, selects
 from dovetail.podfit.nodes import Nodes
+from dovetail.podfit.pod_request import PodRequest
 
 REASON = "node(s) didn't match pod affinity rules"
 
 
-def passing(nodes: Nodes, demand: Demand) -> Mask | None:
-    if not demand.near:
+def passing(nodes: Nodes, request: PodRequest) -> Mask | None:
+    if not request.pod_affinity:
         return None
-    rows = nodes.pods.rows(meant(nodes, demand.near))
+    rows = nodes.pods.rows(selected_by_all(nodes, request.pod_affinity))
     found = False
     near: Mask = np.ones(nodes.size, np.bool_)
     labelled: Mask = np.ones(nodes.size, np.bool_)
-    for term in demand.near:
-        domains = Domains(nodes, term.topology)
+    for term in request.pod_affinity:
+        domains = Domains(nodes, term.topology_key)
         touched = domains.touched(rows)
         found = found or bool(touched.any())
         near &= touched.take(domains.of)
         labelled &= domains.known
-    return labelled if not found and first_of_group(nodes, demand) else near
+    return labelled if not found and first_of_group(nodes, request) else near
 
 
-def first_of_group(nodes: Nodes, demand: Demand) -> bool:
-    return all(means(nodes, term, demand.kind) for term in demand.near)
+def first_of_group(nodes: Nodes, request: PodRequest) -> bool:
+    return all(selects(nodes, term, request.selectable) for term in request.pod_affinity)
 
 
-def reasons(_nodes: Nodes, _demand: Demand, failed: Mask) -> Counter[str]:
+def reasons(_nodes: Nodes, _request: PodRequest, failed: Mask) -> Counter[str]:
     return Counter({REASON: int(failed.sum())})
 
 
-def why(nodes: Nodes, demand: Demand, row: int) -> str:
+def why(nodes: Nodes, request: PodRequest, row: int) -> str:
     labels = nodes.labels.of(row)
-    for term in demand.near:
-        if term.topology not in labels:
-            return f"pod affinity wants label {term.topology}, which the node has not"
-    places = " and ".join(f"{term.topology}={labels[term.topology]}" for term in demand.near)
+    for term in request.pod_affinity:
+        if term.topology_key not in labels:
+            return f"pod affinity wants label {term.topology_key}, which the node has not"
+    places = " and ".join(
+        f"{term.topology_key}={labels[term.topology_key]}" for term in request.pod_affinity
+    )
     return f"pod affinity: no pod that it means is in {places}"

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections import Counter
 
 from dovetail.podfit.columns import Mask
-from dovetail.podfit.demand import Demand
-from dovetail.podfit.domains import Domains, meant
+from dovetail.podfit.domains import Domains, selected_by_all
 from dovetail.podfit.nodes import Nodes
+from dovetail.podfit.pod_request import PodRequest
 from dovetail.podfit.terms import PodTerm
 
 REASON = "node(s) didn't match pod anti-affinity rules"
@@ -15,31 +15,31 @@ REASON = "node(s) didn't match pod anti-affinity rules"
 
 def near(nodes: Nodes, term: PodTerm) -> Mask | None:
     """By row, whether a pod that is meant is near; None: there is none."""
-    chosen = meant(nodes, (term,))
+    chosen = selected_by_all(nodes, (term,))
     if not chosen.any():
         return None
-    domains = Domains(nodes, term.topology)
+    domains = Domains(nodes, term.topology_key)
     found: Mask = domains.touched(nodes.pods.rows(chosen)).take(domains.of)
     return found
 
 
-def passing(nodes: Nodes, demand: Demand) -> Mask | None:
+def passing(nodes: Nodes, request: PodRequest) -> Mask | None:
     mask: Mask | None = None
-    for term in demand.apart:
+    for term in request.pod_anti_affinity:
         bad = near(nodes, term)
         if bad is not None:
             mask = ~bad if mask is None else mask & ~bad
     return mask
 
 
-def reasons(_nodes: Nodes, _demand: Demand, failed: Mask) -> Counter[str]:
+def reasons(_nodes: Nodes, _request: PodRequest, failed: Mask) -> Counter[str]:
     return Counter({REASON: int(failed.sum())})
 
 
-def why(nodes: Nodes, demand: Demand, row: int) -> str:
-    for term in demand.apart:
+def why(nodes: Nodes, request: PodRequest, row: int) -> str:
+    for term in request.pod_anti_affinity:
         bad = near(nodes, term)
         if bad is not None and bad[row]:
-            place = f"{term.topology}={nodes.labels.of(row)[term.topology]}"
+            place = f"{term.topology_key}={nodes.labels.of(row)[term.topology_key]}"
             return f"pod anti-affinity: a pod that it means is in {place}"
     return ""

@@ -5,40 +5,40 @@ from __future__ import annotations
 from collections import Counter
 
 from dovetail.podfit.columns import Mask
-from dovetail.podfit.demand import ANY_ADDRESS, Demand
 from dovetail.podfit.nodes import Nodes
-from dovetail.podfit.terms import Port
+from dovetail.podfit.pod_request import ANY_ADDRESS, PodRequest
+from dovetail.podfit.terms import HostPort
 
 REASON = "node(s) didn't have free ports for the requested pod ports"
 
 
-def conflict(one: Port, other: Port) -> bool:
+def conflict(one: HostPort, other: HostPort) -> bool:
     if (one.protocol, one.number) != (other.protocol, other.number):
         return False
     return one.address == other.address or ANY_ADDRESS in (one.address, other.address)
 
 
-def taken(nodes: Nodes, port: Port) -> Mask | None:
+def taken(nodes: Nodes, port: HostPort) -> Mask | None:
     """By row; None: on no node."""
     chosen = nodes.ports.decided(port, lambda other: conflict(port, other))
     return nodes.ports.counts(chosen, nodes.size) > 0 if chosen.any() else None
 
 
-def passing(nodes: Nodes, demand: Demand) -> Mask | None:
+def passing(nodes: Nodes, request: PodRequest) -> Mask | None:
     mask: Mask | None = None
-    for port in demand.ports:
+    for port in request.ports:
         used = taken(nodes, port)
         if used is not None:
             mask = ~used if mask is None else mask & ~used
     return mask
 
 
-def reasons(_nodes: Nodes, _demand: Demand, failed: Mask) -> Counter[str]:
+def reasons(_nodes: Nodes, _request: PodRequest, failed: Mask) -> Counter[str]:
     return Counter({REASON: int(failed.sum())})
 
 
-def why(nodes: Nodes, demand: Demand, row: int) -> str:
-    for port in demand.ports:
+def why(nodes: Nodes, request: PodRequest, row: int) -> str:
+    for port in request.ports:
         used = taken(nodes, port)
         if used is not None and used[row]:
             return f"host port {port.number}/{port.protocol} is in use on the node"

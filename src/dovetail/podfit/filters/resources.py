@@ -9,33 +9,33 @@ import numpy as np
 
 from dovetail.core import quantity
 from dovetail.podfit.columns import Mask
-from dovetail.podfit.demand import Demand
 from dovetail.podfit.nodes import Nodes
+from dovetail.podfit.pod_request import PodRequest
 from dovetail.podfit.pods import CPU, HUGE_PAGES, MEMORY, PODS, STORAGE
 
 
 def enough(nodes: Nodes, name: str, amount: int) -> Mask:
-    column = nodes.room.free.get(name)
+    column = nodes.resources.free.get(name)
     if column is None:
         return np.zeros(nodes.size, np.bool_)
     found: Mask = column.values >= amount
     return found
 
 
-def passing(nodes: Nodes, demand: Demand) -> Mask:
-    first, *rest = demand.amounts
+def passing(nodes: Nodes, request: PodRequest) -> Mask:
+    first, *rest = request.amounts
     mask = enough(nodes, *first)
     for name, amount in rest:
         mask &= enough(nodes, name, amount)
     return mask
 
 
-def reasons(nodes: Nodes, demand: Demand, failed: Mask) -> Counter[str]:
+def reasons(nodes: Nodes, request: PodRequest, failed: Mask) -> Counter[str]:
     """A node that lacks two resources counts for both."""
     return Counter(
         {
             reason(name): int((failed & ~enough(nodes, name, amount)).sum())
-            for name, amount in demand.amounts
+            for name, amount in request.amounts
         }
     )
 
@@ -44,9 +44,9 @@ def reason(name: str) -> str:
     return "Too many pods" if name == PODS else f"Insufficient {name}"
 
 
-def why(nodes: Nodes, demand: Demand, row: int) -> str:
-    for name, amount in demand.amounts:
-        has, free = nodes.room.amounts(row, name)
+def why(nodes: Nodes, request: PodRequest, row: int) -> str:
+    for name, amount in request.amounts:
+        has, free = nodes.resources.amounts(row, name)
         if free < amount:
             wants, left, of = (written(name, one) for one in (amount, max(free, 0), has))
             short = written(name, amount - free)

@@ -9,9 +9,9 @@ from collections.abc import Iterable
 import numpy as np
 
 from dovetail.podfit.columns import Mask
-from dovetail.podfit.demand import Demand
 from dovetail.podfit.nodes import Nodes, Taints
 from dovetail.podfit.objects import Taint, Toleration
+from dovetail.podfit.pod_request import PodRequest
 from dovetail.podfit.selectors import integer
 
 HARD = ("NoSchedule", "NoExecute")
@@ -56,35 +56,35 @@ def untolerated(taints: Taints, tolerations: tuple[Toleration, ...]) -> Taint | 
     return None
 
 
-def blocked(nodes: Nodes, demand: Demand) -> Mask:
+def blocked(nodes: Nodes, request: PodRequest) -> Mask:
     """By number of the taint set."""
     return nodes.taint_sets.decided(
-        demand.tolerations, lambda taints: untolerated(taints, demand.tolerations) is not None
+        request.tolerations, lambda taints: untolerated(taints, request.tolerations) is not None
     )
 
 
-def passing(nodes: Nodes, demand: Demand) -> Mask | None:
-    table = blocked(nodes, demand)
+def passing(nodes: Nodes, request: PodRequest) -> Mask | None:
+    table = blocked(nodes, request)
     if not table.any():
         return None
     found: Mask = ~table.take(nodes.taints)
     return found
 
 
-def reasons(nodes: Nodes, demand: Demand, failed: Mask) -> Counter[str]:
+def reasons(nodes: Nodes, request: PodRequest, failed: Mask) -> Counter[str]:
     found: Counter[str] = Counter()
     for one, count in zip(
         *np.unique(nodes.taints.compress(failed), return_counts=True), strict=True
     ):
-        taint = untolerated(nodes.taint_sets.keys[int(one)] or (), demand.tolerations)
+        taint = untolerated(nodes.taint_sets.keys[int(one)] or (), request.tolerations)
         if taint is not None:
             found[f"node(s) had untolerated taint {shown(taint)}"] += int(count)
     return found
 
 
-def why(nodes: Nodes, demand: Demand, row: int) -> str:
+def why(nodes: Nodes, request: PodRequest, row: int) -> str:
     taints = nodes.taint_sets.keys[int(nodes.taints[row])] or ()
-    taint = untolerated(taints, demand.tolerations)
+    taint = untolerated(taints, request.tolerations)
     return f"the pod does not tolerate taint {shown(taint)} ({taint.effect})" if taint else ""
 
 

@@ -5,24 +5,24 @@ from __future__ import annotations
 from collections import Counter
 
 from dovetail.podfit.columns import Mask
-from dovetail.podfit.demand import Demand
 from dovetail.podfit.filters.taints import tolerated
 from dovetail.podfit.nodes import Nodes
 from dovetail.podfit.objects import Taint
+from dovetail.podfit.pod_request import PodRequest
 
 REASON = "node(s) were unschedulable"
 CORDON = Taint(key="node.kubernetes.io/unschedulable", effect="NoSchedule")
 
 
-def passing(nodes: Nodes, demand: Demand) -> Mask | None:
-    if not nodes.unschedulable.any() or tolerated(CORDON, demand.tolerations):
+def passing(nodes: Nodes, request: PodRequest) -> Mask | None:
+    if not nodes.unschedulable.any() or tolerated(CORDON, request.tolerations):
         return None
     return ~nodes.unschedulable
 
 
-def reasons(_nodes: Nodes, _demand: Demand, failed: Mask) -> Counter[str]:
+def reasons(_nodes: Nodes, _request: PodRequest, failed: Mask) -> Counter[str]:
     return Counter({REASON: int(failed.sum())})
 
 
-def why(_nodes: Nodes, _demand: Demand, _row: int) -> str:
+def why(_nodes: Nodes, _request: PodRequest, _row: int) -> str:
     return f"the node is unschedulable (cordoned), and the pod does not tolerate {CORDON.key}"

@@ -11,19 +11,19 @@ from typing import Protocol
 import numpy as np
 
 from dovetail.podfit.columns import Floats, Mask
-from dovetail.podfit.demand import Demand
 from dovetail.podfit.nodes import Nodes
+from dovetail.podfit.pod_request import PodRequest
 from dovetail.podfit.scores import node_affinity, pod_affinity, resources, spread, taints
-from dovetail.podfit.scores.resources import Prefer
+from dovetail.podfit.scores.resources import ScoringStrategy
 
 
-class Score(Protocol):
-    def score(self, nodes: Nodes, demand: Demand, mask: Mask, /) -> Floats | None:
+class NodeScorer(Protocol):
+    def score(self, nodes: Nodes, request: PodRequest, mask: Mask, /) -> Floats | None:
         """By row; None: it prefers none of the rows in `mask`."""
         ...
 
 
-PREFERENCES: tuple[tuple[Score, float], ...] = (
+PREFERENCES: tuple[tuple[NodeScorer, float], ...] = (
     (taints, 3),
     (node_affinity, 2),
     (spread, 2),
@@ -31,11 +31,11 @@ PREFERENCES: tuple[tuple[Score, float], ...] = (
 )
 
 
-def total(nodes: Nodes, demand: Demand, mask: Mask, prefer: Prefer) -> Floats:
+def total(nodes: Nodes, request: PodRequest, mask: Mask, prefer: ScoringStrategy) -> Floats:
     """By row, more is better; minus infinity where `mask` is not. The first of equals is to win."""
-    found = resources.score(nodes, demand, prefer)
+    found = resources.score(nodes, request, prefer)
     for preference, weight in PREFERENCES:
-        part = preference.score(nodes, demand, mask)
+        part = preference.score(nodes, request, mask)
         if part is not None:
             found += weight * part
     return np.where(mask, found, -np.inf)

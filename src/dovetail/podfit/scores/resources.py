@@ -8,60 +8,64 @@ from enum import StrEnum
 import numpy as np
 
 from dovetail.podfit.columns import Floats
-from dovetail.podfit.demand import Demand
 from dovetail.podfit.nodes import Nodes
+from dovetail.podfit.pod_request import PodRequest
 
 BEST = 100.0
 
 
-class Prefer(StrEnum):
+class ScoringStrategy(StrEnum):
     LEAST_ALLOCATED = "leastAllocated"
     MOST_ALLOCATED = "mostAllocated"
     BALANCED = "balanced"
 
 
-def least_allocated(nodes: Nodes, demand: Demand) -> Floats:
+def least_allocated(nodes: Nodes, request: PodRequest) -> Floats:
     """The share of CPU and memory that would be left."""
     found = np.zeros(nodes.size)
-    for name, amount in demand.weight:
-        if name in nodes.weight.free:
-            left = nodes.weight.free[name].values - amount
+    for name, amount in request.score_amounts:
+        if name in nodes.score_resources.free:
+            left = nodes.score_resources.free[name].values - amount
             found += np.maximum(left, 0, out=left) * nodes.scale[name].values
     return found
 
 
-def used(nodes: Nodes, demand: Demand) -> list[Floats]:
+def used(nodes: Nodes, request: PodRequest) -> list[Floats]:
     """The share that would be in use, of CPU and of memory."""
     return [
         np.minimum(
-            (nodes.weight.allocatable[name].values - nodes.weight.free[name].values + amount)
+            (
+                nodes.score_resources.allocatable[name].values
+                - nodes.score_resources.free[name].values
+                + amount
+            )
             * nodes.scale[name].values,
             1,
         )
-        for name, amount in demand.weight
-        if name in nodes.weight.free
+        for name, amount in request.score_amounts
+        if name in nodes.score_resources.free
     ]
 
 
-def most_allocated(nodes: Nodes, demand: Demand) -> Floats:
-    return sum(used(nodes, demand), np.zeros(nodes.size))
+def most_allocated(nodes: Nodes, request: PodRequest) -> Floats:
+    return sum(used(nodes, request), np.zeros(nodes.size))
 
 
-def balanced(nodes: Nodes, demand: Demand) -> Floats:
+def balanced(nodes: Nodes, request: PodRequest) -> Floats:
     """Best where CPU and memory are used up alike."""
-    shares = used(nodes, demand)
+    shares = used(nodes, request)
     return len(shares) - np.abs(shares[0] - shares[-1]) if shares else np.zeros(nodes.size)
 
 
-RULES: Mapping[Prefer, Callable[[Nodes, Demand], Floats]] = {
-    Prefer.LEAST_ALLOCATED: least_allocated,
-    Prefer.MOST_ALLOCATED: most_allocated,
-    Prefer.BALANCED: balanced,
+RULES: Mapping[ScoringStrategy, Callable[[Nodes, PodRequest], Floats]] = {
+    ScoringStrategy.LEAST_ALLOCATED: least_allocated,
+    ScoringStrategy.MOST_ALLOCATED: most_allocated,
+    ScoringStrategy.BALANCED: balanced,
 }
 """Each from 0 to 2: one for CPU, one for memory."""
 
 
-def score(nodes: Nodes, demand: Demand, prefer: Prefer) -> Floats:
-    found = RULES[prefer](nodes, demand)
-    found *= BEST / len(demand.weight)
+def score(nodes: Nodes, request: PodRequest, prefer: ScoringStrategy) -> Floats:
+    found = RULES[prefer](nodes, request)
+    found *= BEST / len(request.score_amounts)
     return found

@@ -11,26 +11,26 @@ from math import log
 import numpy as np
 
 from dovetail.podfit.columns import Floats, Mask
-from dovetail.podfit.demand import Demand
 from dovetail.podfit.domains import Domains
 from dovetail.podfit.filters.spread import counts, labelled, where_counted
 from dovetail.podfit.nodes import Nodes
+from dovetail.podfit.pod_request import PodRequest
 
 
-def score(nodes: Nodes, demand: Demand, mask: Mask) -> Floats | None:
-    if not demand.soft_spread:
+def score(nodes: Nodes, request: PodRequest, mask: Mask) -> Floats | None:
+    if not request.soft_spread:
         return None
-    ranked = labelled(nodes, demand.soft_spread)
+    ranked = labelled(nodes, request.soft_spread)
     eligible = nodes.present & ranked
     ranked &= mask
     if not ranked.any():
         return None
     crowd: Floats = np.zeros(nodes.size)
-    for spread in demand.soft_spread:
-        domains = Domains(nodes, spread.topology)
+    for spread in request.soft_spread:
+        domains = Domains(nodes, spread.topology_key)
         weight = log(int(domains.touched(np.flatnonzero(ranked)).sum()) + 2)
-        counted = where_counted(nodes, demand, spread, eligible)
-        pods = domains.sums(counts(nodes, demand, spread) * counted)
+        counted = where_counted(nodes, request, spread, eligible)
+        pods = domains.sums(counts(nodes, request, spread) * counted)
         crowd += pods.take(domains.of) * weight + (spread.skew - 1)
     inside = crowd.compress(ranked)
     most = float(inside.max())

@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 
 from dovetail.podfit.columns import Floats, Mask
-from dovetail.podfit.demand import Demand
 from dovetail.podfit.filters.taints import tolerated
 from dovetail.podfit.nodes import Nodes, Taints
 from dovetail.podfit.objects import Toleration
+from dovetail.podfit.pod_request import PodRequest
 
 SOFT = "PreferNoSchedule"
 
@@ -18,9 +18,9 @@ def unwelcome(taints: Taints, tolerations: tuple[Toleration, ...]) -> int:
     return sum(taint.effect == SOFT and not tolerated(taint, tolerations) for taint in taints)
 
 
-def score(nodes: Nodes, demand: Demand, mask: Mask) -> Floats | None:
+def score(nodes: Nodes, request: PodRequest, mask: Mask) -> Floats | None:
     table = nodes.taint_sets.decided(
-        (SOFT, demand.tolerations), lambda taints: unwelcome(taints, demand.tolerations), np.int64
+        (SOFT, request.tolerations), lambda taints: unwelcome(taints, request.tolerations), np.int64
     )
     if not table.any():
         return None

@@ -14,7 +14,7 @@ from dovetail.podfit.kinds import Kinds
 K = TypeVar("K", bound=Hashable)
 
 
-class Tally(Generic[K]):
+class RowMultiset(Generic[K]):
     """A bag of (key, row)."""
 
     def __init__(self) -> None:
