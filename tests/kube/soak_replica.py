@@ -18,7 +18,7 @@ import structlog
 from dovetail.kube.api.client import connect
 from dovetail.kube.api.port import ApiConflict, ApiNotFound, KubeApi
 from dovetail.kube.runtime.informer import Informer
-from dovetail.kube.runtime.leader import Election, Timing
+from dovetail.kube.runtime.leader import Election, LeaseTiming
 from dovetail.kube.runtime.workqueue import WorkQueue
 from dovetail.podfit.objects import Node, Object, Pod
 from dovetail.telemetry.metrics import REGISTRY
@@ -52,7 +52,7 @@ class Replica:
         self.nodes, self.pods = Informer(api, Node), Informer(api, Pod, namespace)
         self.models = {"Node": Model(), "Pod": Model()}
         self.queue = WorkQueue("soak", cap=2.0)
-        timing = Timing(lease=6, renew=4, retry=1)
+        timing = LeaseTiming(lease=6, renew=4, retry=1)
         self.election = Election(api, namespace, "soak", identity, timing=timing)
         self.done = self.conflicts = self.terms = 0
         self.nodes.on(self.models["Node"].take)

@@ -20,7 +20,7 @@ from dovetail.kube.api.port import KubeApi
 from dovetail.kube.extender.app import application
 from dovetail.kube.extender.extender import Extender
 from dovetail.kube.runtime.events import Recorder
-from dovetail.kube.runtime.leader import Election, Timing
+from dovetail.kube.runtime.leader import Election, LeaseTiming
 from dovetail.kube.runtime.serving import listen, monitoring, serve, tls_of
 from dovetail.kube.scheduler.scheduler import Scheduler
 from dovetail.kube.scheduler.settings import ExtenderSettings, LeaseSettings, Settings
@@ -32,7 +32,7 @@ LOG = structlog.get_logger("dovetail.kube.scheduler")
 ALL_ADDRESSES = "0.0.0.0"  # noqa: S104 - probes and collectors come from elsewhere
 
 
-class BadSettings(DovetailError):
+class UnusableSettings(DovetailError):
     """Settings that are good by themselves and cannot be used."""
 
 
@@ -98,9 +98,11 @@ def election_of(settings: Settings, api: KubeApi, identity: str) -> Election:
     )
 
 
-def timing_of(lease: LeaseSettings) -> Timing:
+def timing_of(lease: LeaseSettings) -> LeaseTiming:
     """In the proportions that Kubernetes' own components have."""
-    return Timing(lease=lease.seconds, renew=lease.seconds * 2 / 3, retry=lease.seconds * 2 / 15)
+    return LeaseTiming(
+        lease=lease.seconds, renew=lease.seconds * 2 / 3, retry=lease.seconds * 2 / 15
+    )
 
 
 def address_of(extender: ExtenderSettings) -> tuple[str, int] | None:
@@ -109,12 +111,12 @@ def address_of(extender: ExtenderSettings) -> tuple[str, int] | None:
         return None
     given, colon, port = extender.listen.rpartition(":")
     if not (given and colon and port.isascii() and port.isdecimal() and int(port) <= 65535):
-        raise BadSettings(
+        raise UnusableSettings(
             f"--extender-listen: {extender.listen!r} is not HOST:PORT, such as 127.0.0.1:8888"
         )
     host = given.strip("[]")
     if extender.client_ca is None and not (is_loopback(host) or extender.open_beyond_loopback):
-        raise BadSettings(
+        raise UnusableSettings(
             f"--extender-listen: {host} is not loopback, and whoever can ask can bind pods: "
             "--extender-client-ca says whose certificates are believed (or set "
             "--extender-open-beyond-loopback)"

@@ -12,7 +12,7 @@ from click.testing import CliRunner
 from dovetail.cli.main import main
 from dovetail.cli.run.config_layers import BadConfig
 from dovetail.cli.run.scheduler import load
-from dovetail.kube.daemon import BadSettings, address_of
+from dovetail.kube.daemon import UnusableSettings, address_of
 from dovetail.kube.scheduler.settings import ExtenderSettings, LeaseSettings, Settings
 
 
@@ -109,7 +109,9 @@ def test_an_address_that_is_none_is_told(tmp_path: Path, address: str) -> None:
 
 @pytest.mark.parametrize("address", ["0.0.0.0:1", "[::]:1", "10.0.0.1:1", "dovetail.example:1"])
 def test_whoever_comes_from_elsewhere_needs_a_certificate(address: str) -> None:
-    with pytest.raises(BadSettings, match="is not loopback, and whoever can ask can bind pods"):
+    with pytest.raises(
+        UnusableSettings, match="is not loopback, and whoever can ask can bind pods"
+    ):
         address_of(ExtenderSettings(listen=address))
     assert address_of(ExtenderSettings(listen=address, client_ca="ca.crt"))
     assert address_of(ExtenderSettings(listen=address, open_beyond_loopback=True))

@@ -14,7 +14,7 @@ from dovetail.core.device import MOST_UNITS, Device
 from dovetail.core.selectors.selector import compiled
 from dovetail.devices.classes.dra import from_device_class
 from dovetail.kube.classes import devices_of
-from dovetail.kube.classes.annotation import DEVICES, BadDevices, annotated, text_of
+from dovetail.kube.classes.annotation import DEVICES, BadDevices, annotated_devices, text_of
 from dovetail.podfit.objects import Node, ResourceSlice
 
 DRIVER = "gpu.example.com"
@@ -96,7 +96,7 @@ DEVICE = st.builds(
 @settings(max_examples=40, deadline=None)
 @given(st.lists(DEVICE, max_size=5, unique_by=lambda device: device.name))
 def test_what_was_written_is_read(devices: list[Device]) -> None:
-    assert list(annotated("n1", {DEVICES: text_of(devices)})) == devices
+    assert list(annotated_devices("n1", {DEVICES: text_of(devices)})) == devices
 
 
 def test_a_slice_has_attributes_and_capacities_as_properties() -> None:

@@ -15,9 +15,9 @@ from dovetail.devices.allocation.strategies import Strategy
 from dovetail.kube.api.port import ApiNotFound
 from dovetail.kube.extender.app import application
 from dovetail.kube.extender.extender import Extender
-from dovetail.kube.scheduler.claims import Claims
+from dovetail.kube.scheduler.claims import PodClaims
 from dovetail.kube.scheduler.plans import FENCE, held_by
-from dovetail.kube.scheduler.state import State
+from dovetail.kube.scheduler.state import ClusterState
 from dovetail.ledger import LedgerBusy
 from dovetail.podfit.objects import Pod
 from tests.kube.scheduler.world import NAMESPACE, World, device, node_body, until, until_told
@@ -30,7 +30,7 @@ ALL = ["n1", "n2", "plain"]
 class Asking:
     """kube-scheduler's side of the conversation."""
 
-    def __init__(self, world: World, client: httpx2.AsyncClient, state: State) -> None:
+    def __init__(self, world: World, client: httpx2.AsyncClient, state: ClusterState) -> None:
         self._world = world
         self._client = client
         self.state = state
@@ -208,7 +208,7 @@ def test_a_claim_made_after_a_fence_and_left_behind_is_given_back(world: World) 
     async def story(ask: Asking) -> None:
         pod = await world.pod("p", scheduler="default-scheduler", gpu=1)
         held = [DeviceHolding("g1", 1, "gpu", "main")]
-        await Claims(world.api, world.devices).give_back(pod, "test")
+        await PodClaims(world.api, world.devices).give_back(pod, "test")
         await world.devices.claim(pod.metadata.uid, NAMESPACE, "default", "n2", held)
         await until_told(lambda: ask.is_left("p", ["n2"], []))
         await until_told(lambda: ask.is_left("p", ["n2"], ["n2"]))

@@ -7,7 +7,7 @@ from collections.abc import Coroutine
 from typing import Any
 
 from dovetail.kube.api.port import ApiUnreachable
-from dovetail.kube.runtime.events import Limits, Recorder
+from dovetail.kube.runtime.events import EventLimits, Recorder
 from dovetail.podfit.objects import Event, Node, Pod
 from dovetail.telemetry.metrics import REGISTRY
 from tests.support.kube.memory import MemoryApi, failing
@@ -20,7 +20,7 @@ async def some_pod(api: MemoryApi, name: str = "a") -> Pod:
 
 
 def recorder(api: MemoryApi, **limits: Any) -> Recorder:
-    return Recorder(api, "dovetail-scheduler", "me-1", limits=Limits(**limits), clock=now)
+    return Recorder(api, "dovetail-scheduler", "me-1", limits=EventLimits(**limits), clock=now)
 
 
 async def sent(told: Recorder, seconds: float = 1.0) -> None:

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from dovetail.aio.backoff import Backoff
 from dovetail.kube.api.port import ApiError, ApiGone, ApiUnreachable
-from dovetail.kube.runtime.informer import Informer, newer
+from dovetail.kube.runtime.informer import Informer, is_newer
 from dovetail.podfit.objects import Node, Pod
 from tests.support.kube.memory import MemoryApi, failing
 from tests.support.kube.virtual import now, run
@@ -254,11 +254,11 @@ def test_a_server_that_closes_every_watch_at_once_is_not_hurried() -> None:
 
 
 def test_versions_are_numbers_of_any_length() -> None:
-    assert newer("10", "9")
-    assert not newer("9", "10")
-    assert not newer("9", "9")
-    assert newer("99999999999999999999999999", "9999999999999999999999999")
-    assert newer("a", "b")
+    assert is_newer("10", "9")
+    assert not is_newer("9", "10")
+    assert not is_newer("9", "9")
+    assert is_newer("99999999999999999999999999", "9999999999999999999999999")
+    assert is_newer("a", "b")
 
 
 STEPS = st.one_of(

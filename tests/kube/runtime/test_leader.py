@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dovetail.kube.api.port import ApiUnreachable
-from dovetail.kube.runtime.leader import Election, Timing
+from dovetail.kube.runtime.leader import Election, LeaseTiming
 from dovetail.podfit.objects import Lease
 from tests.support.kube.memory import MemoryApi
 from tests.support.kube.virtual import now, run
@@ -233,7 +233,7 @@ def test_a_lease_that_is_taken_away_or_deleted_is_noticed_at_the_next_renewal() 
 def test_times_that_would_make_two_leaders_are_refused(seconds: tuple[float, ...]) -> None:
     lease, renew, retry = seconds
     with pytest.raises(ValueError, match="must be longer"):
-        Timing(lease=lease, renew=renew, retry=retry)
+        LeaseTiming(lease=lease, renew=renew, retry=retry)
 
 
 TROUBLE = st.tuples(

@@ -6,8 +6,7 @@ from pathlib import Path
 import pytest
 
 from dovetail.kube.classes import status as class_status
-from dovetail.kube.scheduler import ledger_watch as ledger_view
-from dovetail.kube.scheduler import queue, scheduler
+from dovetail.kube.scheduler import ledger_watch, queue, scheduler
 from tests.kube.scheduler.world import World
 from tests.support import databases
 
@@ -28,6 +27,6 @@ def world(database: str) -> Iterator[World]:
 def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
     """What is done every second, or waits for one, does so twenty times as often."""
     monkeypatch.setattr(queue, "FIRST_BACK_OFF", 0.05)
-    monkeypatch.setattr(ledger_view, "SECONDS", 0.05)
+    monkeypatch.setattr(ledger_watch, "SECONDS", 0.05)
     monkeypatch.setattr(scheduler, "WATCH_SECONDS", 0.05)
     monkeypatch.setattr(class_status, "INTERVAL", 0.05)

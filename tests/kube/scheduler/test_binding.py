@@ -12,9 +12,9 @@ from dovetail.aio.backoff import Backoff
 from dovetail.core.device import Device
 from dovetail.devices.allocation.request import DeviceHolding
 from dovetail.kube.classes.pod_devices import annotations_of
-from dovetail.kube.scheduler.binding import Binder, Outcome
-from dovetail.kube.scheduler.claims import Claims
-from dovetail.kube.scheduler.plans import FENCE, Plan, fence_of
+from dovetail.kube.scheduler.binding import Binder, BindingOutcome
+from dovetail.kube.scheduler.claims import PodClaims
+from dovetail.kube.scheduler.plans import FENCE, BindingPlan, fence_of
 from dovetail.ledger import LedgerBusy
 from dovetail.podfit.objects import Pod
 from tests.kube.scheduler.flaky import FlakyApi, cut, refused
@@ -31,7 +31,7 @@ class Stage:
     def __init__(self, world: World) -> None:
         self.world = world
         self.api = FlakyApi(world.api)
-        self.claims = Claims(self.api, world.devices)  # type: ignore[arg-type]
+        self.claims = PodClaims(self.api, world.devices)  # type: ignore[arg-type]
         self.binder = Binder(self.api, self.claims, lambda: Backoff(0.001, 0.001))  # type: ignore[arg-type]
 
     async def set(self) -> None:
@@ -44,8 +44,8 @@ class Stage:
     def pod(self) -> Pod:
         return self.world.see("p")
 
-    async def bind(self, **about: Any) -> Outcome:
-        plan = Plan(self.pod, "n1", G0)
+    async def bind(self, **about: Any) -> BindingOutcome:
+        plan = BindingPlan(self.pod, "n1", G0)
         for verb, fault in about.items():
             place, _, name = verb.partition("_")
             getattr(self.api, place)[name.replace("_", " ")] = [self._fault(fault)]
@@ -84,7 +84,7 @@ def test_a_plan_is_claimed_then_bound(world: World) -> None:
         async def is_claimed() -> None:
             assert await world.held() == {"p": {"g0": 1}}
 
-        assert await stage.bind(before_create_binding=is_claimed) is Outcome.BOUND
+        assert await stage.bind(before_create_binding=is_claimed) is BindingOutcome.BOUND
         assert stage.pod.spec.node_name == "n1"
         assert await world.held() == {"p": {"g0": 1}}
 
@@ -94,7 +94,7 @@ def test_a_plan_is_claimed_then_bound(world: World) -> None:
 def test_taken_nothing_is_claimed_and_nothing_bound(world: World) -> None:
     async def story(stage: Stage) -> None:
         await world.devices.claim(OTHER, "x", "y", "n1", G0)
-        assert await stage.bind() is Outcome.TAKEN
+        assert await stage.bind() is BindingOutcome.TAKEN
         assert stage.bindings == 0
         assert await world.held() == {OTHER: {"g0": 1}}
 
@@ -104,7 +104,7 @@ def test_taken_nothing_is_claimed_and_nothing_bound(world: World) -> None:
 def test_claimed_already_what_is_claimed_stays_and_nothing_is_bound(world: World) -> None:
     async def story(stage: Stage) -> None:
         await stage.claims.claim(stage.pod, "n1", G1)
-        assert await stage.bind() is Outcome.CLAIMED
+        assert await stage.bind() is BindingOutcome.CLAIMED
         assert stage.bindings == 0
         assert await world.held() == {"p": {"g1": 1}}
 
@@ -120,7 +120,7 @@ def test_no_answer_to_the_claim_nothing_is_bound(world: World) -> None:
             raise LedgerBusy("the connection broke in the commit")
 
         world.devices.claim = unanswered  # type: ignore[assignment,method-assign]
-        assert await stage.bind() is Outcome.FAILED
+        assert await stage.bind() is BindingOutcome.FAILED
         assert stage.bindings == 0
         assert await world.held() == {"p": {"g0": 1}}
 
@@ -132,7 +132,7 @@ def test_conflict_bound_as_planned_is_bound(world: World) -> None:
         async def by_another() -> None:
             await stage.bind_elsewhere("n1", G0)
 
-        assert await stage.bind(before_create_binding=by_another) is Outcome.BOUND
+        assert await stage.bind(before_create_binding=by_another) is BindingOutcome.BOUND
         assert await world.held() == {"p": {"g0": 1}}
 
     told(world, story)
@@ -143,7 +143,7 @@ def test_conflict_bound_elsewhere_without_devices_the_claim_is_released(world: W
         async def by_another() -> None:
             await stage.bind_elsewhere("n2")
 
-        assert await stage.bind(before_create_binding=by_another) is Outcome.OTHERWISE
+        assert await stage.bind(before_create_binding=by_another) is BindingOutcome.OTHERWISE
         assert await world.held() == {}
 
     told(world, story)
@@ -156,7 +156,7 @@ def test_conflict_bound_elsewhere_with_devices_the_ledger_says_what_the_pod_says
         async def by_another() -> None:
             await stage.bind_elsewhere("n2", G1)
 
-        assert await stage.bind(before_create_binding=by_another) is Outcome.OTHERWISE
+        assert await stage.bind(before_create_binding=by_another) is BindingOutcome.OTHERWISE
         held = (await world.devices.holders())[stage.pod.metadata.uid]
         assert (held.node, held.devices) == ("n2", {"g1": 1})
 
@@ -170,7 +170,7 @@ def test_conflict_bound_elsewhere_with_devices_of_another_nothing_is_held(world:
         async def by_another() -> None:
             await stage.bind_elsewhere("n2", G1)
 
-        assert await stage.bind(before_create_binding=by_another) is Outcome.OTHERWISE
+        assert await stage.bind(before_create_binding=by_another) is BindingOutcome.OTHERWISE
         assert await world.held() == {OTHER: {"g1": 1}}
 
     told(world, story)
@@ -185,7 +185,7 @@ def test_conflict_another_claimed_and_bound_after_a_fence_its_claim_is_left_alon
             await stage.claims.claim(stage.pod, "n1", G1)
             await stage.bind_elsewhere("n1", G1)
 
-        assert await stage.bind(before_create_binding=by_another) is Outcome.OTHERWISE
+        assert await stage.bind(before_create_binding=by_another) is BindingOutcome.OTHERWISE
         assert await world.held() == {"p": {"g1": 1}}
 
     told(world, story)
@@ -196,7 +196,7 @@ def test_gone_the_claim_is_released(world: World) -> None:
         async def deleted() -> None:
             await world.api.delete(Pod, "p", NAMESPACE)
 
-        assert await stage.bind(before_create_binding=deleted) is Outcome.GONE
+        assert await stage.bind(before_create_binding=deleted) is BindingOutcome.GONE
         assert await world.held() == {}
 
     told(world, story)
@@ -208,7 +208,7 @@ def test_another_pod_of_that_name_is_not_bound_in_its_stead(world: World) -> Non
             await world.api.delete(Pod, "p", NAMESPACE)
             await world.pod("p", gpu=1)
 
-        assert await stage.bind(before_create_binding=made_anew) is Outcome.GONE
+        assert await stage.bind(before_create_binding=made_anew) is BindingOutcome.GONE
         assert stage.pod.spec.node_name == ""
         assert await world.held() == {}
 
@@ -222,7 +222,7 @@ def test_being_deleted_the_claim_is_released(world: World) -> None:
         async def leaving() -> None:
             await world.api.delete(Pod, "p", NAMESPACE)
 
-        assert await stage.bind(before_create_binding=leaving) is Outcome.GONE
+        assert await stage.bind(before_create_binding=leaving) is BindingOutcome.GONE
         assert stage.pod.metadata.deletion_timestamp is not None
         assert await world.held() == {}
 
@@ -234,7 +234,7 @@ def test_only_changed_is_bound_in_its_new_version(world: World) -> None:
         async def labelled() -> None:
             await stage.change({"metadata": {"labels": {"new": "label"}}})
 
-        assert await stage.bind(before_create_binding=labelled) is Outcome.BOUND
+        assert await stage.bind(before_create_binding=labelled) is BindingOutcome.BOUND
         assert stage.bindings == 2
         assert stage.pod.metadata.labels == {"new": "label"}
         assert await world.held() == {"p": {"g0": 1}}
@@ -247,7 +247,7 @@ def test_fenced_is_not_bound(world: World) -> None:
         async def given_back() -> None:
             assert await stage.claims.give_back(stage.pod, "test")
 
-        assert await stage.bind(before_create_binding=given_back) is Outcome.VOID
+        assert await stage.bind(before_create_binding=given_back) is BindingOutcome.VOID
         assert stage.pod.spec.node_name == ""
         assert await world.held() == {}
 
@@ -256,7 +256,7 @@ def test_fenced_is_not_bound(world: World) -> None:
 
 def test_cut_before_the_binding_was_done_it_is_sent_again(world: World) -> None:
     async def story(stage: Stage) -> None:
-        assert await stage.bind(before_create_binding=cut()) is Outcome.BOUND
+        assert await stage.bind(before_create_binding=cut()) is BindingOutcome.BOUND
         assert stage.bindings == 2
 
     told(world, story)
@@ -264,7 +264,7 @@ def test_cut_before_the_binding_was_done_it_is_sent_again(world: World) -> None:
 
 def test_cut_after_the_binding_was_done_it_is_not_sent_again(world: World) -> None:
     async def story(stage: Stage) -> None:
-        assert await stage.bind(after_create_binding=cut()) is Outcome.BOUND
+        assert await stage.bind(after_create_binding=cut()) is BindingOutcome.BOUND
         assert stage.bindings == 1
         assert await world.held() == {"p": {"g0": 1}}
 
@@ -275,7 +275,7 @@ def test_the_pod_is_read_until_it_is_known(world: World) -> None:
     async def story(stage: Stage) -> None:
         stage.api.before["get"] = [cut(), refused(500), cut()]
         stage.api.after["create binding"] = [cut()]
-        assert await stage.bind() is Outcome.BOUND
+        assert await stage.bind() is BindingOutcome.BOUND
         assert stage.bindings == 1
 
     told(world, story)
@@ -283,7 +283,7 @@ def test_the_pod_is_read_until_it_is_known(world: World) -> None:
 
 def test_refused_the_claim_stays_for_the_next_turn(world: World) -> None:
     async def story(stage: Stage) -> None:
-        assert await stage.bind(before_create_binding=refused(403)) is Outcome.FAILED
+        assert await stage.bind(before_create_binding=refused(403)) is BindingOutcome.FAILED
         assert stage.bindings == 1
         assert await world.held() == {"p": {"g0": 1}}
 
@@ -319,7 +319,7 @@ def test_who_is_held_up_between_fence_and_release_takes_no_newer_claim_away(
 def test_a_fence_that_comes_after_a_binding_releases_nothing(world: World) -> None:
     async def story(stage: Stage) -> None:
         before = stage.pod
-        assert await stage.bind() is Outcome.BOUND
+        assert await stage.bind() is BindingOutcome.BOUND
         assert not await stage.claims.give_back(before, "late")
         assert await world.held() == {"p": {"g0": 1}}
 
@@ -354,8 +354,8 @@ def test_a_fence_that_was_not_answered_releases_nothing(world: World) -> None:
 def test_pods_without_devices_need_no_claim(world: World) -> None:
     async def story(stage: Stage) -> None:
         await world.api.create(Pod, pod_body("plain"), namespace=NAMESPACE)
-        plan = Plan(world.see("plain"), "n1")
-        assert await stage.binder.carry_out(plan) is Outcome.BOUND
+        plan = BindingPlan(world.see("plain"), "n1")
+        assert await stage.binder.carry_out(plan) is BindingOutcome.BOUND
         assert await world.held() == {}
 
     told(world, story)

@@ -11,7 +11,7 @@ from dovetail.core.selectors.selector import Expression, Operator
 from dovetail.devices.allocation.inventory import DeviceInventory
 from dovetail.devices.allocation.request import DeviceHolding, DeviceRequest
 from dovetail.devices.classes.documents import DeviceClass
-from dovetail.kube.scheduler.device_holders import Held, Holders
+from dovetail.kube.scheduler.device_holders import DeviceHolders, HeldOnNode
 
 GPU = DeviceClass("gpu", ((Expression("Kind", Operator.EQ, ("gpu",)),),))
 
@@ -24,8 +24,8 @@ def book() -> DeviceInventory:
     return made
 
 
-def held(node: str, *devices: str) -> Held:
-    return Held(node, tuple(DeviceHolding(each, 1, "gpu", "main") for each in devices))
+def held(node: str, *devices: str) -> HeldOnNode:
+    return HeldOnNode(node, tuple(DeviceHolding(each, 1, "gpu", "main") for each in devices))
 
 
 def requested(of: DeviceInventory) -> int:
@@ -34,7 +34,7 @@ def requested(of: DeviceInventory) -> int:
 
 def test_a_plan_counts_until_the_ledger_and_the_pod_took_over() -> None:
     about = book()
-    holders = Holders(about)
+    holders = DeviceHolders(about)
     holders.assume("p", held("n1", "g0"))
     assert requested(about) == 1
     holders.hear_ledger("n1", {"g0": {"p": 1}})
@@ -46,7 +46,7 @@ def test_a_plan_counts_until_the_ledger_and_the_pod_took_over() -> None:
 
 def test_a_look_at_the_ledger_from_before_a_claim_takes_nothing_back() -> None:
     about = book()
-    holders = Holders(about)
+    holders = DeviceHolders(about)
     holders.assume("p", held("n1", "g0"))
     assert not holders.hear_ledger("n1", {})
     assert requested(about) == 1
@@ -54,7 +54,7 @@ def test_a_look_at_the_ledger_from_before_a_claim_takes_nothing_back() -> None:
 
 def test_a_plan_that_came_to_nothing_leaves_what_is_claimed() -> None:
     about = book()
-    holders = Holders(about)
+    holders = DeviceHolders(about)
     holders.assume("p", held("n1", "g0"))
     holders.hear_ledger("n1", {"g0": {"p": 1}})
     holders.forget("p")
@@ -67,7 +67,7 @@ def test_a_plan_that_came_to_nothing_leaves_what_is_claimed() -> None:
 
 def test_a_foreign_consumer_may_hold_devices_on_several_nodes() -> None:
     about = book()
-    holders = Holders(about)
+    holders = DeviceHolders(about)
     holders.hear_ledger("n1", {"g0": {"vm": 1}})
     holders.hear_ledger("n2", {"g1": {"vm": 1}})
     assert requested(about) == 2
@@ -89,7 +89,7 @@ EVENTS = st.lists(
 )
 
 
-def hear(holders: Holders, ledger: dict[str, tuple[str, str]]) -> None:
+def hear(holders: DeviceHolders, ledger: dict[str, tuple[str, str]]) -> None:
     for node in ("n1", "n2"):
         told: dict[str, dict[str, int]] = {}
         for consumer, (where, device) in ledger.items():
@@ -103,7 +103,7 @@ def test_the_book_holds_what_any_witness_says_and_nothing_else(
     events: list[tuple[str, str, tuple[str, str]]],
 ) -> None:
     about = book()
-    holders = Holders(about)
+    holders = DeviceHolders(about)
     assumed: dict[str, tuple[str, str]] = {}
     pods: dict[str, tuple[str, str]] = {}
     ledger: dict[str, tuple[str, str]] = {}

@@ -14,10 +14,10 @@ from hypothesis import strategies as st
 from dovetail.devices.allocation.request import DeviceHolding
 from dovetail.devices.allocation.strategies import Strategy
 from dovetail.kube.classes import devices_of
-from dovetail.kube.scheduler.decide import Choice, Refusal, decided
-from dovetail.kube.scheduler.plans import Plan
-from dovetail.kube.scheduler.pod_requirements import Wants
-from dovetail.kube.scheduler.state import State
+from dovetail.kube.scheduler.decide import Choice, Refusal, decision_of
+from dovetail.kube.scheduler.plans import BindingPlan
+from dovetail.kube.scheduler.pod_requirements import RequirementsCache
+from dovetail.kube.scheduler.state import ClusterState
 from dovetail.podfit.objects import Node, Pod, ResourceClass
 from tests.kube.scheduler.test_state import Heard
 from tests.kube.scheduler.world import (
@@ -104,8 +104,8 @@ def test_what_clients_of_the_ledger_hold_of_a_pool_is_no_room_either(world: Worl
 # -- whatever comes and goes -----------------------------------------------------------------------
 
 
-def state_of(units: dict[str, int]) -> State:
-    state = State(Heard(), devices_of)
+def state_of(units: dict[str, int]) -> ClusterState:
+    state = ClusterState(Heard(), devices_of)
     state.on_class(None, msgspec.convert(class_body("gpu", GPU), ResourceClass))
     for name, count in units.items():
         state.on_node(None, msgspec.convert(node_body(name, plugged={GPU: count}), Node))
@@ -123,12 +123,12 @@ def pod_of(uid: str, direct: int, by_class: int) -> Pod:
 
 def test_a_pod_that_asks_both_ways_needs_units_for_both() -> None:
     state = state_of({"n1": 1})
-    want = Wants().of(pod_of("p", 1, 1))
-    refused = decided(state, want, Strategy.FIRST_FIT)
+    required = RequirementsCache().of(pod_of("p", 1, 1))
+    refused = decision_of(state, required, Strategy.FIRST_FIT)
     assert isinstance(refused, Refusal)
     assert "held by the pod itself" in refused.why
     state.on_node(None, msgspec.convert(node_body("n2", plugged={GPU: 2}), Node))
-    found = decided(state, want, Strategy.FIRST_FIT)
+    found = decision_of(state, required, Strategy.FIRST_FIT)
     assert isinstance(found, Choice)
     assert found.node == "n2"
 
@@ -137,20 +137,20 @@ def test_devices_that_are_described_one_by_one_are_no_room_when_they_are_held_by
     state = state_of({})
     listed = [device("g0", GPU), device("g1", GPU)]
     state.on_node(None, msgspec.convert(node_body("n1", listed, plugged={GPU: 2}), Node))
-    wants = Wants()
-    found = decided(state, wants.of(pod_of("a", 0, 1)), Strategy.FIRST_FIT)
+    wants = RequirementsCache()
+    found = decision_of(state, wants.of(pod_of("a", 0, 1)), Strategy.FIRST_FIT)
     assert isinstance(found, Choice)
-    state.assume(Plan(pod_of("a", 0, 1), found.node, found.holdings))
-    assert isinstance(decided(state, wants.of(pod_of("b", 2, 0)), Strategy.FIRST_FIT), Refusal)
-    assert isinstance(decided(state, wants.of(pod_of("b", 1, 0)), Strategy.FIRST_FIT), Choice)
+    state.assume(BindingPlan(pod_of("a", 0, 1), found.node, found.holdings))
+    assert isinstance(decision_of(state, wants.of(pod_of("b", 2, 0)), Strategy.FIRST_FIT), Refusal)
+    assert isinstance(decision_of(state, wants.of(pod_of("b", 1, 0)), Strategy.FIRST_FIT), Choice)
 
 
 def test_a_node_that_comes_back_has_the_room_that_its_pods_leave() -> None:
     state = state_of({"n1": 3})
-    want = Wants().of(pod_of("a", 0, 2))
-    found = decided(state, want, Strategy.FIRST_FIT)
+    required = RequirementsCache().of(pod_of("a", 0, 2))
+    found = decision_of(state, required, Strategy.FIRST_FIT)
     assert isinstance(found, Choice)
-    state.assume(Plan(pod_of("a", 0, 2), found.node, found.holdings))
+    state.assume(BindingPlan(pod_of("a", 0, 2), found.node, found.holdings))
     node = msgspec.convert(node_body("n1", plugged={GPU: 3}), Node)
     state.on_node(node, None)
     state.on_node(None, msgspec.convert(node_body("other", plugged={GPU: 5}), Node))
@@ -173,7 +173,7 @@ def test_pods_of_both_sorts_never_exceed_a_node_and_are_refused_only_if_they_wou
     events: list[tuple[str, int, int]], strategy: Strategy
 ) -> None:
     units = {"n1": 2, "n2": 3}
-    state, wants = state_of(units), Wants()
+    state, wants = state_of(units), RequirementsCache()
     placed: list[tuple[Pod, str, int]] = []
     for number, (what, first, second) in enumerate(events):
         used: Counter[str] = Counter()
@@ -186,10 +186,10 @@ def test_pods_of_both_sorts_never_exceed_a_node_and_are_refused_only_if_they_wou
                 state.on_pod(pod, None)
             continue
         pod = pod_of(str(number), first, second)
-        found = decided(state, wants.of(pod), strategy)
+        found = decision_of(state, wants.of(pod), strategy)
         if isinstance(found, Refusal):
             assert all(units[node] - used[node] < first + second for node in units)
             continue
         state.on_pod(None, pod)
-        state.assume(Plan(pod, found.node, found.holdings))
+        state.assume(BindingPlan(pod, found.node, found.holdings))
         placed.append((pod, found.node, first + second))

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from dovetail.devices.allocation.request import DeviceHolding
 from dovetail.kube.classes.pod_devices import annotations_of
-from dovetail.kube.scheduler.ledger_diff import Findings, findings
+from dovetail.kube.scheduler.ledger_diff import LedgerDiff, ledger_diff_of
 from dovetail.podfit.objects import Condition, Container, Meta, Pod, PodSpec, PodStatus, Resources
 from dovetail.service.device_claims import HeldBy
 
-NOTHING = Findings((), (), (), ())
+NOTHING = LedgerDiff((), (), (), ())
 
 
 def pod(uid: str, node: str = "", device: str = "", phase: str = "Running", at: str = "") -> Pod:
@@ -26,8 +26,8 @@ def holding(device: str, *, node: str = "n1", is_pod: bool = True) -> HeldBy:
     return HeldBy(is_pod, node, {device: 1})
 
 
-def found(holders: dict[str, HeldBy], *pods: Pod, busy: frozenset[str] = frozenset()) -> Findings:
-    return findings(holders, {each.metadata.uid: each for each in pods}, busy)
+def found(holders: dict[str, HeldBy], *pods: Pod, busy: frozenset[str] = frozenset()) -> LedgerDiff:
+    return ledger_diff_of(holders, {each.metadata.uid: each for each in pods}, busy)
 
 
 def test_where_both_agree_nothing_is_to_be_done() -> None:

@@ -8,14 +8,14 @@ import pytest
 
 from dovetail.kube.api.port import ApiUnreachable
 from dovetail.kube.runtime.events import Recorder
-from dovetail.kube.runtime.leader import Election, Timing
+from dovetail.kube.runtime.leader import Election, LeaseTiming
 from dovetail.kube.scheduler.scheduler import Scheduler
 from dovetail.podfit.objects import Node, Object, Pod
 from tests.kube.scheduler.world import World, device, until
 
 pytestmark = pytest.mark.usefixtures("impatient")
 
-QUICK = Timing(lease=1.0, renew=0.6, retry=0.05)
+QUICK = LeaseTiming(lease=1.0, renew=0.6, retry=0.05)
 
 
 def candidate(world: World, name: str) -> Scheduler:
@@ -123,7 +123,7 @@ def test_a_part_that_fails_ends_the_whole(world: World, monkeypatch: pytest.Monk
         def broken(*_: object) -> None:
             raise RuntimeError("a fault")
 
-        monkeypatch.setattr(scheduler.cycle, "_turn", broken)
+        monkeypatch.setattr(scheduler.loop, "_turn", broken)
         with pytest.raises(RuntimeError, match="a fault"):
             await scheduler.run(asyncio.Event())
 

@@ -5,7 +5,14 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dovetail.kube.scheduler.queue import LONGEST_BACK_OFF, STALE, Entry, Queue, Wake, delay
+from dovetail.kube.scheduler.queue import (
+    LONGEST_BACK_OFF,
+    STALE,
+    QueuedPod,
+    SchedulingQueue,
+    Wake,
+    delay,
+)
 from dovetail.podfit.objects import Meta, Pod, PodSpec
 
 
@@ -14,9 +21,9 @@ def pod(uid: str, priority: int = 0, node_selector: dict[str, str] | None = None
     return Pod(metadata=meta, spec=PodSpec(priority=priority, node_selector=node_selector or {}))
 
 
-def taken(queue: Queue, now: float = 0.0) -> list[str]:
+def taken(queue: SchedulingQueue, now: float = 0.0) -> list[str]:
     """Everybody who is ready, in order."""
-    found: list[Entry] = []
+    found: list[QueuedPod] = []
     while (entry := queue.take(now)) is not None:
         found.append(entry)
     return [entry.pod.metadata.uid for entry in found]
@@ -24,7 +31,7 @@ def taken(queue: Queue, now: float = 0.0) -> list[str]:
 
 @given(st.lists(st.integers(-3, 3), max_size=12))
 def test_priority_comes_first_then_arrival(priorities: list[int]) -> None:
-    queue = Queue()
+    queue = SchedulingQueue()
     for number, priority in enumerate(priorities):
         queue.add(pod(str(number), priority))
     wanted = sorted(range(len(priorities)), key=lambda number: (-priorities[number], number))
@@ -32,7 +39,7 @@ def test_priority_comes_first_then_arrival(priorities: list[int]) -> None:
 
 
 def test_a_pod_in_flight_is_not_taken_twice() -> None:
-    queue = Queue()
+    queue = SchedulingQueue()
     queue.add(pod("a"))
     assert taken(queue) == ["a"]
     queue.add(pod("a"))
@@ -44,7 +51,7 @@ def test_a_pod_in_flight_is_not_taken_twice() -> None:
 def test_a_pod_that_failed_waits_longer_each_time_to_a_limit() -> None:
     assert [delay(attempts) for attempts in range(1, 8)] == [1, 2, 4, 8, 10, 10, 10]
     assert delay(10_000) == LONGEST_BACK_OFF
-    queue = Queue()
+    queue = SchedulingQueue()
     queue.add(pod("a"))
     now = 0.0
     for wait in (1.0, 2.0, 4.0):
@@ -56,7 +63,7 @@ def test_a_pod_that_failed_waits_longer_each_time_to_a_limit() -> None:
 
 
 def test_a_parked_pod_wakes_by_what_it_hopes_for_only() -> None:
-    queue = Queue()
+    queue = SchedulingQueue()
     queue.add(pod("a"))
     taken(queue)
     queue.park("a", 0.0, Wake.NODE | Wake.CLASS)
@@ -67,7 +74,7 @@ def test_a_parked_pod_wakes_by_what_it_hopes_for_only() -> None:
 
 
 def test_a_pod_that_is_woken_still_waits_out_its_back_off() -> None:
-    queue = Queue()
+    queue = SchedulingQueue()
     queue.add(pod("a"))
     taken(queue)
     queue.park("a", 0.0, Wake.NODE)
@@ -77,7 +84,7 @@ def test_a_pod_that_is_woken_still_waits_out_its_back_off() -> None:
 
 
 def test_a_parked_pod_whose_maker_changed_it_is_tried_at_once() -> None:
-    queue = Queue()
+    queue = SchedulingQueue()
     queue.add(pod("a"))
     taken(queue)
     queue.park("a", 0.0, Wake(0))
@@ -88,7 +95,7 @@ def test_a_parked_pod_whose_maker_changed_it_is_tried_at_once() -> None:
 
 
 def test_a_pod_that_waited_too_long_is_tried_whatever_happened() -> None:
-    queue = Queue()
+    queue = SchedulingQueue()
     queue.add(pod("a"))
     taken(queue)
     queue.park("a", 0.0, Wake(0))
@@ -98,7 +105,7 @@ def test_a_pod_that_waited_too_long_is_tried_whatever_happened() -> None:
 
 
 def test_what_is_dropped_comes_no_more() -> None:
-    queue = Queue()
+    queue = SchedulingQueue()
     for uid in "abc":
         queue.add(pod(uid))
     queue.drop("a")
@@ -123,7 +130,7 @@ STEPS = st.lists(
 
 @given(STEPS)
 def test_no_pod_is_lost_and_none_is_in_flight_twice(steps: list[tuple[str, str]]) -> None:
-    queue, there, flying, now = Queue(), set[str](), set[str](), 0.0
+    queue, there, flying, now = SchedulingQueue(), set[str](), set[str](), 0.0
     for what, uid in steps:
         now += 0.5
         match what:

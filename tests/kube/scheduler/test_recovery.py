@@ -12,8 +12,8 @@ from dovetail.core.device import Device
 from dovetail.devices.allocation.request import DeviceHolding
 from dovetail.kube.api.port import ApiConflict
 from dovetail.kube.classes.pod_devices import annotations_of
-from dovetail.kube.scheduler.claims import Claims
-from dovetail.kube.scheduler.plans import Plan, binding_of, fence_of, held_by
+from dovetail.kube.scheduler.claims import PodClaims
+from dovetail.kube.scheduler.plans import BindingPlan, binding_of, fence_of, held_by
 from dovetail.ledger import Transaction, claims
 from dovetail.ledger.devices import DEVICE_CLASS, places, provider_name
 from dovetail.podfit.objects import Node, Pod
@@ -154,7 +154,7 @@ def test_claims_of_others_than_pods_are_never_swept(world: World) -> None:
         foreign = "33333333-3333-3333-3333-333333333333"
         await take_as_placement_client(world, foreign, "n1", "g0")
         async with world.scheduling() as scheduler:
-            await scheduler.sweeper.sweep()
+            await scheduler.reconciler.reconcile()
         assert await world.held() == {foreign: {"g0": 1}}
 
     asyncio.run(story())
@@ -223,7 +223,7 @@ def test_an_annotation_that_the_pods_maker_wrote_is_not_believed(world: World) -
         await world.api.create(Pod, body, namespace=NAMESPACE)
         await world.pod("honest", gpu=2)
         async with world.scheduling() as scheduler:
-            await scheduler.sweeper.sweep()
+            await scheduler.reconciler.reconcile()
             await until(lambda: world.is_bound("honest"))
         assert await world.held() == {"honest": {"g0": 1, "g1": 1}}
 
@@ -236,11 +236,11 @@ def test_a_binding_of_a_dead_leader_that_arrives_late_does_nothing(world: World)
     async def story() -> None:
         await fleet(world, ["n1", "n2"])
         before = await world.pod("p", gpu=1)
-        await Claims(world.api, world.devices).claim(before, "n1", G0)
+        await PodClaims(world.api, world.devices).claim(before, "n1", G0)
         await world.api.delete(Node, "n1")
         async with world.scheduling():
             await until(lambda: world.is_bound("p"))
-        late = binding_of(Plan(before, "n1", G0), before.metadata.resource_version)
+        late = binding_of(BindingPlan(before, "n1", G0), before.metadata.resource_version)
         with pytest.raises(ApiConflict):
             await world.api.create(Pod, late, sub="binding")
         assert world.see("p").spec.node_name == "n2"

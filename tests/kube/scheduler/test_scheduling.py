@@ -8,10 +8,8 @@ import pytest
 
 from dovetail.devices.allocation.request import DeviceHolding
 from dovetail.kube.classes.pod_devices import read_allocation
-from dovetail.kube.scheduler import ledger_watch as ledger_view
-from dovetail.kube.scheduler import loop as cycle
-from dovetail.kube.scheduler import queue
-from dovetail.kube.scheduler.pod_requirements import Want, Wants
+from dovetail.kube.scheduler import ledger_watch, loop, queue
+from dovetail.kube.scheduler.pod_requirements import PodRequirements, RequirementsCache
 from dovetail.podfit.objects import Node, Pod, ResourceClass
 from dovetail.service.device_claims import Taken
 from tests.kube.scheduler.world import NAMESPACE, World, device, until, until_told
@@ -242,7 +240,7 @@ def test_after_a_conflict_the_ledger_is_looked_at_at_once(
     async def story() -> None:
         await world.resource_class("gpu")
         await world.node("n1", device("g0"), device("g1"))
-        monkeypatch.setattr(ledger_view, "SECONDS", 3600.0)
+        monkeypatch.setattr(ledger_watch, "SECONDS", 3600.0)
         async with world.scheduling():
             await claimed_by(world, "11111111-1111-1111-1111-111111111111", "n1", "g0")
             await world.pod("p", gpu=1)
@@ -314,18 +312,18 @@ def test_a_pod_that_cannot_be_decided_keeps_nobody_else_waiting(
     async def story() -> None:
         await world.node("n1")
         await world.pod("poison")
-        of = Wants.of
+        of = RequirementsCache.of
 
-        def failing(self: Wants, pod: Pod) -> Want:
+        def failing(self: RequirementsCache, pod: Pod) -> PodRequirements:
             if pod.metadata.name == "poison":
                 raise RuntimeError("a bug")
             return of(self, pod)
 
-        monkeypatch.setattr(Wants, "of", failing)
+        monkeypatch.setattr(RequirementsCache, "of", failing)
         async with world.scheduling():
             await world.pod("p")
             await until(lambda: world.is_bound("p"))
-            monkeypatch.setattr(Wants, "of", of)
+            monkeypatch.setattr(RequirementsCache, "of", of)
             await until(lambda: world.is_bound("poison"))
 
     asyncio.run(story())
@@ -344,10 +342,10 @@ def test_pods_that_waited_long_are_tried_however_busy_it_is(
             assert entry is not None
             before = entry.attempts
             monkeypatch.setattr(queue, "STALE", 0.0)
-            monkeypatch.setattr(cycle, "LONGEST_WAIT", 0.2)
+            monkeypatch.setattr(loop, "LONGEST_WAIT", 0.2)
 
             def tried() -> bool:
-                scheduler.cycle.stir()
+                scheduler.loop.wake()
                 return entry.attempts > before
 
             await until(tried)

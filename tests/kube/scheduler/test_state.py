@@ -10,9 +10,9 @@ from dovetail.core.device import Device
 from dovetail.devices.allocation.request import DeviceHolding
 from dovetail.kube.classes import devices_of
 from dovetail.kube.classes.pod_devices import annotations_of
-from dovetail.kube.scheduler.plans import Plan
+from dovetail.kube.scheduler.plans import BindingPlan
 from dovetail.kube.scheduler.queue import Wake
-from dovetail.kube.scheduler.state import State
+from dovetail.kube.scheduler.state import ClusterState
 from dovetail.podfit.objects import (
     Container,
     Meta,
@@ -49,13 +49,13 @@ class Heard:
     def class_changed(self, name: str) -> None:
         self.log.append(("class", name))
 
-    def helped(self, what: Wake) -> None:
+    def cluster_changed(self, what: Wake) -> None:
         self.help |= what
 
     def since(self) -> tuple[list[tuple[str, str]], Wake]:
         told, self.log = self.log, []
-        helped, self.help = self.help, Wake(0)
-        return told, helped
+        cluster_changed, self.help = self.help, Wake(0)
+        return told, cluster_changed
 
 
 def node(*devices: str, label: str = "", version: str = "1", healthy: bool = True) -> Node:
@@ -89,9 +89,9 @@ def bound(one: Pod) -> Pod:
     )
 
 
-def made() -> tuple[State, Heard]:
+def made() -> tuple[ClusterState, Heard]:
     heard = Heard()
-    state = State(heard, devices_of)
+    state = ClusterState(heard, devices_of)
     expression = {"key": "Kind", "operator": "Eq", "values": ["gpu"]}
     spec = {"resourceSelector": [{"matchExpressions": [expression]}]}
     state.on_class(None, ResourceClass(metadata=Meta(name="gpu"), spec=spec))
@@ -100,7 +100,7 @@ def made() -> tuple[State, Heard]:
     return state, heard
 
 
-def requested(state: State) -> int:
+def requested(state: ClusterState) -> int:
     return state.book.status("gpu").requested
 
 
@@ -108,7 +108,7 @@ def test_a_pod_that_waits_is_offered_unless_a_plan_is_under_way() -> None:
     state, heard = made()
     state.on_pod(None, pod())
     assert heard.since() == ([("pending", "p")], Wake(0))
-    state.assume(Plan(pod(), "n1", G0))
+    state.assume(BindingPlan(pod(), "n1", G0))
     state.on_pod(pod(), pod("2"))
     assert heard.since() == ([], Wake(0))
     assert state.is_planned("p")
@@ -118,7 +118,7 @@ def test_a_pod_that_waits_is_offered_unless_a_plan_is_under_way() -> None:
 def test_a_plan_is_over_when_the_pod_is_seen_to_be_bound() -> None:
     state, heard = made()
     state.on_pod(None, pod())
-    state.assume(Plan(pod(), "n1", G0))
+    state.assume(BindingPlan(pod(), "n1", G0))
     heard.since()
     state.on_pod(pod(), bound(pod()))
     assert heard.since() == ([("settled", "p")], Wake.PLACED)
@@ -130,7 +130,7 @@ def test_a_plan_is_over_when_the_pod_is_seen_to_be_bound() -> None:
 def test_a_plan_that_is_forgotten_leaves_nothing() -> None:
     state, heard = made()
     state.on_pod(None, pod())
-    state.assume(Plan(pod(), "n1", G0))
+    state.assume(BindingPlan(pod(), "n1", G0))
     heard.since()
     state.forget("p")
     assert heard.since() == ([], Wake.GONE)
@@ -141,7 +141,7 @@ def test_a_plan_that_is_forgotten_leaves_nothing() -> None:
 def test_forgetting_a_plan_of_a_pod_that_was_bound_leaves_it_there() -> None:
     state, _ = made()
     state.on_pod(None, pod())
-    state.assume(Plan(pod(), "n1", G0))
+    state.assume(BindingPlan(pod(), "n1", G0))
     state.on_pod(pod(), bound(pod()))
     state.forget("p")
     assert requested(state) == 1

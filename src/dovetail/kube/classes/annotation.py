@@ -22,7 +22,7 @@ class BadDevices(Malformed):
     """An annotation that does not tell devices."""
 
 
-class Written(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class AnnotatedDevice(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """One device, as the annotation has it."""
 
     name: str
@@ -33,12 +33,12 @@ class Written(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     properties: dict[str, str] = {}
 
 
-def annotated(node: str, annotations: Mapping[str, str]) -> tuple[Device, ...]:
+def annotated_devices(node: str, annotations: Mapping[str, str]) -> tuple[Device, ...]:
     text = annotations.get(DEVICES)
     if text is None:
         return ()
     try:
-        written = msgspec.json.decode(text, type=tuple[Written, ...])
+        written = msgspec.json.decode(text, type=tuple[AnnotatedDevice, ...])
     except msgspec.MsgspecError as error:
         raise BadDevices(
             f"annotation {DEVICES} of node {node}: {error}; a JSON list of devices is expected,"
@@ -56,7 +56,8 @@ def text_of(devices: Sequence[Device]) -> str:
     """What to write in the annotation for these devices to be read."""
     told = (msgspec.structs.asdict(device) for device in devices)
     written = [
-        Written(**{key: value for key, value in each.items() if key != "node"}) for each in told
+        AnnotatedDevice(**{key: value for key, value in each.items() if key != "node"})
+        for each in told
     ]
     return msgspec.json.encode(written).decode()
 
@@ -67,7 +68,7 @@ async def publish(api: KubeApi, node: str, devices: Sequence[Device]) -> None:
     await api.merge(Node, node, {"metadata": {"annotations": annotations}})
 
 
-def _problem(device: Written, names: Set[str]) -> str:
+def _problem(device: AnnotatedDevice, names: Set[str]) -> str:
     if not NAME.fullmatch(device.name) or len(device.name) > LONGEST:
         return f".name: {device.name!r}: letters, digits, '-', '_' and '.' are expected"
     if device.name in names:

@@ -20,11 +20,11 @@ OWN = "resourceclass."
 KUBERNETES = "kubernetes.io"
 
 
-def plugged(node: Node) -> Iterator[Device]:
+def plugin_devices(node: Node) -> Iterator[Device]:
     allocatable = node.status.allocatable
     for resource, total in node.status.capacity.items():
         units = _whole(total)
-        if units and extended(resource):
+        if units and is_extended(resource):
             yield Device(
                 node=node.metadata.name,
                 name=pool_name(resource),
@@ -42,7 +42,7 @@ def pool_name(resource: str) -> str:
     return resource.replace("/", ".")
 
 
-def extended(resource: str) -> bool:
+def is_extended(resource: str) -> bool:
     domain, slash, _ = resource.partition("/")
     native = domain == KUBERNETES or domain.endswith(f".{KUBERNETES}")
     return bool(slash) and not native and not resource.startswith(OWN)

@@ -23,7 +23,7 @@ VENDOR = "vendor"
 REPELLING = ("NoSchedule", "NoExecute")
 
 
-def sliced(node: str, slices: Iterable[ResourceSlice]) -> Iterator[Device]:
+def slice_devices(node: str, slices: Iterable[ResourceSlice]) -> Iterator[Device]:
     pools: dict[tuple[str, str], list[ResourceSlice]] = defaultdict(list)
     for each in slices:
         if each.spec.node_name == node:

@@ -10,20 +10,20 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from dovetail.core.device import Device
-from dovetail.kube.classes.annotation import annotated
-from dovetail.kube.classes.capacity import plugged
-from dovetail.kube.classes.slices import sliced
+from dovetail.kube.classes.annotation import annotated_devices
+from dovetail.kube.classes.capacity import plugin_devices
+from dovetail.kube.classes.slices import slice_devices
 from dovetail.podfit.objects import Node, ResourceSlice
 
 
 def devices_of(node: Node, slices: Iterable[ResourceSlice] = ()) -> tuple[Device, ...]:
     """In the order of kind and name, which is the order of first fit. Raises BadDevices."""
     name = node.metadata.name
-    found = {device.name: device for device in annotated(name, node.metadata.annotations)}
-    for device in sliced(name, slices):
+    found = {device.name: device for device in annotated_devices(name, node.metadata.annotations)}
+    for device in slice_devices(name, slices):
         found.setdefault(device.name, device)
     described = {device.kind for device in found.values()}
-    for device in plugged(node):
+    for device in plugin_devices(node):
         if device.kind not in described:
             found.setdefault(device.name, device)
     return tuple(sorted(found.values(), key=lambda device: (device.kind, device.name)))

@@ -27,9 +27,9 @@ from dovetail.kube.extender.wire import (
     HostPriority,
     NodeList,
 )
-from dovetail.kube.scheduler.binding import Outcome
+from dovetail.kube.scheduler.binding import BindingOutcome
 from dovetail.kube.scheduler.extended_resources import asked_directly
-from dovetail.kube.scheduler.plans import Plan, fence_of
+from dovetail.kube.scheduler.plans import BindingPlan, fence_of
 from dovetail.kube.scheduler.pod_requirements import asks_of_pod
 from dovetail.kube.scheduler.resume import holdings_for
 from dovetail.kube.scheduler.scheduler import Scheduler
@@ -128,7 +128,7 @@ class Extender:
     async def _given_back(self, pod: Pod, node: str) -> None:
         try:
             await self._parts.claims.give_back(pod, f"the binding to {node} cannot be finished")
-            await self._parts.view.refresh()
+            await self._parts.ledger_watch.refresh()
         except DovetailError as error:
             LOG.warning("claim not given back", pod=pod.key, error=str(error))
 
@@ -173,29 +173,29 @@ class Extender:
             return plan
         return await self._carried_out(plan)
 
-    async def _carried_out(self, plan: Plan) -> str | None:
+    async def _carried_out(self, plan: BindingPlan) -> str | None:
         self._state.assume(plan)
-        outcome = Outcome.FAILED
+        outcome = BindingOutcome.FAILED
         try:
             outcome = await self._parts.binder.carry_out(plan)
-            if outcome is not Outcome.BOUND or plan.uid not in self._state.pods:
-                await self._parts.view.refresh()
+            if outcome is not BindingOutcome.BOUND or plan.uid not in self._state.pods:
+                await self._parts.ledger_watch.refresh()
         finally:
             # A plan that was carried out counts until its pod is seen; but one that was never seen
             # may be gone again before it is.
-            if outcome is not Outcome.BOUND or plan.uid not in self._state.pods:
+            if outcome is not BindingOutcome.BOUND or plan.uid not in self._state.pods:
                 self._state.forget(plan.uid)
-        if outcome is not Outcome.BOUND:
+        if outcome is not BindingOutcome.BOUND:
             return f"not bound to {plan.node}: {outcome.value}"
-        self._parts.teller.scheduled(plan.pod, plan.node, plan.holdings)
+        self._parts.reporter.scheduled(plan.pod, plan.node, plan.holdings)
         return None
 
-    def _plan(self, pod: Pod, node: str) -> Plan | str:
+    def _plan(self, pod: Pod, node: str) -> BindingPlan | str:
         asks, direct = asks_of_pod(pod), asked_directly(pod_request_of(pod))
         if crowded := self._state.crowded(node, direct):
             return f"Insufficient {crowded} on {node}"
         if not asks:
-            return Plan(pod, node)
+            return BindingPlan(pod, node)
         claimed = self._state.holders.claimed(pod.metadata.uid)
         if claimed is None:
             return self._chosen(pod, node, asks, direct)
@@ -204,7 +204,7 @@ class Extender:
         holdings = holdings_for(self._state, asks, node, claimed[1])
         if holdings is None:
             return f"devices claimed on {node} are no longer those asked for"
-        return Plan(pod, node, holdings, is_claimed=True)
+        return BindingPlan(pod, node, holdings, is_claimed=True)
 
     def _chosen(
         self,
@@ -212,10 +212,10 @@ class Extender:
         node: str,
         asks: tuple[DeviceRequest, ...],
         direct: tuple[DeviceHolding, ...],
-    ) -> Plan | str:
+    ) -> BindingPlan | str:
         with self._state.holders.using(node, direct):
             chosen = self._state.book.choose(node, asks, self._strategy)
             if chosen is None:
                 why = self._state.book.why_not(node, asks, self._state.name_of, self._strategy)
                 return f"no devices left on {node}: {why}"
-        return Plan(pod, node, chosen)
+        return BindingPlan(pod, node, chosen)

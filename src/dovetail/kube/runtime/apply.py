@@ -16,7 +16,7 @@ T = TypeVar("T", bound=Object)
 Manager = Literal["dovetail-scheduler", "dovetail-classes"]
 
 
-class Owned:
+class FieldOwner:
     """Everything `manager` owns."""
 
     def __init__(self, api: KubeApi, manager: Manager) -> None:

@@ -32,7 +32,7 @@ DEFAULT_NAMESPACE = "default"
 """Events about objects without a namespace live there."""
 
 
-class Subject(msgspec.Struct, frozen=True):
+class EventKey(msgspec.Struct, frozen=True):
     """What makes two events the same."""
 
     uid: str
@@ -42,7 +42,7 @@ class Subject(msgspec.Struct, frozen=True):
     note: str
 
 
-class Story(msgspec.Struct):
+class EventSeries(msgspec.Struct):
     """An event and how often it happened."""
 
     namespace: str
@@ -54,7 +54,7 @@ class Story(msgspec.Struct):
     last: str = ""
 
 
-class Limits(msgspec.Struct, frozen=True, kw_only=True):
+class EventLimits(msgspec.Struct, frozen=True, kw_only=True):
     waiting: int = 1000
     remembered: int = 4096
     rate: float = 20.0
@@ -62,7 +62,7 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True):
     burst: float = 100.0
 
 
-class Bucket:
+class TokenBucket:
     """Tokens that come back at a steady rate."""
 
     def __init__(self, rate: float, burst: float, clock: Callable[[], float]) -> None:
@@ -84,21 +84,21 @@ class Recorder:
         controller: str,
         instance: str,
         *,
-        limits: Limits | None = None,
+        limits: EventLimits | None = None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._api = api
         self._reporting = {"reportingController": controller, "reportingInstance": instance[-128:]}
-        self._limits = limits or Limits()
-        self._bucket = Bucket(self._limits.rate, self._limits.burst, clock)
-        self._stories: OrderedDict[Subject, Story] = OrderedDict()
-        self._waiting: OrderedDict[Subject, None] = OrderedDict()
+        self._limits = limits or EventLimits()
+        self._bucket = TokenBucket(self._limits.rate, self._limits.burst, clock)
+        self._stories: OrderedDict[EventKey, EventSeries] = OrderedDict()
+        self._waiting: OrderedDict[EventKey, None] = OrderedDict()
         self._some = asyncio.Event()
 
     def event(self, regarding: Object, type: Type, reason: str, action: str, note: str) -> None:  # noqa: A002
         """Tell users that something happened to `regarding`, when doing `action`."""
         note = cut(note)
-        subject = Subject(regarding.metadata.uid or regarding.key, type, reason, action, note)
+        subject = EventKey(regarding.metadata.uid or regarding.key, type, reason, action, note)
         if subject not in self._waiting and len(self._waiting) >= self._limits.waiting:
             EVENTS.labels("dropped").inc()
             return
@@ -137,7 +137,7 @@ class Recorder:
         if not self._waiting:
             self._some.clear()
 
-    async def _send(self, story: Story) -> str:
+    async def _send(self, story: EventSeries) -> str:
         count = story.count
         if story.name:
             series = {"count": count, "lastObservedTime": story.last}
@@ -162,7 +162,7 @@ class Recorder:
         story.name, story.sent = name, count
         return "sent"
 
-    def _story(self, regarding: Object, subject: Subject) -> Story:
+    def _story(self, regarding: Object, subject: EventKey) -> EventSeries:
         meta = regarding.metadata
         about = {
             "apiVersion": regarding.API.api_version,
@@ -180,7 +180,7 @@ class Recorder:
             "note": subject.note,
             **self._reporting,
         }
-        return Story(meta.namespace or DEFAULT_NAMESPACE, body)
+        return EventSeries(meta.namespace or DEFAULT_NAMESPACE, body)
 
 
 def cut(note: str) -> str:

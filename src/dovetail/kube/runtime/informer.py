@@ -112,7 +112,7 @@ class Informer(Generic[T]):
         """Whether the server has gone back behind `version`."""
         where = {**self._where, "labels": "", "fields": NOTHING}
         there = (await self._api.list(self._kind, **where)).resource_version
-        if not newer(version, there):
+        if not is_newer(version, there):
             return False
         LOG.warning("server went back", kind=self._name, version=version, to=there)
         self._version = None
@@ -139,7 +139,7 @@ class Informer(Generic[T]):
 
     def _change(self, seen: WatchEvent[T]) -> None:
         WATCH_EVENTS.labels(self._name, seen.type).inc()
-        if self._version is not None and not newer(seen.version, self._version):
+        if self._version is not None and not is_newer(seen.version, self._version):
             return
         if seen.object is not None:
             self._take(seen.object.key, None if seen.type == "DELETED" else seen.object)
@@ -181,7 +181,7 @@ class Informer(Generic[T]):
             LOG.exception("handler failed", kind=self._name, key=which)
 
 
-def newer(version: str, than: str) -> bool:
+def is_newer(version: str, than: str) -> bool:
     """A watch tells changes in the order of versions: one that is not newer was told before.
 
     Versions are decimal numbers of any length; one that is not, is taken for new.

@@ -31,7 +31,7 @@ JITTER = 0.2
 NEVER = -math.inf
 
 
-class Timing(msgspec.Struct, frozen=True, kw_only=True):
+class LeaseTiming(msgspec.Struct, frozen=True, kw_only=True):
     """Seconds; the usual ones of Kubernetes."""
 
     lease: float = 15.0
@@ -63,13 +63,13 @@ class Election:
         name: str,
         identity: str,
         *,
-        timing: Timing | None = None,
+        timing: LeaseTiming | None = None,
         clock: Callable[[], float] = clock,
     ) -> None:
         self._api = api
         self._namespace, self._name = namespace, name
         self.identity = identity
-        self._timing = timing or Timing()
+        self._timing = timing or LeaseTiming()
         self._clock = clock
         self._until = NEVER
         self._told = False

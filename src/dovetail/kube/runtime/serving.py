@@ -25,7 +25,7 @@ class BadListening(DovetailError):
     """An address or certificates that cannot be served with."""
 
 
-class Server(uvicorn.Server):
+class EmbeddedServer(uvicorn.Server):
     """Leaves signals to whoever runs it."""
 
     @contextmanager
@@ -57,7 +57,7 @@ async def serve(app: Starlette, bound: socket.socket, tls: ssl.SSLContext | None
         log_config=None,
         timeout_graceful_shutdown=DRAIN_SECONDS,
     )
-    server = Server(config)
+    server = EmbeddedServer(config)
     serving = asyncio.create_task(server.serve(sockets=[bound]))
     try:
         await asyncio.shield(serving)

@@ -38,8 +38,8 @@ from dovetail.aio.backoff import Backoff
 from dovetail.core.errors import DovetailError
 from dovetail.kube.api.port import ApiConflict, ApiError, ApiNotFound, ApiUnreachable, KubeApi
 from dovetail.kube.scheduler import metrics
-from dovetail.kube.scheduler.claims import Claims
-from dovetail.kube.scheduler.plans import Plan, Standing, binding_of, standing
+from dovetail.kube.scheduler.claims import PodClaims
+from dovetail.kube.scheduler.plans import BindingPlan, Standing, binding_of, standing_of
 from dovetail.podfit.objects import Pod
 from dovetail.service.device_claims import AlreadyClaimed, Taken
 
@@ -49,7 +49,7 @@ TRIES = 8
 """Bindings of one plan; a pod that changes faster than that waits for its next turn."""
 
 
-class Outcome(Enum):
+class BindingOutcome(Enum):
     """What became of a plan."""
 
     BOUND = "bound"
@@ -69,14 +69,14 @@ class Binder:
     def __init__(
         self,
         api: KubeApi,
-        claims: Claims,
+        claims: PodClaims,
         pause: Callable[[], Backoff] = lambda: Backoff(0.1, 5.0),
     ) -> None:
         self._api = api
         self._claims = claims
         self._pause = pause
 
-    async def carry_out(self, plan: Plan) -> Outcome:
+    async def carry_out(self, plan: BindingPlan) -> BindingOutcome:
         if plan.holdings and not plan.is_claimed:
             refused = await self._claim(plan)
             if refused is not None:
@@ -84,21 +84,21 @@ class Binder:
         with metrics.timed("bind"):
             return await self._bind(plan)
 
-    async def _claim(self, plan: Plan) -> Outcome | None:
+    async def _claim(self, plan: BindingPlan) -> BindingOutcome | None:
         """None if the devices are the pod's now."""
         try:
             with metrics.timed("claim"):
                 await self._claims.claim(plan.pod, plan.node, plan.holdings)
         except Taken:
-            return Outcome.TAKEN
+            return BindingOutcome.TAKEN
         except AlreadyClaimed:
-            return Outcome.CLAIMED
+            return BindingOutcome.CLAIMED
         except DovetailError as error:
             LOG.warning("claim failed", pod=plan.pod.key, node=plan.node, error=str(error))
-            return Outcome.FAILED
+            return BindingOutcome.FAILED
         return None
 
-    async def _bind(self, plan: Plan) -> Outcome:
+    async def _bind(self, plan: BindingPlan) -> BindingOutcome:
         version, backoff = plan.pod.metadata.resource_version, self._pause()
         for _ in range(TRIES):
             is_final = False
@@ -117,29 +117,29 @@ class Binder:
             except ApiUnreachable:
                 await asyncio.sleep(backoff.next())
             else:
-                return Outcome.BOUND
+                return BindingOutcome.BOUND
             now = await self._read(plan.pod)
             outcome = await self._settle(plan, now)
             if outcome is not None or is_final:
-                return outcome or Outcome.FAILED
+                return outcome or BindingOutcome.FAILED
             assert now is not None
             version = now.metadata.resource_version
-        return Outcome.FAILED
+        return BindingOutcome.FAILED
 
-    async def _settle(self, plan: Plan, now: Pod | None) -> Outcome | None:
+    async def _settle(self, plan: BindingPlan, now: Pod | None) -> BindingOutcome | None:
         """What the pod as it is now makes of the plan; None: still to be bound."""
-        match standing(plan, now):
+        match standing_of(plan, now):
             case Standing.AS_PLANNED:
-                return Outcome.BOUND
+                return BindingOutcome.BOUND
             case Standing.GONE:
                 await self._claims.release(plan.uid)
-                return Outcome.GONE
+                return BindingOutcome.GONE
             case Standing.OTHERWISE:
                 assert now is not None
                 await self._claims.make_true(now)
-                return Outcome.OTHERWISE
+                return BindingOutcome.OTHERWISE
             case Standing.FENCED:
-                return Outcome.VOID
+                return BindingOutcome.VOID
             case Standing.UNBOUND:
                 return None
 

@@ -20,7 +20,7 @@ FENCE_MANAGER = "dovetail-fence"
 """Of its own: what another manager applies must not take the fence away."""
 
 
-class Kept(Enum):
+class Agreement(Enum):
     """How the ledger stands to what a bound pod's annotation says."""
 
     EQUAL = "equal"
@@ -29,7 +29,7 @@ class Kept(Enum):
     """Somebody else holds one of these devices."""
 
 
-class Claims:
+class PodClaims:
     def __init__(
         self,
         api: KubeApi,
@@ -50,7 +50,7 @@ class Claims:
         self._released(uid)
         return found
 
-    async def make_true(self, pod: Pod) -> Kept:
+    async def make_true(self, pod: Pod) -> Agreement:
         """Have the ledger say where a bound pod is, and what it has there.
 
         What is claimed for it on its node stays, whatever its annotation says by now: that can be
@@ -59,21 +59,21 @@ class Claims:
         uid, node, wanted = pod.metadata.uid, pod.spec.node_name, holdings_of(pod)
         if is_over(pod):
             await self.release(uid)
-            return Kept.EQUAL
+            return Agreement.EQUAL
         claim = await self._ledger.claim_of(uid)
         held = (await self._ledger.holders()).get(uid) if claim else None
         if held is not None and held.node == node:
-            return Kept.EQUAL
+            return Agreement.EQUAL
         if wanted:
             try:
                 await self._ledger.correct(*owner_of(pod), node, wanted)
             except Taken:
                 pass
             else:
-                return Kept.EQUAL
+                return Agreement.EQUAL
         # It runs where it is bound; what is claimed elsewhere it cannot use.
         await self._ledger.release_claim(uid, claim)
-        return Kept.CONFLICT if wanted else Kept.EQUAL
+        return Agreement.CONFLICT if wanted else Agreement.EQUAL
 
     async def give_back(self, pod: Pod, why: str) -> bool:
         """Fence the pod and release what is claimed for it, unless it was bound before that.

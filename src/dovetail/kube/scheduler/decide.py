@@ -9,8 +9,8 @@ import numpy as np
 
 from dovetail.devices.allocation.request import DeviceHolding, DeviceRequest
 from dovetail.devices.allocation.strategies import Strategy
-from dovetail.kube.scheduler.pod_requirements import Want
-from dovetail.kube.scheduler.state import State
+from dovetail.kube.scheduler.pod_requirements import PodRequirements
+from dovetail.kube.scheduler.state import ClusterState
 from dovetail.podfit.columns import Mask
 from dovetail.podfit.verdict import FilterResult, summary
 
@@ -33,79 +33,85 @@ class Refusal(msgspec.Struct, frozen=True):
 class Decider:
     """Refusals are remembered: of ten thousand pods of one template, one is looked at."""
 
-    def __init__(self, state: State, strategy: Strategy) -> None:
+    def __init__(self, state: ClusterState, strategy: Strategy) -> None:
         self._state = state
         self._strategy = strategy
-        self._refused: dict[Want, tuple[int, Refusal]] = {}
+        self._refused: dict[PodRequirements, tuple[int, Refusal]] = {}
 
-    def decide(self, want: Want) -> Choice | Refusal:
-        moment = self._state.moment(want.hopes)
-        known = self._refused.get(want)
+    def decide(self, required: PodRequirements) -> Choice | Refusal:
+        moment = self._state.moment(required.wake_on)
+        known = self._refused.get(required)
         if known is not None and known[0] == moment:
             return known[1]
-        found = decided(self._state, want, self._strategy)
+        found = decision_of(self._state, required, self._strategy)
         if isinstance(found, Refusal):
             if len(self._refused) > 4096:
                 self._refused.clear()
-            self._refused[want] = (moment, found)
+            self._refused[required] = (moment, found)
         return found
 
 
-def decided(state: State, want: Want, strategy: Strategy) -> Choice | Refusal:
+def decision_of(
+    state: ClusterState, required: PodRequirements, strategy: Strategy
+) -> Choice | Refusal:
     # 1. Nodes with room, and among them those with devices.
-    verdict = state.nodes.filter(want.demand)
+    verdict = state.nodes.filter(required.demand)
     mask = verdict.mask
-    if want.asks:
-        lacking = [ask.class_name for ask in want.asks if ask.class_name not in state.classes]
+    if required.asks:
+        lacking = [ask.class_name for ask in required.asks if ask.class_name not in state.classes]
         if lacking:
             return Refusal(f"there is no resource class {lacking[0]!r}.")
-        mask = mask & state.book.fits(want.asks, strategy)
+        mask = mask & state.book.fits(required.asks, strategy)
     if not mask.any():
-        return Refusal(in_words(state, want, verdict, strategy))
+        return Refusal(in_words(state, required, verdict, strategy))
     # 2. The best of them.
-    score = state.nodes.score(want.demand, mask)
-    if want.asks and strategy not in BY_ROOM:
-        score += DEVICE_WEIGHT * state.book.score(want.asks, strategy)
+    score = state.nodes.score(required.demand, mask)
+    if required.asks and strategy not in BY_ROOM:
+        score += DEVICE_WEIGHT * state.book.score(required.asks, strategy)
     # 3. Its devices.
     row = int(score.argmax())
     while score[row] > -np.inf:
         node = state.rows.names[row]
-        holdings = chosen(state, node, want, strategy)
+        holdings = device_choice(state, node, required, strategy)
         if holdings is not None:
             return Choice(node, holdings)
         # Room and devices are there, but not for both sorts of asks; or the strategy does not find
         # them in reasonable time.
         score[row] = -np.inf
         row = int(score.argmax())
-    return Refusal(in_words(state, want, verdict, strategy))
+    return Refusal(in_words(state, required, verdict, strategy))
 
 
-def chosen(
-    state: State, node: str, want: Want, strategy: Strategy
+def device_choice(
+    state: ClusterState, node: str, required: PodRequirements, strategy: Strategy
 ) -> tuple[DeviceHolding, ...] | None:
     """Devices of the node beside what the pod uses of it directly; None if there are too few."""
-    if not want.asks:
+    if not required.asks:
         return ()
-    if not want.direct:
-        return state.book.choose(node, want.asks, strategy)
-    with state.holders.using(node, want.direct):
-        return state.book.choose(node, want.asks, strategy)
+    if not required.direct:
+        return state.book.choose(node, required.asks, strategy)
+    with state.holders.using(node, required.direct):
+        return state.book.choose(node, required.asks, strategy)
 
 
-def in_words(state: State, want: Want, verdict: FilterResult, strategy: Strategy) -> str:
+def in_words(
+    state: ClusterState, required: PodRequirements, verdict: FilterResult, strategy: Strategy
+) -> str:
     reasons = verdict.reasons()
     nodes = sum(1 for name in state.rows.names if name and state.has_node(name))
-    if not want.asks:
+    if not required.asks:
         return summary(0, nodes, reasons)
     roomy = verdict.mask
     example = ""
     if roomy.any():
-        reasons += class_reasons(state, want.asks, roomy)
-        example = f" {nearest(state, want, roomy, strategy)}"
+        reasons += class_reasons(state, required.asks, roomy)
+        example = f" {nearest(state, required, roomy, strategy)}"
     return summary(0, nodes, reasons) + example
 
 
-def class_reasons(state: State, asks: tuple[DeviceRequest, ...], roomy: Mask) -> Counter[str]:
+def class_reasons(
+    state: ClusterState, asks: tuple[DeviceRequest, ...], roomy: Mask
+) -> Counter[str]:
     """How many nodes with room lack units of which class; each counts for the first it lacks."""
     found: Counter[str] = Counter()
     left = roomy.copy()
@@ -119,15 +125,15 @@ def class_reasons(state: State, asks: tuple[DeviceRequest, ...], roomy: Mask) ->
     return found
 
 
-def nearest(state: State, want: Want, roomy: Mask, strategy: Strategy) -> str:
+def nearest(state: ClusterState, required: PodRequirements, roomy: Mask, strategy: Strategy) -> str:
     """What the node lacks that lacks least."""
     lack = np.zeros(len(roomy))
-    for name, count in totals(want.asks).items():
+    for name, count in totals(required.asks).items():
         lack += np.clip(count - state.book.free(name), 0, None)
     row = int(np.where(roomy, lack, np.inf).argmin())
     node = state.rows.names[row]
-    with state.holders.using(node, want.direct):
-        why = state.book.why_not(node, want.asks, state.name_of, strategy)
+    with state.holders.using(node, required.direct):
+        why = state.book.why_not(node, required.asks, state.name_of, strategy)
     return f"Nearest is {node}: {why}."
 
 

@@ -32,12 +32,12 @@ def holder_of(name: str) -> str:
     return name.partition("@")[0]
 
 
-class Held(msgspec.Struct, frozen=True):
+class HeldOnNode(msgspec.Struct, frozen=True):
     node: str
     holdings: tuple[DeviceHolding, ...]
 
 
-class Holders:
+class DeviceHolders:
     def __init__(
         self, book: DeviceInventory, changed: Callable[[str], None] = lambda _: None
     ) -> None:
@@ -49,8 +49,8 @@ class Holders:
         """What the ledger has, by consumer and node."""
         self._on_node: dict[str, set[str]] = {}
         """The consumers that the ledger has, by node."""
-        self._pods: dict[str, Held] = {}
-        self._assumed: dict[str, Held] = {}
+        self._pods: dict[str, HeldOnNode] = {}
+        self._assumed: dict[str, HeldOnNode] = {}
         self._names: dict[tuple[str, str], str] = {}
         """What the book calls a holder on a node: by itself, unless it holds things on several."""
 
@@ -68,7 +68,7 @@ class Holders:
         for consumer in self._on_node.get(node, set()) | now.keys():
             before, after = self._claims.get(consumer, {}).get(node, {}), now.get(consumer, {})
             if before != after:
-                freed = freed or less(after, before)
+                freed = freed or is_less(after, before)
                 self._set_claim(consumer, node, after)
         return freed
 
@@ -77,11 +77,11 @@ class Holders:
         for node in list(self._claims.get(uid, {})):
             self._set_claim(uid, node, {})
 
-    def hear_pod(self, uid: str, held: Held | None) -> None:
+    def hear_pod(self, uid: str, held: HeldOnNode | None) -> None:
         """What a bound pod's annotation says; None: nothing, or the pod is over or gone."""
         self._witness(self._pods, uid, held)
 
-    def assume(self, uid: str, held: Held) -> None:
+    def assume(self, uid: str, held: HeldOnNode) -> None:
         """A plan is being carried out."""
         self._witness(self._assumed, uid, held)
 
@@ -89,7 +89,7 @@ class Holders:
         """It was, or it came to nothing."""
         self._witness(self._assumed, uid, None)
 
-    def use(self, uid: str, held: Held | None) -> None:
+    def use(self, uid: str, held: HeldOnNode | None) -> None:
         """What a pod uses without a class; None: nothing any more."""
         if held is None:
             self._book.release(uid + DIRECT)
@@ -99,7 +99,7 @@ class Holders:
     @contextmanager
     def using(self, node: str, holdings: tuple[DeviceHolding, ...]) -> Iterator[None]:
         """The book as it would be if somebody used these without a class."""
-        self.use("", Held(node, holdings) if holdings else None)
+        self.use("", HeldOnNode(node, holdings) if holdings else None)
         try:
             yield
         finally:
@@ -121,7 +121,7 @@ class Holders:
                 del self._claims[uid]
         self._tell(uid, node)
 
-    def _witness(self, witness: dict[str, Held], uid: str, held: Held | None) -> None:
+    def _witness(self, witness: dict[str, HeldOnNode], uid: str, held: HeldOnNode | None) -> None:
         before = witness.pop(uid, None)
         if held is not None:
             witness[uid] = held
@@ -159,5 +159,5 @@ class Holders:
         return next(same, plain)
 
 
-def less(now: Amounts, before: Amounts) -> bool:
+def is_less(now: Amounts, before: Amounts) -> bool:
     return any(now.get(device, 0) < units for device, units in before.items())

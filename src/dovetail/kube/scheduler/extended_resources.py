@@ -10,7 +10,7 @@ from collections.abc import Iterable
 
 from dovetail.core.device import Device
 from dovetail.devices.allocation.request import DeviceHolding
-from dovetail.kube.classes.capacity import extended, pool_name
+from dovetail.kube.classes.capacity import is_extended, pool_name
 from dovetail.podfit.pod_request import PodRequest
 
 Pools = tuple[tuple[str, str], ...]
@@ -22,10 +22,10 @@ def asked_directly(demand: PodRequest) -> tuple[DeviceHolding, ...]:
     return tuple(
         DeviceHolding(pool_name(resource), amount)
         for resource, amount in demand.amounts
-        if extended(resource)
+        if is_extended(resource)
     )
 
 
 def pools_of(devices: Iterable[Device]) -> Pools:
     """Devices that count as one of the node's own resources, too: by their kind."""
-    return tuple((each.name, each.kind) for each in devices if extended(each.kind))
+    return tuple((each.name, each.kind) for each in devices if is_extended(each.kind))

@@ -15,7 +15,7 @@ from dovetail.podfit.objects import Pod
 from dovetail.service.device_claims import HeldBy
 
 
-class Findings(msgspec.Struct, frozen=True):
+class LedgerDiff(msgspec.Struct, frozen=True):
     over: tuple[str, ...]
     """Claims of pods that are over, or run elsewhere without devices: to be released."""
     unknown: tuple[str, ...]
@@ -27,9 +27,9 @@ class Findings(msgspec.Struct, frozen=True):
     be claimed again, the oldest binding first."""
 
 
-def findings(
+def ledger_diff_of(
     holders: Mapping[str, HeldBy], pods: Mapping[str, Pod], busy: Set[str] = frozenset()
-) -> Findings:
+) -> LedgerDiff:
     """`pods` by uid; those in `busy` are being bound just now, and look wrong for a moment."""
     over, unknown, unbound = [], [], []
     unclaimed: list[Pod] = []
@@ -47,7 +47,7 @@ def findings(
         if pod.spec.node_name and uid not in busy and not is_over(pod) and not agrees(pod, holders):
             unclaimed.append(pod)
     unclaimed.sort(key=bound_at)
-    return Findings(tuple(over), tuple(unknown), tuple(unbound), tuple(unclaimed))
+    return LedgerDiff(tuple(over), tuple(unknown), tuple(unbound), tuple(unclaimed))
 
 
 def agrees(pod: Pod, holders: Mapping[str, HeldBy]) -> bool:

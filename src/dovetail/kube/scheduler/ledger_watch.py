@@ -18,7 +18,7 @@ SECONDS = 1.0
 Hear = Callable[[Mapping[str, Mapping[str, Amounts]]], None]
 
 
-class LedgerView:
+class LedgerWatch:
     def __init__(self, ledger: DeviceLedger, hear: Hear) -> None:
         self._ledger = ledger
         self._hear = hear

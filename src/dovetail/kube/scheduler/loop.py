@@ -17,17 +17,21 @@ from dovetail.core.device import Device
 from dovetail.core.errors import DovetailError
 from dovetail.kube.classes.publishing import Publisher
 from dovetail.kube.scheduler import metrics
-from dovetail.kube.scheduler.binding import Binder, Outcome
-from dovetail.kube.scheduler.claims import Claims
+from dovetail.kube.scheduler.binding import Binder, BindingOutcome
+from dovetail.kube.scheduler.claims import PodClaims
 from dovetail.kube.scheduler.decide import Decider, Refusal
 from dovetail.kube.scheduler.device_holders import Amounts
-from dovetail.kube.scheduler.ledger_watch import LedgerView
-from dovetail.kube.scheduler.plans import Plan, fence_of
-from dovetail.kube.scheduler.pod_requirements import BadPod, Want, Wants
-from dovetail.kube.scheduler.queue import Entry, Queue, Wake
-from dovetail.kube.scheduler.reporting import Teller
+from dovetail.kube.scheduler.ledger_watch import LedgerWatch
+from dovetail.kube.scheduler.plans import BindingPlan, fence_of
+from dovetail.kube.scheduler.pod_requirements import (
+    PodRequirements,
+    RequirementsCache,
+    UnschedulablePod,
+)
+from dovetail.kube.scheduler.queue import QueuedPod, SchedulingQueue, Wake
+from dovetail.kube.scheduler.reporting import PodReporter
 from dovetail.kube.scheduler.resume import holdings_for
-from dovetail.kube.scheduler.state import State
+from dovetail.kube.scheduler.state import ClusterState
 from dovetail.podfit.objects import Pod
 
 LOG = structlog.get_logger("dovetail.kube.scheduler")
@@ -46,17 +50,17 @@ PATIENCE = 3
 """Turns that a claim on devices that are not seen waits for them, before it is given back."""
 
 
-class Cycle:
+class SchedulingLoop:
     def __init__(
         self,
         *,
-        state: State,
-        queue: Queue,
+        state: ClusterState,
+        queue: SchedulingQueue,
         decider: Decider,
         binder: Binder,
-        claims: Claims,
-        view: LedgerView,
-        teller: Teller,
+        claims: PodClaims,
+        ledger_watch: LedgerWatch,
+        reporter: PodReporter,
         publisher: Publisher[tuple[Device, ...]],
         may_decide: Callable[[], bool],
         clock: Callable[[], float] = time.monotonic,
@@ -66,44 +70,44 @@ class Cycle:
         self._decider = decider
         self._binder = binder
         self._claims = claims
-        self._view = view
-        self._teller = teller
+        self._ledger_watch = ledger_watch
+        self._reporter = reporter
         self._publisher = publisher
         self._may_decide = may_decide
         self._clock = clock
-        self._wants = Wants()
-        self._flights: set[asyncio.Task[None]] = set()
-        self._stir = asyncio.Event()
+        self._requirements = RequirementsCache()
+        self._bindings: set[asyncio.Task[None]] = set()
+        self._wake = asyncio.Event()
         self._news = Wake(0)
         self._woken = 0.0
         self._looked = 0.0
 
-    def stir(self) -> None:
+    def wake(self) -> None:
         """There may be something to do."""
-        self._stir.set()
+        self._wake.set()
 
-    def helped(self, what: Wake) -> None:
+    def cluster_changed(self, what: Wake) -> None:
         self._news |= what
-        self._stir.set()
+        self._wake.set()
 
     async def run(self) -> None:
         """Decide until cancelled; then `drain`."""
         while True:
             await self._decide_all()
-            self._stir.clear()
+            self._wake.clear()
             with suppress(TimeoutError):
                 async with asyncio.timeout(self._patience()):
-                    await self._stir.wait()
+                    await self._wake.wait()
             if self._clock() >= self._looked + LONGEST_WAIT:
                 self._looked = self._clock()
                 self._queue.wake_stale(self._looked)
 
     async def drain(self, seconds: float) -> None:
         """Let what is in flight come to its end."""
-        if self._flights:
-            await asyncio.wait(self._flights, timeout=seconds)
-        for flight in self._flights:
-            flight.cancel()
+        if self._bindings:
+            await asyncio.wait(self._bindings, timeout=seconds)
+        for task in self._bindings:
+            task.cancel()
 
     def _patience(self) -> float:
         """How long there is nothing to do, if nothing happens."""
@@ -115,7 +119,7 @@ class Cycle:
 
     def _has_leave(self) -> bool:
         """Whether another decision may be made now; whoever changes that stirs."""
-        return self._may_decide() and len(self._flights) < IN_FLIGHT
+        return self._may_decide() and len(self._bindings) < IN_FLIGHT
 
     async def _decide_all(self) -> None:
         slice_ends = self._clock() + SLICE
@@ -132,39 +136,39 @@ class Cycle:
                 await asyncio.sleep(0)
                 slice_ends = self._clock() + SLICE
 
-    def _turn(self, entry: Entry) -> None:
+    def _turn(self, entry: QueuedPod) -> None:
         pod = self._state.pods.get(entry.pod.metadata.uid, entry.pod)
         try:
             with metrics.timed("decide"):
-                want = self._wants.of(pod)
+                required = self._requirements.of(pod)
                 claimed = self._state.holders.claimed(pod.metadata.uid)
                 found = (
-                    self._decider.decide(want)
+                    self._decider.decide(required)
                     if claimed is None
-                    else self._adopted(entry, pod, want, *claimed)
+                    else self._adopted(entry, pod, required, *claimed)
                 )
-        except BadPod as error:
+        except UnschedulablePod as error:
             self._refuse(pod, Wake(0), str(error))
             return
         except Exception:
             # A bug. It must not keep the others from being placed, as it would again and again.
             LOG.exception("pod not decided", pod=pod.key)
-            metrics.ATTEMPTS.labels(Outcome.FAILED.value).inc()
+            metrics.ATTEMPTS.labels(BindingOutcome.FAILED.value).inc()
             self._queue.back_off(pod.metadata.uid, self._clock())
             return
         match found:
             case Refusal(why=why):
-                self._refuse(pod, want.hopes, why)
+                self._refuse(pod, required.wake_on, why)
             case None:
                 pass
-            case Plan():
-                self._fly(found)
+            case BindingPlan():
+                self._start_binding(found)
             case _:
-                self._fly(Plan(pod, found.node, found.holdings))
+                self._start_binding(BindingPlan(pod, found.node, found.holdings))
 
     def _adopted(
-        self, entry: Entry, pod: Pod, want: Want, node: str, claimed: Amounts
-    ) -> Plan | None:
+        self, entry: QueuedPod, pod: Pod, required: PodRequirements, node: str, claimed: Amounts
+    ) -> BindingPlan | None:
         """The plan that a claim was made for; None: it is given back, or waited for."""
         if not self._state.has_node(node):
             self._give_back(pod, f"node {node} is no more")
@@ -172,21 +176,21 @@ class Cycle:
             # Who put the fence may still be about to release whatever is claimed.
             self._give_back(pod, f"the claim on {node} is older than the last one given back")
         else:
-            holdings = holdings_for(self._state, want.asks, node, claimed)
+            holdings = holdings_for(self._state, required.asks, node, claimed)
             if holdings is not None:
-                return Plan(pod, node, holdings, is_claimed=True)
+                return BindingPlan(pod, node, holdings, is_claimed=True)
             if entry.attempts > PATIENCE:
                 self._give_back(pod, f"devices claimed on {node} are no longer those asked for")
             else:
                 self._queue.back_off(pod.metadata.uid, self._clock())
         return None
 
-    def _refuse(self, pod: Pod, hopes: Wake, why: str) -> None:
+    def _refuse(self, pod: Pod, wake_on: Wake, why: str) -> None:
         metrics.ATTEMPTS.labels("refused").inc()
-        self._queue.park(pod.metadata.uid, self._clock(), hopes)
-        self._teller.refused(pod, why)
+        self._queue.park(pod.metadata.uid, self._clock(), wake_on)
+        self._reporter.refused(pod, why)
 
-    def _fly(self, plan: Plan) -> None:
+    def _start_binding(self, plan: BindingPlan) -> None:
         self._state.assume(plan)
         self._start(self._carry_out(plan))
 
@@ -194,30 +198,30 @@ class Cycle:
         self._start(self._given_back(pod, why))
 
     def _start(self, work: Coroutine[None, None, None]) -> None:
-        flight = asyncio.get_running_loop().create_task(work)
-        self._flights.add(flight)
-        flight.add_done_callback(self._landed)
+        task = asyncio.get_running_loop().create_task(work)
+        self._bindings.add(task)
+        task.add_done_callback(self._finished)
 
-    def _landed(self, flight: asyncio.Task[None]) -> None:
-        self._flights.discard(flight)
-        self._stir.set()
+    def _finished(self, task: asyncio.Task[None]) -> None:
+        self._bindings.discard(task)
+        self._wake.set()
 
     async def _given_back(self, pod: Pod, why: str) -> None:
         uid = pod.metadata.uid
         try:
             await self._claims.give_back(pod, why)
-            await self._view.refresh()
+            await self._ledger_watch.refresh()
         except DovetailError as error:
             LOG.warning("claim not given back", pod=pod.key, error=str(error))
         finally:
             self._queue.back_off(uid, self._clock())
 
-    async def _carry_out(self, plan: Plan) -> None:
+    async def _carry_out(self, plan: BindingPlan) -> None:
         started = time.perf_counter()
         try:
             outcome = await self._binder.carry_out(plan)
-            if outcome not in (Outcome.BOUND, Outcome.OTHERWISE, Outcome.GONE):
-                await self._view.refresh()
+            if outcome not in (BindingOutcome.BOUND, BindingOutcome.OTHERWISE, BindingOutcome.GONE):
+                await self._ledger_watch.refresh()
         except Exception as error:
             # What is not of the domain is a bug: show where. The pod must have its next turn.
             is_bug = not isinstance(error, DovetailError)
@@ -228,28 +232,31 @@ class Cycle:
                 error=repr(error),
                 exc_info=error if is_bug else None,
             )
-            outcome = Outcome.FAILED
+            outcome = BindingOutcome.FAILED
         metrics.ATTEMPTS.labels(outcome.value).inc()
-        if outcome is Outcome.BOUND:
+        if outcome is BindingOutcome.BOUND:
             metrics.OBSERVERS["total"](time.perf_counter() - started)
             self._queue.drop(plan.uid)
-            self._teller.scheduled(plan.pod, plan.node, plan.holdings)
+            self._reporter.scheduled(plan.pod, plan.node, plan.holdings)
             return
         self._state.forget(plan.uid)
         self._again(plan, outcome)
 
-    def _again(self, plan: Plan, outcome: Outcome) -> None:
+    def _again(self, plan: BindingPlan, outcome: BindingOutcome) -> None:
         """What becomes of a pod whose plan came to nothing."""
         entry, now = self._queue.find(plan.uid), self._clock()
         if entry is None:
             return
-        if outcome in (Outcome.GONE, Outcome.OTHERWISE):
+        if outcome in (BindingOutcome.GONE, BindingOutcome.OTHERWISE):
             self._queue.drop(plan.uid)
             return
-        if outcome is Outcome.TAKEN:
+        if outcome is BindingOutcome.TAKEN:
             # The ledger may know less of the node than we do.
             self._publisher.again(plan.node)
-        is_quick = outcome in (Outcome.TAKEN, Outcome.CLAIMED) and entry.conflicts < QUICK_TRIES
+        is_quick = (
+            outcome in (BindingOutcome.TAKEN, BindingOutcome.CLAIMED)
+            and entry.conflicts < QUICK_TRIES
+        )
         if is_quick:
             self._queue.retry(plan.uid)
         else:

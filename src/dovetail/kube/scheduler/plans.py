@@ -23,7 +23,7 @@ FENCE = "dovetail.dev/ClaimGivenBack"
 OVER = ("Succeeded", "Failed")
 
 
-class Plan(msgspec.Struct, frozen=True):
+class BindingPlan(msgspec.Struct, frozen=True):
     """A pod, the node it shall go to, and the devices it gets there."""
 
     pod: Pod
@@ -47,7 +47,7 @@ class Standing(Enum):
     UNBOUND = "not bound"
 
 
-def standing(plan: Plan, now: Pod | None) -> Standing:
+def standing_of(plan: BindingPlan, now: Pod | None) -> Standing:
     if now is None or now.metadata.uid != plan.uid:
         return Standing.GONE
     if now.spec.node_name:
@@ -110,7 +110,7 @@ def amounts(holdings: Iterable[DeviceHolding]) -> dict[str, int]:
     return found
 
 
-def binding_of(plan: Plan, version: str) -> Mapping[str, Any]:
+def binding_of(plan: BindingPlan, version: str) -> Mapping[str, Any]:
     """The one write that binds and annotates, if the pod is still this one in this version.
 
     The API server copies a binding's annotations to the pod, and takes its uid and version for

@@ -14,33 +14,33 @@ from dovetail.podfit import objects
 from dovetail.podfit.objects import Pod
 from dovetail.podfit.pod_request import PodRequest, pod_request_of, unsupported_reason
 
-MOST = 4096
+MOST_TEMPLATES = 4096
 """Templates that are remembered."""
 
 
-class Want(msgspec.Struct, frozen=True, eq=False):
+class PodRequirements(msgspec.Struct, frozen=True, eq=False):
     """Pods of one template share one of these: it can be compared by identity."""
 
     demand: PodRequest
     asks: tuple[DeviceRequest, ...]
     direct: tuple[DeviceHolding, ...]
     """What it uses of pools without a class."""
-    hopes: Wake
+    wake_on: Wake
     """What could help such a pod, if it fits nowhere."""
 
 
-class BadPod(DovetailError):
+class UnschedulablePod(DovetailError):
     """A pod that can never be placed here as it is, and why."""
 
 
-class Wants:
+class RequirementsCache:
     def __init__(self) -> None:
-        self._known: dict[int, Want] = {}
+        self._known: dict[int, PodRequirements] = {}
 
-    def of(self, pod: Pod) -> Want:
+    def of(self, pod: Pod) -> PodRequirements:
         """Raises BadPod."""
         if (why := unsupported_reason(pod)) is not None:
-            raise BadPod(why)
+            raise UnschedulablePod(why)
         try:
             demand = pod_request_of(pod)
             # Pods of a template have the very same demand; the want keeps it alive, so that no
@@ -48,12 +48,14 @@ class Wants:
             found = self._known.get(id(demand))
             if found is None:
                 asks, direct = asks_of_pod(pod), asked_directly(demand)
-                found = Want(demand, asks, direct, hopes_of(demand, bool(asks), bool(direct)))
-                if len(self._known) >= MOST:
+                found = PodRequirements(
+                    demand, asks, direct, wake_on_of(demand, bool(asks), bool(direct))
+                )
+                if len(self._known) >= MOST_TEMPLATES:
                     self._known.clear()
                 self._known[id(demand)] = found
         except Malformed as error:
-            raise BadPod(str(error)) from error
+            raise UnschedulablePod(str(error)) from error
         return found
 
 
@@ -73,10 +75,10 @@ def container_of(container: objects.Container, role: Role) -> Container:
     return Container(container.name, resources.requests, resources.limits, role)
 
 
-def hopes_of(demand: PodRequest, asks: bool, direct: bool) -> Wake:
-    hopes = Wake.NODE | Wake.GONE
+def wake_on_of(demand: PodRequest, asks: bool, direct: bool) -> Wake:
+    wake_on = Wake.NODE | Wake.GONE
     if asks:
-        hopes |= Wake.CLASS | Wake.DEVICES
+        wake_on |= Wake.CLASS | Wake.DEVICES
     if direct:
-        hopes |= Wake.DEVICES
-    return hopes | Wake.PLACED if demand.pod_affinity or demand.spread else hopes
+        wake_on |= Wake.DEVICES
+    return wake_on | Wake.PLACED if demand.pod_affinity or demand.spread else wake_on

@@ -36,7 +36,7 @@ class Wake(IntFlag):
     """Devices were given back, or became healthy."""
 
 
-class Entry(msgspec.Struct):
+class QueuedPod(msgspec.Struct):
     """A pod that waits or is being worked on."""
 
     pod: Pod
@@ -50,18 +50,18 @@ class Entry(msgspec.Struct):
     """When its back-off ends."""
     failed: float = 0.0
     """When it was last found to fit nowhere."""
-    hopes: Wake = Wake(0)
+    wake_on: Wake = Wake(0)
     """What could help it, while it is parked."""
 
 
-class Queue:
+class SchedulingQueue:
     """Used on the event loop only."""
 
     def __init__(self) -> None:
-        self._entries: dict[str, Entry] = {}
+        self._entries: dict[str, QueuedPod] = {}
         self._ready: list[tuple[int, int, str]] = []
         self._due: list[tuple[float, int, str]] = []
-        self._parked: dict[str, Entry] = {}
+        self._parked: dict[str, QueuedPod] = {}
         self._numbers = count()
 
     def __len__(self) -> int:
@@ -72,10 +72,10 @@ class Queue:
         uid = pod.metadata.uid
         entry = self._entries.get(uid)
         if entry is None:
-            entry = self._entries[uid] = Entry(pod, next(self._numbers))
+            entry = self._entries[uid] = QueuedPod(pod, next(self._numbers))
             self._make_ready(entry)
             return
-        changed = is_asked_anew(entry.pod, pod)
+        changed = is_request_changed(entry.pod, pod)
         entry.pod = pod
         if changed and entry.state == "parked":
             self._make_ready(entry)
@@ -85,10 +85,10 @@ class Queue:
         self._entries.pop(uid, None)
         self._parked.pop(uid, None)
 
-    def find(self, uid: str) -> Entry | None:
+    def find(self, uid: str) -> QueuedPod | None:
         return self._entries.get(uid)
 
-    def take(self, now: float) -> Entry | None:
+    def take(self, now: float) -> QueuedPod | None:
         """The next pod to decide about; it is in flight until it is given back or dropped."""
         self._collect(now)
         while self._ready:
@@ -117,17 +117,17 @@ class Queue:
             entry.due, entry.conflicts = now + delay(entry.attempts), 0
             self._wait(entry)
 
-    def park(self, uid: str, now: float, hopes: Wake) -> None:
+    def park(self, uid: str, now: float, wake_on: Wake) -> None:
         """It fits nowhere now."""
         if (entry := self._entries.get(uid)) is not None:
-            entry.state, entry.hopes = "parked", hopes
+            entry.state, entry.wake_on = "parked", wake_on
             entry.failed, entry.due = now, now + delay(entry.attempts)
             entry.conflicts = 0
             self._parked[uid] = entry
 
     def wake(self, what: Wake, now: float) -> int:
         """Parked pods that this could help are tried again, when their back-off is over."""
-        woken = [uid for uid, entry in self._parked.items() if entry.hopes & what]
+        woken = [uid for uid, entry in self._parked.items() if entry.wake_on & what]
         self._unpark(woken, now)
         return len(woken)
 
@@ -154,13 +154,13 @@ class Queue:
             else:
                 self._wait(entry)
 
-    def _make_ready(self, entry: Entry) -> None:
+    def _make_ready(self, entry: QueuedPod) -> None:
         uid = entry.pod.metadata.uid
         self._parked.pop(uid, None)
         entry.state = "ready"
         heapq.heappush(self._ready, (-entry.pod.spec.priority, entry.arrived, uid))
 
-    def _wait(self, entry: Entry) -> None:
+    def _wait(self, entry: QueuedPod) -> None:
         uid = entry.pod.metadata.uid
         self._parked.pop(uid, None)
         entry.state = "backing off"
@@ -184,6 +184,6 @@ def delay(attempts: int) -> float:
     return min(FIRST_BACK_OFF * 2.0 ** min(max(attempts - 1, 0), 30), LONGEST_BACK_OFF)
 
 
-def is_asked_anew(old: Pod, new: Pod) -> bool:
+def is_request_changed(old: Pod, new: Pod) -> bool:
     """Whether the wish itself changed. Status does not count: the scheduler itself writes it."""
     return old.spec != new.spec or old.metadata.labels != new.metadata.labels

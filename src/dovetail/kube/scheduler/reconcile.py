@@ -12,13 +12,13 @@ import structlog
 
 from dovetail.kube.api.port import KubeApi
 from dovetail.kube.scheduler import metrics
-from dovetail.kube.scheduler.claims import Claims, Kept
-from dovetail.kube.scheduler.ledger_diff import Findings, findings
-from dovetail.kube.scheduler.ledger_watch import LedgerView
+from dovetail.kube.scheduler.claims import Agreement, PodClaims
+from dovetail.kube.scheduler.ledger_diff import LedgerDiff, ledger_diff_of
+from dovetail.kube.scheduler.ledger_watch import LedgerWatch
 from dovetail.kube.scheduler.plans import holdings_of, is_over
-from dovetail.kube.scheduler.queue import Queue
-from dovetail.kube.scheduler.reporting import Teller
-from dovetail.kube.scheduler.state import State
+from dovetail.kube.scheduler.queue import SchedulingQueue
+from dovetail.kube.scheduler.reporting import PodReporter
+from dovetail.kube.scheduler.state import ClusterState
 from dovetail.podfit.objects import Pod
 from dovetail.service.device_claims import DeviceLedger
 
@@ -28,33 +28,33 @@ AT_ONCE = 16
 """Nodes whose pods are claimed for again at a time."""
 
 
-class Sweeper:
+class Reconciler:
     def __init__(
         self,
         api: KubeApi,
         ledger: DeviceLedger,
         *,
-        state: State,
-        queue: Queue,
-        claims: Claims,
-        view: LedgerView,
-        teller: Teller,
+        state: ClusterState,
+        queue: SchedulingQueue,
+        claims: PodClaims,
+        ledger_watch: LedgerWatch,
+        reporter: PodReporter,
     ) -> None:
         self._api = api
         self._ledger = ledger
         self._state = state
         self._queue = queue
         self._claims = claims
-        self._view = view
-        self._teller = teller
+        self._ledger_watch = ledger_watch
+        self._reporter = reporter
         self._losers: set[str] = set()
         """Bound pods whose devices the ledger says others hold."""
 
-    async def sweep(self) -> Findings:
+    async def reconcile(self) -> LedgerDiff:
         """Raises what the ledger and the API server raise; what was not done is found again."""
-        await self._view.refresh()
+        await self._ledger_watch.refresh()
         holders = await self._ledger.holders()
-        found = findings(holders, self._state.pods, self._state.planned())
+        found = ledger_diff_of(holders, self._state.pods, self._state.planned())
         for uid in found.over:
             await self._claims.release(uid)
         gone = await self._gone(found.unknown)
@@ -99,7 +99,7 @@ class Sweeper:
         await asyncio.gather(*(one_by_one(some) for some in by_node.values()))
 
     async def _make_true(self, pod: Pod) -> None:
-        if await self._claims.make_true(pod) is Kept.CONFLICT:
+        if await self._claims.make_true(pod) is Agreement.CONFLICT:
             self._losers.add(pod.metadata.uid)
             metrics.SWEPT.labels("in conflict").inc()
         else:
@@ -113,9 +113,9 @@ class Sweeper:
                 continue
             trouble = self._trouble(pod)
             if trouble is not None:
-                self._teller.devices_lost(pod, *trouble)
+                self._reporter.devices_lost(pod, *trouble)
             else:
-                self._teller.devices_back(pod)
+                self._reporter.devices_back(pod)
 
     def _trouble(self, pod: Pod) -> tuple[str, str] | None:
         """A word and a sentence for what is wrong with the devices of a bound pod."""

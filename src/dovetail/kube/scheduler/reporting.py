@@ -22,7 +22,7 @@ MANAGERS = {SCHEDULED: "dovetail-scheduler", DEVICES: "dovetail-devices"}
 WORKERS = 4
 
 
-class Said(msgspec.Struct, frozen=True):
+class PodCondition(msgspec.Struct, frozen=True):
     """A condition of a pod, as it shall be."""
 
     type: str
@@ -31,12 +31,12 @@ class Said(msgspec.Struct, frozen=True):
     message: str
 
 
-class Teller:
+class PodReporter:
     def __init__(self, api: KubeApi, recorder: Recorder, pods: Mapping[str, Pod]) -> None:
         self._api = api
         self._recorder = recorder
         self._pods = pods
-        self._said: dict[str, Said] = {}
+        self._said: dict[str, PodCondition] = {}
         self._queue = WorkQueue("pod conditions", cap=30.0)
 
     async def run(self) -> None:
@@ -47,7 +47,7 @@ class Teller:
 
     def refused(self, pod: Pod, why: str) -> None:
         """It fits nowhere, or cannot be placed here at all."""
-        if self._say(pod, Said(SCHEDULED, "False", "Unschedulable", why)):
+        if self._say(pod, PodCondition(SCHEDULED, "False", "Unschedulable", why)):
             self._recorder.event(pod, "Warning", "FailedScheduling", "Scheduling", why)
 
     def scheduled(self, pod: Pod, node: str, holdings: tuple[DeviceHolding, ...]) -> None:
@@ -61,19 +61,19 @@ class Teller:
         self._recorder.event(pod, "Normal", "Scheduled", "Binding", note)
 
     def devices_lost(self, pod: Pod, reason: str, why: str) -> None:
-        if self._say(pod, Said(DEVICES, "False", reason, why)):
+        if self._say(pod, PodCondition(DEVICES, "False", reason, why)):
             self._recorder.event(pod, "Warning", reason, "Watching", why)
 
     def devices_back(self, pod: Pod) -> None:
         """Said only of pods of which the contrary was."""
         if any(each.type == DEVICES and each.status == "False" for each in pod.status.conditions):
             back = "All devices are there and healthy."
-            self._say(pod, Said(DEVICES, "True", "Available", back))
+            self._say(pod, PodCondition(DEVICES, "True", "Available", back))
 
-    def _say(self, pod: Pod, said: Said) -> bool:
+    def _say(self, pod: Pod, said: PodCondition) -> bool:
         """True if that is news."""
         key = f"{pod.metadata.uid} {said.type}"
-        if is_said(pod, said) or self._said.get(key) == said:
+        if has_condition(pod, said) or self._said.get(key) == said:
             return False
         self._said[key] = said
         self._queue.add(key)
@@ -83,7 +83,7 @@ class Teller:
         uid, _, type_ = key.partition(" ")
         pod, said = self._pods.get(uid), self._said.get(key)
         outdated = pod is not None and type_ == SCHEDULED and pod.spec.node_name
-        if pod is None or said is None or outdated or is_said(pod, said):
+        if pod is None or said is None or outdated or has_condition(pod, said):
             self._said.pop(key, None)
             return
         try:
@@ -95,7 +95,7 @@ class Teller:
             del self._said[key]
 
 
-def is_said(pod: Pod, said: Said) -> bool:
+def has_condition(pod: Pod, said: PodCondition) -> bool:
     return any(
         (each.type, each.status, each.reason, each.message)
         == (said.type, said.status, said.reason, said.message)
@@ -103,7 +103,7 @@ def is_said(pod: Pod, said: Said) -> bool:
     )
 
 
-def condition(pod: Pod, said: Said) -> dict[str, object]:
+def condition(pod: Pod, said: PodCondition) -> dict[str, object]:
     """For this version of the pod only: by the next one it may be bound, and this untrue."""
     meta = pod.metadata
     before = next((each for each in pod.status.conditions if each.type == said.type), None)

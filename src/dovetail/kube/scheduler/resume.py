@@ -10,11 +10,11 @@ from dovetail.core.rows import Rows
 from dovetail.devices.allocation.inventory import DeviceInventory
 from dovetail.devices.allocation.request import DeviceHolding, DeviceRequest
 from dovetail.kube.scheduler.device_holders import Amounts
-from dovetail.kube.scheduler.state import State
+from dovetail.kube.scheduler.state import ClusterState
 
 
 def holdings_for(
-    state: State, asks: Sequence[DeviceRequest], node: str, claimed: Amounts
+    state: ClusterState, asks: Sequence[DeviceRequest], node: str, claimed: Amounts
 ) -> tuple[DeviceHolding, ...] | None:
     """Which of the claimed devices are for which ask; None if they are not for these asks.
 

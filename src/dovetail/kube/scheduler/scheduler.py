@@ -30,14 +30,14 @@ from dovetail.kube.runtime.leader import Election
 from dovetail.kube.runtime.workqueue import WorkQueue
 from dovetail.kube.scheduler import metrics
 from dovetail.kube.scheduler.binding import Binder
-from dovetail.kube.scheduler.claims import Claims
+from dovetail.kube.scheduler.claims import PodClaims
 from dovetail.kube.scheduler.decide import Decider
-from dovetail.kube.scheduler.ledger_watch import LedgerView
-from dovetail.kube.scheduler.loop import Cycle
-from dovetail.kube.scheduler.queue import Queue, Wake
-from dovetail.kube.scheduler.reconcile import Sweeper
-from dovetail.kube.scheduler.reporting import Teller
-from dovetail.kube.scheduler.state import State
+from dovetail.kube.scheduler.ledger_watch import LedgerWatch
+from dovetail.kube.scheduler.loop import SchedulingLoop
+from dovetail.kube.scheduler.queue import SchedulingQueue, Wake
+from dovetail.kube.scheduler.reconcile import Reconciler
+from dovetail.kube.scheduler.reporting import PodReporter
+from dovetail.kube.scheduler.state import ClusterState
 from dovetail.podfit.objects import Namespace, Node, Pod, ResourceClass, ResourceSlice
 from dovetail.service.device_claims import DeviceLedger
 
@@ -68,12 +68,12 @@ class Scheduler:
         self._is_prepared = False
         self.is_ready = False
         """Whether it knows the cluster."""
-        self.state = State(self, partial(publishable, ledger))
-        self.queue = Queue()
-        self.view = LedgerView(ledger, self.state.hear_ledger)
-        self.claims = Claims(api, ledger, self.state.hear_release)
+        self.state = ClusterState(self, partial(publishable, ledger))
+        self.queue = SchedulingQueue()
+        self.ledger_watch = LedgerWatch(ledger, self.state.hear_ledger)
+        self.claims = PodClaims(api, ledger, self.state.hear_release)
         self.binder = Binder(api, self.claims)
-        self.teller = Teller(api, recorder, self.state.pods)
+        self.reporter = PodReporter(api, recorder, self.state.pods)
         self._devices = Publisher(
             "publish devices", self.state.devices, put=ledger.publish, drop=ledger.withdraw
         )
@@ -84,31 +84,31 @@ class Scheduler:
             drop=ledger.drop_class,
         )
         self._releases = WorkQueue("release devices", cap=30.0)
-        self.cycle = Cycle(
+        self.loop = SchedulingLoop(
             state=self.state,
             queue=self.queue,
             decider=Decider(self.state, strategy),
             binder=self.binder,
             claims=self.claims,
-            view=self.view,
-            teller=self.teller,
+            ledger_watch=self.ledger_watch,
+            reporter=self.reporter,
             publisher=self._devices,
             may_decide=self.may_decide,
         )
-        self.sweeper = Sweeper(
+        self.reconciler = Reconciler(
             api,
             ledger,
             state=self.state,
             queue=self.queue,
             claims=self.claims,
-            view=self.view,
-            teller=self.teller,
+            ledger_watch=self.ledger_watch,
+            reporter=self.reporter,
         )
         self._informers = Informers(api, self.state)
         self._status = StatusWriter(api, self._informers.classes.store, self._report)
-        self._doubtful: set[str] = set()
+        self._changed_device_nodes: set[str] = set()
         """Nodes whose devices changed since pods were last told."""
-        self._turn_of_tide = asyncio.Event()
+        self._leadership_changed = asyncio.Event()
 
     # Who may decide.
 
@@ -124,7 +124,7 @@ class Scheduler:
     def pending(self, pod: Pod) -> None:
         if is_ours(pod, self._name):
             self.queue.add(pod)
-            self.cycle.stir()
+            self.loop.wake()
         else:
             self.queue.drop(pod.metadata.uid)
 
@@ -138,20 +138,20 @@ class Scheduler:
     def devices_changed(self, node: str, devices: tuple[Device, ...] | None) -> None:
         del devices
         self._devices.changed(node)
-        self._doubtful.add(node)
+        self._changed_device_nodes.add(node)
 
     def class_changed(self, name: str) -> None:
         self._classes.changed(name)
 
-    def helped(self, what: Wake) -> None:
-        self.cycle.helped(what)
+    def cluster_changed(self, what: Wake) -> None:
+        self.loop.cluster_changed(what)
 
     # Lifecycle.
 
     async def run(self, stop: asyncio.Event, ready: Callable[[], None] = lambda: None) -> None:
         """Until `stop`: then no more decisions, and what is in flight comes to its end."""
-        background = [self._informers.run(), self._recorder.run(), self.teller.run()]
-        background += [self._devices.run(), self._classes.run(), self.view.run()]
+        background = [self._informers.run(), self._recorder.run(), self.reporter.run()]
+        background += [self._devices.run(), self._classes.run(), self.ledger_watch.run()]
         background += [self._releases.run(self._release, RELEASERS)]
         tasks = [asyncio.create_task(each) for each in background]
         deciding = asyncio.create_task(self._decide(tasks, ready))
@@ -159,7 +159,7 @@ class Scheduler:
             await _first(stop.wait(), [*tasks, deciding])
         finally:
             await _ended([deciding])
-            await self.cycle.drain(DRAIN_SECONDS)
+            await self.loop.drain(DRAIN_SECONDS)
             await _ended(tasks)
             self._releases.close()
 
@@ -171,12 +171,12 @@ class Scheduler:
         ready()
         parts = [asyncio.create_task(self._lead())]
         if self._election is not None:
-            self._election.on(lambda _: self._turn_of_tide.set())
+            self._election.on(lambda _: self._leadership_changed.set())
             parts.append(asyncio.create_task(self._election.run()))
             # The lease is given back last, after what is in flight came to its end.
             tasks.append(parts[-1])
         try:
-            await _first(self.cycle.run(), parts)
+            await _first(self.loop.run(), parts)
         finally:
             await _ended(parts[:1])
 
@@ -184,7 +184,7 @@ class Scheduler:
         """The ledger may be away when we start; without it nothing can be decided."""
         while True:
             try:
-                await self.view.refresh()
+                await self.ledger_watch.refresh()
                 return
             except DovetailError as error:
                 LOG.warning("ledger not read", error=str(error))
@@ -193,15 +193,15 @@ class Scheduler:
     async def _lead(self) -> None:
         """Whenever we lead: prepare, then keep things in order until we do no longer."""
         while True:
-            self._turn_of_tide.clear()
+            self._leadership_changed.clear()
             if not self.leading:
-                await self._turn_of_tide.wait()
+                await self._leadership_changed.wait()
                 continue
             keeping = asyncio.create_task(self._keep())
             try:
                 while self.leading:
-                    await _first(self._turn_of_tide.wait(), [keeping])
-                    self._turn_of_tide.clear()
+                    await _first(self._leadership_changed.wait(), [keeping])
+                    self._leadership_changed.clear()
             finally:
                 await _ended([keeping])
                 self._is_prepared = False
@@ -221,13 +221,13 @@ class Scheduler:
             try:
                 # What is not published cannot be claimed.
                 await asyncio.gather(self._devices.start(), self._classes.start())
-                await self.sweeper.sweep()
+                await self.reconciler.reconcile()
                 self._is_prepared = True
             except DovetailError as error:
                 LOG.warning("not ready to lead", error=str(error))
                 await asyncio.sleep(WATCH_SECONDS)
         LOG.info("ready to place pods", pods=len(self.queue))
-        self.cycle.stir()
+        self.loop.wake()
 
     async def _watch(self) -> None:
         loop = asyncio.get_running_loop()
@@ -236,13 +236,13 @@ class Scheduler:
             await asyncio.sleep(WATCH_SECONDS)
             for state, count in self.queue.depths().items():
                 metrics.DEPTHS.labels(state).set(count)
-            if self._doubtful:
-                nodes, self._doubtful = frozenset(self._doubtful), set()
-                self.sweeper.look_at_devices(nodes)
+            if self._changed_device_nodes:
+                nodes, self._changed_device_nodes = frozenset(self._changed_device_nodes), set()
+                self.reconciler.look_at_devices(nodes)
             if loop.time() - swept >= SWEEP_SECONDS:
                 swept = loop.time()
                 with suppress(DovetailError):
-                    await self.sweeper.sweep()
+                    await self.reconciler.reconcile()
 
     async def _release(self, uid: str) -> None:
         await self.claims.release(uid)
@@ -259,7 +259,7 @@ class Scheduler:
 class Informers:
     """Of everything the state has to know."""
 
-    def __init__(self, api: KubeApi, state: State) -> None:
+    def __init__(self, api: KubeApi, state: ClusterState) -> None:
         self.classes = Informer(api, ResourceClass)
         self.slices = Informer(api, ResourceSlice)
         self.namespaces = Informer(api, Namespace)

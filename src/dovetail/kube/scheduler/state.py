@@ -20,9 +20,9 @@ from dovetail.devices.allocation.inventory import DeviceInventory
 from dovetail.devices.allocation.request import DeviceHolding
 from dovetail.devices.classes import documents
 from dovetail.kube.classes.capacity import pool_name
-from dovetail.kube.scheduler.device_holders import Amounts, Held, Holders, holder_of
+from dovetail.kube.scheduler.device_holders import Amounts, DeviceHolders, HeldOnNode, holder_of
 from dovetail.kube.scheduler.extended_resources import Pools, asked_directly, pools_of
-from dovetail.kube.scheduler.plans import Plan, asked_classes, holdings_of, is_over
+from dovetail.kube.scheduler.plans import BindingPlan, asked_classes, holdings_of, is_over
 from dovetail.kube.scheduler.queue import Wake
 from dovetail.podfit import NodeTable
 from dovetail.podfit.objects import Namespace, Node, Pod, ResourceClass, ResourceSlice
@@ -51,16 +51,16 @@ class Listener(Protocol):
     def class_changed(self, name: str) -> None:
         """A class came, changed or went."""
 
-    def helped(self, what: Wake) -> None:
+    def cluster_changed(self, what: Wake) -> None:
         """Something happened that may help pods that fit nowhere."""
 
 
-class State:
+class ClusterState:
     def __init__(self, listener: Listener, devices_of: DevicesOf) -> None:
         self.rows = Rows()
         self.nodes = NodeTable(self.rows)
         self.book = DeviceInventory(self.rows)
-        self.holders = Holders(self.book, self._count_pools)
+        self.holders = DeviceHolders(self.book, self._count_pools)
         self.pods: dict[str, Pod] = {}
         """By uid: all that are not over."""
         self.devices: dict[str, tuple[Device, ...]] = {}
@@ -71,7 +71,7 @@ class State:
         """By name: what is wrong with those that cannot."""
         self._listener = listener
         self._devices_of = devices_of
-        self._plans: dict[str, Plan] = {}
+        self._plans: dict[str, BindingPlan] = {}
         self._slices: dict[str, dict[str, ResourceSlice]] = {}
         """By node, by name."""
         self._known: dict[str, Node] = {}
@@ -79,9 +79,9 @@ class State:
         """By node."""
         self._moments = dict.fromkeys(Wake, 0)
 
-    def moment(self, hopes: Wake) -> int:
+    def moment(self, wake_on: Wake) -> int:
         """Grows with everything that may help a pod with these hopes."""
-        return sum(count for what, count in self._moments.items() if what & hopes)
+        return sum(count for what, count in self._moments.items() if what & wake_on)
 
     def name_of(self, holder: str) -> str:
         """What users call a holder: the pod's name, where it is a pod of this cluster."""
@@ -111,12 +111,12 @@ class State:
         """Uids of pods that plans are under way for."""
         return self._plans.keys()
 
-    def assume(self, plan: Plan) -> None:
+    def assume(self, plan: BindingPlan) -> None:
         """Count the plan as if it were carried out."""
         self._plans[plan.uid] = plan
         self._count_pod(plan.pod, plan.node)
         if plan.holdings:
-            self.holders.assume(plan.uid, Held(plan.node, plan.holdings))
+            self.holders.assume(plan.uid, HeldOnNode(plan.node, plan.holdings))
 
     def forget(self, uid: str) -> None:
         """The plan came to nothing."""
@@ -126,12 +126,12 @@ class State:
         if pod is None or not pod.spec.node_name:
             self._uncount_pod(uid)
         self.holders.forget(uid)
-        self._helped(Wake.GONE)
+        self._cluster_changed(Wake.GONE)
 
     def _count_pod(self, pod: Pod, node: str) -> None:
         self.nodes.add_pod(pod, node)
         direct = asked_directly(pod_request_of(pod))
-        self.holders.use(pod.metadata.uid, Held(node, direct) if direct else None)
+        self.holders.use(pod.metadata.uid, HeldOnNode(node, direct) if direct else None)
 
     def _uncount_pod(self, uid: str) -> None:
         self.nodes.remove_pod(uid)
@@ -161,7 +161,7 @@ class State:
         if self._plans.pop(uid, None) is not None or known.spec.node_name:
             self._uncount_pod(uid)
             self.holders.forget(uid)
-            self._helped(Wake.GONE)
+            self._cluster_changed(Wake.GONE)
         if asked_classes(pod):
             self._listener.over(pod)
 
@@ -172,11 +172,11 @@ class State:
             return
         self._count_pod(pod, pod.spec.node_name)
         holdings = holdings_of(pod)
-        self.holders.hear_pod(uid, Held(pod.spec.node_name, holdings) if holdings else None)
+        self.holders.hear_pod(uid, HeldOnNode(pod.spec.node_name, holdings) if holdings else None)
         if self._plans.pop(uid, None) is not None:
             self.holders.forget(uid)
         self._listener.settled(uid)
-        self._helped(Wake.PLACED)
+        self._cluster_changed(Wake.PLACED)
 
     def on_node(self, old: Node | None, new: Node | None) -> None:
         if new is None:
@@ -187,7 +187,7 @@ class State:
         before, self._known[name] = self._known.get(name), new
         if before is None or not is_same_node(before, new):
             self.nodes.set_node(new)
-            self._helped(Wake.NODE)
+            self._cluster_changed(Wake.NODE)
         if before is None or not has_same_devices(before, new):
             self._see_devices(new)
 
@@ -231,7 +231,7 @@ class State:
         self._pools[name] = pools_of(devices)
         self._count_pools(name)
         self._listener.devices_changed(name, devices)
-        self._helped(Wake.DEVICES)
+        self._cluster_changed(Wake.DEVICES)
 
     def _count_pools(self, node: str) -> None:
         """What is held by class is no room for pods that ask for the same units directly."""
@@ -259,7 +259,7 @@ class State:
             LOG.warning("resource class not read", error=str(error))
             return
         self.book.set_class(self.classes[name])
-        self._helped(Wake.CLASS)
+        self._cluster_changed(Wake.CLASS)
 
     def _drop_class(self, name: str) -> None:
         self.unreadable.pop(name, None)
@@ -277,16 +277,16 @@ class State:
     def hear_ledger(self, nodes: Mapping[str, Mapping[str, Amounts]]) -> None:
         freed = [self.holders.hear_ledger(node, devices) for node, devices in nodes.items()]
         if any(freed):
-            self._helped(Wake.DEVICES)
+            self._cluster_changed(Wake.DEVICES)
 
     def hear_release(self, uid: str) -> None:
         if self.holders.claimed(uid) is not None:
             self.holders.hear_release(uid)
-            self._helped(Wake.DEVICES)
+            self._cluster_changed(Wake.DEVICES)
 
-    def _helped(self, what: Wake) -> None:
+    def _cluster_changed(self, what: Wake) -> None:
         self._moments[what] += 1
-        self._listener.helped(what)
+        self._listener.cluster_changed(what)
 
 
 def is_alike(before: Pod, now: Pod) -> bool:
