@@ -11,6 +11,7 @@ import asyncio
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from dovetail.aio.single_flight import NextRun
 from dovetail.engine import Snapshot
 from dovetail.ledger import Cursor, Delta, Ledger
 from dovetail.service.definitions import Definitions
@@ -31,8 +32,7 @@ class SnapshotKeeper:
         self._ledger = ledger
         self._snapshot = Snapshot()
         self._cursor: Cursor | None = None
-        self._looking: asyncio.Task[None] | None = None
-        self._next: asyncio.Task[None] | None = None
+        self._looks = NextRun(self._take_in)
         self._holders = 0
         self.definitions = Definitions()
         """Of resource classes, as true as the snapshot."""
@@ -42,22 +42,8 @@ class SnapshotKeeper:
     async def fresh(self) -> Snapshot:
         """The snapshot, true now. It changes at the next await: see `held`."""
         with phase("snapshot"):
-            await asyncio.shield(self._look())
+            await self._looks.join()
         return self._snapshot
-
-    def _look(self) -> asyncio.Task[None]:
-        """A look that starts no earlier than now."""
-        if self._looking is None or self._looking.done():
-            self._looking = asyncio.create_task(self._take_in())
-            return self._looking
-        if self._next is None or self._next.done():
-            self._next = asyncio.create_task(self._after(self._looking))
-        return self._next
-
-    async def _after(self, current: asyncio.Task[None]) -> None:
-        await asyncio.wait([current])
-        self._looking, self._next = self._next, None
-        await self._take_in()
 
     async def _take_in(self) -> None:
         polled = self._ledger.poll(self._cursor)

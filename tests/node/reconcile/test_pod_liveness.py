@@ -239,7 +239,7 @@ def test_pods_come_and_go_and_leave_nothing(tmp_path: Path) -> None:
     assert (empty.pods, empty.removals, node.store.applied) == ({}, {}, {})
     manager = node.manager
     assert not manager._touched
-    assert not manager._tasks
+    assert len(manager._admissions) == 0
     assert not manager._locks._locks
     assert not manager._absences._awaited
     assert (tmp_path / "qos_resource_manager_state").stat().st_size < 1000

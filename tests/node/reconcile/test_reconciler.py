@@ -584,7 +584,7 @@ def test_a_plugin_that_does_not_let_a_pod_go_holds_up_nobody(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     world = World(tmp_path, "a", "b")
-    monkeypatch.setattr(world.reconciler._errands, "_patience", 0.05)
+    monkeypatch.setattr(world.reconciler._background, "_wait_seconds", 0.05)
     removing = asyncio.Event()
     answering = world.cpu.call
 

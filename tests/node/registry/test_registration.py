@@ -13,8 +13,9 @@ from typing import Any
 import grpc
 import pytest
 
+from dovetail.aio.backoff import doubling
 from dovetail.core.errors import DovetailError
-from dovetail.node.registry.deadlines import pause
+from dovetail.node.registry.attendant import FIRST_RETRY_SECONDS, LONGEST_RETRY_SECONDS
 from dovetail.node.registry.registry import Registry
 from dovetail.node.wire.registration import GET_INFO, NOTIFY_REGISTRATION_STATUS, PluginInfo
 from dovetail.node.wire.resource_plugin import ALLOCATE, ResourcePluginOptions, TopologyHint
@@ -398,9 +399,9 @@ async def test_one_that_failed_is_tried_again(directory: Path) -> None:
 
 
 def test_the_pause_between_attempts_doubles_up_to_two_minutes() -> None:
-    assert [pause(each) for each in (0, 1, 2, 3, 4, 9, 10, 10_000)] == [
-        0, 0.5, 1, 2, 4, 120, 120, 120,
-    ]  # fmt: skip
+    failures = (0, 1, 2, 3, 4, 9, 10, 10_000)
+    waits = [doubling(each, FIRST_RETRY_SECONDS, LONGEST_RETRY_SECONDS) for each in failures]
+    assert waits == [0, 0.5, 1, 2, 4, 120, 120, 120]
 
 
 @story

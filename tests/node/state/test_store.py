@@ -8,7 +8,6 @@ from pathlib import Path
 
 import pytest
 
-from dovetail.aio.single_flight import Rounds
 from dovetail.node.common.settings import Settings
 from dovetail.node.state.checkpoint import Checkpoint
 from dovetail.node.state.pod_state import Holding, PodState, State
@@ -105,56 +104,3 @@ def test_news_add_to_what_is_known_and_end_what_is_missing(tmp_path: Path) -> No
     found = store.pods["a"].containers["main"]
     assert list(found.allocations) == ["cpu", "memory"]
     assert found.missing == ("gpu",)
-
-
-class TestRounds:
-    def test_who_asks_during_a_run_gets_the_next_one(self) -> None:
-        runs: list[int] = []
-
-        async def work() -> int:
-            runs.append(len(runs))
-            await asyncio.sleep(0.01)
-            return runs[-1]
-
-        async def story() -> list[int]:
-            rounds = Rounds(work)
-            first = asyncio.create_task(rounds.join())
-            await asyncio.sleep(0.001)
-            return [*await asyncio.gather(rounds.join(), rounds.join()), await first]
-
-        assert asyncio.run(story()) == [1, 1, 0]
-
-    def test_an_error_is_for_those_who_waited_for_that_run(self) -> None:
-        failing = iter([True, False])
-
-        async def work() -> str:
-            await asyncio.sleep(0)
-            if next(failing):
-                raise ValueError("no")
-            return "yes"
-
-        async def story() -> list[str | BaseException]:
-            rounds = Rounds(work)
-            first = asyncio.create_task(rounds.join())
-            await asyncio.sleep(0)
-            await asyncio.sleep(0)
-            return list(await asyncio.gather(first, rounds.join(), return_exceptions=True))
-
-        error, answer = asyncio.run(story())
-        assert isinstance(error, ValueError)
-        assert answer == "yes"
-
-    def test_one_who_stops_waiting_does_not_stop_the_others(self) -> None:
-        async def work() -> str:
-            await asyncio.sleep(0.01)
-            return "done"
-
-        async def story() -> str:
-            rounds = Rounds(work)
-            impatient = asyncio.create_task(rounds.join())
-            patient = asyncio.create_task(rounds.join())
-            await asyncio.sleep(0)
-            impatient.cancel()
-            return await patient
-
-        assert asyncio.run(story()) == "done"

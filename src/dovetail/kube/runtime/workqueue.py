@@ -14,7 +14,7 @@ from collections.abc import Awaitable, Callable
 
 import structlog
 
-from dovetail.aio.backoff import pause
+from dovetail.aio.backoff import jittered
 from dovetail.core.errors import DovetailError
 from dovetail.kube.runtime.metrics import QUEUE_DEPTH, QUEUE_RETRIES, QUEUE_WAIT, QUEUE_WORK
 
@@ -96,9 +96,8 @@ class WorkQueue:
             await work(key)
         except Exception as error:
             # Whatever it was, the key comes again. What is not of the domain is a bug: show where.
-            failures = self._failures.get(key, 0)
-            self._failures[key] = failures + 1
-            wait = pause(failures, self._first, self._cap)
+            failures = self._failures[key] = self._failures.get(key, 0) + 1
+            wait = jittered(failures, self._first, self._cap)
             QUEUE_RETRIES.labels(self._name).inc()
             LOG.warning(
                 "work failed",

@@ -14,6 +14,7 @@ from itertools import count
 
 import msgspec
 
+from dovetail.aio.backoff import doubling
 from dovetail.podfit.objects import Pod
 
 FIRST_BACK_OFF = 1.0
@@ -181,7 +182,7 @@ class SchedulingQueue:
 
 def delay(attempts: int) -> float:
     """Twice as long each time, to a limit."""
-    return min(FIRST_BACK_OFF * 2.0 ** min(max(attempts - 1, 0), 30), LONGEST_BACK_OFF)
+    return doubling(max(attempts, 1), FIRST_BACK_OFF, LONGEST_BACK_OFF)
 
 
 def is_request_changed(old: Pod, new: Pod) -> bool:

@@ -9,7 +9,6 @@ writers need no lock to keep an order.
 
 from __future__ import annotations
 
-import random
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -21,6 +20,7 @@ import psycopg
 from psycopg import errors, sql
 from psycopg_pool import ConnectionPool, PoolTimeout
 
+from dovetail.aio.backoff import full_jitter
 from dovetail.core.errors import Malformed
 from dovetail.ledger.database import change_log
 from dovetail.ledger.database.protocol import (
@@ -38,6 +38,8 @@ from dovetail.ledger.database.protocol import (
 
 THREADS = 8
 ATTEMPTS = 12
+FIRST_WAIT_SECONDS, LONGEST_WAIT_SECONDS = 0.002, 0.128
+"""Between two attempts, at the most."""
 WAIT_SECONDS = 10
 KEPT_CHANGES = 100_000
 TRIM_EVERY = 1_000
@@ -180,7 +182,7 @@ class PostgresLedger:
                     tx.log_changes()
             except RETRIED as error:
                 last = error
-                time.sleep(random.uniform(0, 0.002 * 2 ** min(attempt, 6)))
+                time.sleep(full_jitter(attempt + 1, FIRST_WAIT_SECONDS, LONGEST_WAIT_SECONDS))
                 continue
             self._trim_sometimes()
             return result

@@ -7,13 +7,14 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Coroutine, Sequence
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from math import inf
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import structlog
 
+from dovetail.aio.background import Background
 from dovetail.node.admission import resource_requests
 from dovetail.node.admission.admission_log import Record, Records
 from dovetail.node.admission.configuration import Configuration
@@ -61,13 +62,13 @@ class Manager:
         self._absences = Absences()
         self._touched: dict[str, float] = {}
         """When pods came by, on the monotonic clock: what was seen before does not count."""
-        self._tasks: set[asyncio.Task[Any]] = set()
+        self._admissions = Background()
 
     async def admit(self, sandbox: Sandbox) -> None:
-        await self._undisturbed(self._admit(sandbox))
+        await self._admissions.complete(self._admit(sandbox))
 
     async def settings(self, sandbox: Sandbox, container: str, asked: Settings) -> Settings:
-        return await self._undisturbed(self._settings(sandbox, container, asked))
+        return await self._admissions.complete(self._settings(sandbox, container, asked))
 
     def held(self, uid: str, container: str) -> Settings:
         holding = self._holding(uid, container)
@@ -119,18 +120,7 @@ class Manager:
 
     async def stop(self) -> None:
         """Let admissions end that nobody waits for any longer, or be taken back."""
-        if self._tasks:
-            await asyncio.wait(self._tasks, timeout=GRACE)
-        for each in self._tasks:
-            each.cancel()
-        await asyncio.gather(*self._tasks, return_exceptions=True)
-
-    async def _undisturbed(self, work: Coroutine[Any, Any, T]) -> T:
-        """To its end, even if whoever asked stops waiting: they ask again, and find it done."""
-        task = asyncio.create_task(work)
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
-        return await asyncio.shield(task)
+        await self._admissions.stop(GRACE)
 
     async def _admit(self, sandbox: Sandbox) -> None:
         with metrics.ADMISSION_SECONDS.time():

@@ -14,15 +14,18 @@ from typing import Protocol
 import msgspec
 import structlog
 
+from dovetail.aio.backoff import KeyedBackoff
 from dovetail.node.admission.pod_identity import SKIP
 from dovetail.node.common.pods import Sandbox
 from dovetail.node.common.ports import Observed, Rejected
 from dovetail.node.common.settings import Settings
-from dovetail.node.reconcile.patience import Patience
 from dovetail.node.state.pod_state import Holding, PodState
 from dovetail.node.state.store import Store
 
 LOG = structlog.get_logger("dovetail.node.reconcile")
+
+FIRST_WAIT_SECONDS, LONGEST_WAIT_SECONDS = 3.0, 300.0
+"""Until the same is tried again on a container: twice as long after each failure."""
 
 Key = tuple[str, str]
 """The uid of a pod and the name of a container."""
@@ -41,7 +44,9 @@ class Admitting(Protocol):
 class Latecomers:
     def __init__(self, keeper: Admitting, clock: Callable[[], float]) -> None:
         self._keeper, self._store, self._clock = keeper, keeper.store, clock
-        self._attempts: Patience[tuple[Key, str]] = Patience()
+        self._attempts: KeyedBackoff[tuple[Key, str]] = KeyedBackoff(
+            FIRST_WAIT_SECONDS, LONGEST_WAIT_SECONDS
+        )
         """By what is done, too: of two resources that are refused, each waits for itself."""
         self._asked: dict[Key, Set[str]] = {}
         """Of those adopted: the resources that had a plugin then."""
@@ -74,7 +79,7 @@ class Latecomers:
 
     def keep(self, alive: Mapping[Key, Observed]) -> None:
         """Nothing else is of interest any longer."""
-        self._attempts.keep(lambda attempt: attempt[0] in alive)
+        self._attempts.retain(lambda attempt: attempt[0] in alive)
         self._asked = {key: each for key, each in self._asked.items() if key in alive}
 
     def _holding(self, key: Key) -> Holding | None:
@@ -88,9 +93,9 @@ class Latecomers:
     async def _try(self, key: Key, what: str, work: Callable[[], Awaitable[None]]) -> bool:
         """Whether it was done."""
         now = self._clock()
-        if self._attempts.waits((key, what), None, now):
+        if self._attempts.is_waiting((key, what), None, now):
             return False
-        wait = self._attempts.tried((key, what), None, now)
+        wait = self._attempts.record((key, what), None, now)
         log = LOG.bind(pod=key[0], container=key[1])
         try:
             await work()

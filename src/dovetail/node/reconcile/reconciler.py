@@ -15,7 +15,8 @@ from typing import NamedTuple, Protocol
 
 import structlog
 
-from dovetail.aio.background import Errands
+from dovetail.aio.background import NamedBackground
+from dovetail.aio.backoff import KeyedBackoff
 from dovetail.node.admission.container_settings import settings_of
 from dovetail.node.admission.reuse import refreshed
 from dovetail.node.common.metrics import DRIFT, RECONCILE_SECONDS, UPDATES
@@ -29,8 +30,14 @@ from dovetail.node.common.ports import (
 )
 from dovetail.node.common.ports import State as Running
 from dovetail.node.common.settings import Settings
-from dovetail.node.reconcile.adoption import Admitting, Key, Latecomers, holding_of
-from dovetail.node.reconcile.patience import Patience
+from dovetail.node.reconcile.adoption import (
+    FIRST_WAIT_SECONDS,
+    LONGEST_WAIT_SECONDS,
+    Admitting,
+    Key,
+    Latecomers,
+    holding_of,
+)
 from dovetail.node.reconcile.settings_diff import described, difference, drifted, narrows
 from dovetail.node.registry.poll import PATIENCE, Answer, Polls
 from dovetail.node.state.pod_state import Allocations, State
@@ -97,8 +104,8 @@ class Reconciler:
         self._polls: Polls[GetResourcesAllocationRequest, GetResourcesAllocationResponse, State] = (
             Polls(GET_RESOURCES_ALLOCATION, GetResourcesAllocationRequest())
         )
-        self._updates: Patience[Key] = Patience()
-        self._errands = Errands(PATIENCE)
+        self._updates: KeyedBackoff[Key] = KeyedBackoff(FIRST_WAIT_SECONDS, LONGEST_WAIT_SECONDS)
+        self._background = NamedBackground(PATIENCE, LOG)
         self._latecomers = Latecomers(keeper, clock)
         self._drifts: dict[Key, Settings] = {}
 
@@ -117,7 +124,7 @@ class Reconciler:
 
     async def stop(self) -> None:
         await self._polls.stop()
-        await self._errands.stop()
+        await self._background.stop()
 
     async def look(self) -> None:
         with RECONCILE_SECONDS.time():
@@ -136,11 +143,11 @@ class Reconciler:
                 LOG.warning("containers not seen", why=str(error))
             else:
                 # 3. Who has not been given anything, and whose plugin does not know any longer?
-                await self._errands.run("give", partial(self._give, answers, alive))
+                await self._background.run("give", partial(self._give, answers, alive))
                 # 4. Who is not as they should be?
                 await self._update(alive)
             # 5. Who is over?
-            await self._errands.run("collect", self._collect)
+            await self._background.run("collect", self._collect)
 
     async def _pause(self) -> None:
         # Many may go at once: one look is for all of them.
@@ -236,7 +243,7 @@ class Reconciler:
 
     async def _update(self, alive: Mapping[Key, Observed]) -> None:
         pending = [each for one in alive.values() if (each := self._pending(one))]
-        self._updates.keep(lambda key: key in alive)
+        self._updates.retain(lambda key: key in alive)
         self._drifts = {key: each for key, each in self._drifts.items() if key in alive}
         # Those who give CPUs away go first: who gets them is not to share them, if only for a bit.
         for giving in (True, False):
@@ -254,10 +261,10 @@ class Reconciler:
         wanted = settings_of(holding.allocations)
         change = difference(wanted, applied, observed.applied)
         if change == Settings():
-            self._updates.settled(key)
+            self._updates.forget(key)
             self._store.applied[key] = Applied(id=observed.id, settings=wanted)
             return None
-        if self._updates.waits(key, change, self._clock()):
+        if self._updates.is_waiting(key, change, self._clock()):
             UPDATES.labels("put_off").inc()
             return None
         return Pending(observed, wanted, change)
@@ -275,7 +282,7 @@ class Reconciler:
     async def _apply(self, pending: Pending) -> None:
         observed, wanted, change = pending
         log = LOG.bind(pod=observed.pod_uid, container=observed.container, id=observed.id)
-        wait = self._updates.tried(pending.key, change, self._clock())
+        wait = self._updates.record(pending.key, change, self._clock())
         try:
             await self._runtime.update(observed.id, change)
         except RuntimeRefused as error:

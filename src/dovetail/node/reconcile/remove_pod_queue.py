@@ -8,6 +8,7 @@ from collections.abc import Callable
 
 import structlog
 
+from dovetail.aio.backoff import KeyedBackoff
 from dovetail.node.admission.locks import Locks
 from dovetail.node.common.ports import Failure, Plugin, PluginError, Plugins
 from dovetail.node.state.store import NotWritten, Store
@@ -15,8 +16,8 @@ from dovetail.node.wire.resource_plugin import REMOVE_POD, RemovePodRequest
 
 LOG = structlog.get_logger("dovetail.node.manager")
 
-FIRST_WAIT, LONGEST_WAIT = 1.0, 60.0
-"""Seconds until a plugin that failed is told again: twice as long each time."""
+FIRST_WAIT_SECONDS, LONGEST_WAIT_SECONDS = 1.0, 60.0
+"""Until a plugin that failed is told again: twice as long each time."""
 
 
 class Removals:
@@ -30,8 +31,8 @@ class Removals:
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._store, self._plugins, self._locks, self._clock = store, plugins, locks, clock
-        self._waits: dict[str, tuple[float, float]] = {}
-        """By resource: how long the last wait is, and until when."""
+        self._failures: KeyedBackoff[str] = KeyedBackoff(FIRST_WAIT_SECONDS, LONGEST_WAIT_SECONDS)
+        """By resource."""
 
     async def deliver(self) -> None:
         """Tell all plugins that are there, and that did not fail a moment ago."""
@@ -68,8 +69,8 @@ class Removals:
 
     def _ready(self, resource: str) -> bool:
         plugin = self._plugins.of(resource)
-        until = self._waits.get(resource, (0.0, 0.0))[1]
-        return plugin is not None and plugin.up and self._clock() >= until
+        waiting = self._failures.is_waiting(resource, None, self._clock())
+        return plugin is not None and plugin.up and not waiting
 
     async def _deliver_to(self, resource: str) -> None:
         for uid, waiting in sorted(self._store.state.removals.items()):
@@ -93,14 +94,13 @@ class Removals:
             if error.failure is not Failure.UNIMPLEMENTED:
                 raise
             # It keeps nothing of pods.
-        self._waits.pop(plugin.resource, None)
+        self._failures.forget(plugin.resource)
         self._store.told(uid, plugin.resource)
 
     def _failed(self, resource: str, uid: str, error: PluginError) -> None:
         now = self._clock()
-        wait, until = self._waits.get(resource, (FIRST_WAIT / 2, 0.0))
         # Of several that failed together only the first makes the wait longer.
-        if now >= until:
-            wait = min(LONGEST_WAIT, 2 * wait)
-            self._waits[resource] = (wait, now + wait)
+        if not self._failures.is_waiting(resource, None, now):
+            self._failures.record(resource, None, now)
+        wait = self._failures.wait_of(resource)
         LOG.warning("pod not removed", resource=resource, pod=uid, again_in=wait, why=str(error))

@@ -17,9 +17,10 @@ import grpc
 import grpc.aio
 import structlog
 
+from dovetail.aio.backoff import doubling
 from dovetail.core.errors import DovetailError
 from dovetail.node.common.ports import Failure, PluginError
-from dovetail.node.registry.deadlines import Deadlines, pause
+from dovetail.node.registry.deadlines import Deadlines
 from dovetail.node.registry.endpoint import Endpoint
 from dovetail.node.registry.introduction import (
     Introduced,
@@ -34,6 +35,8 @@ from dovetail.node.wire.resource_plugin import RegisterRequest, ResourcePluginOp
 from dovetail.node.wire.rpc import connect
 
 LOG = structlog.get_logger("dovetail.node.registry")
+
+FIRST_RETRY_SECONDS, LONGEST_RETRY_SECONDS = 0.5, 120.0
 
 STEADY = 10.0
 """Seconds after which a plugin that was up is not taken for one that keeps failing."""
@@ -222,7 +225,7 @@ class Attendant:
         steady = self.state is State.UP and self.desk.clock() - self.up_since >= STEADY
         failures = 0 if steady else self.retry.failures + 1
         self._turn(State.FAILED, why)
-        wait = pause(failures)
+        wait = doubling(failures, FIRST_RETRY_SECONDS, LONGEST_RETRY_SECONDS)
         self.retry = Retry(failures, self.desk.wall() + wait)
         await asyncio.sleep(wait)
         self.retry = Retry(failures)

@@ -18,11 +18,3 @@ class Deadlines(msgspec.Struct, frozen=True, kw_only=True):
 
     def of(self, method: Method[Any, Any]) -> float:
         return self.pre_start if method is PRE_START_CONTAINER else self.call
-
-
-FIRST_RETRY, LONGEST_RETRY = 0.5, 120.0
-
-
-def pause(failures: int) -> float:
-    """Before the next attempt, after so many that failed."""
-    return min(FIRST_RETRY * 2.0 ** min(failures - 1, 16), LONGEST_RETRY) if failures else 0.0

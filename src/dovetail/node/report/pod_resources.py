@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Mapping
 
 import grpc
 
-from dovetail.aio.single_flight import Rounds
+from dovetail.aio.single_flight import NextRun
 from dovetail.node.common.cpus import CpuSet
 from dovetail.node.common.pods import Container, Pod
 from dovetail.node.common.ports import PluginError, Plugins, PodSource
@@ -70,7 +70,7 @@ class PodResources:
         self._store, self._plugins, self._capacity = store, plugins, capacity
         self._source = source
         self._bucket = Bucket(RATE, BURST, clock)
-        self._all = Rounds(self._listed)
+        self._all = NextRun(self._listed)
 
     def served(self) -> Iterable[Served]:
         return (

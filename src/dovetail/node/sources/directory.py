@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import structlog
 import yaml
 
-from dovetail.aio.single_flight import Rounds
+from dovetail.aio.single_flight import NextRun
 from dovetail.node.common.pods import Pod, Sandbox
 from dovetail.node.sources.known import Known
 
@@ -36,7 +36,7 @@ class Directory:
     def __init__(self, path: Path) -> None:
         self._path = path
         self._files: dict[Path, Read] = {}
-        self._looking = Rounds(partial(asyncio.to_thread, self._look))
+        self._looking = NextRun(partial(asyncio.to_thread, self._look))
 
     async def pod(self, sandbox: Sandbox) -> Pod | None:
         for attempt in range(TRIES):

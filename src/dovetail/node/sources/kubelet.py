@@ -12,7 +12,7 @@ import httpx2
 import orjson
 import structlog
 
-from dovetail.aio.single_flight import Rounds
+from dovetail.aio.single_flight import NextRun
 from dovetail.core.errors import DovetailError
 from dovetail.node.common.pods import Pod, Sandbox
 from dovetail.node.common.ports import Rejected
@@ -55,7 +55,7 @@ class Kubelet:
             # A proxy of the environment has no business between a node and itself.
             trust_env=False,
         )
-        self._fetching = Rounds(self._fetch)
+        self._fetching = NextRun(self._fetch)
 
     async def pod(self, sandbox: Sandbox) -> Pod | None:
         for attempt in range(TRIES):

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import msgspec
 
-from dovetail.aio.single_flight import Rounds
+from dovetail.aio.single_flight import NextRun
 from dovetail.core.errors import DovetailError
 from dovetail.node.admission.reuse import refreshed
 from dovetail.node.common.metrics import PODS, WAITING_REMOVALS
@@ -37,7 +37,7 @@ class Store:
     def __init__(self, checkpoint: Checkpoint) -> None:
         self._checkpoint = checkpoint
         self._state, self.troubles = checkpoint.load()
-        self._writing = Rounds(self._write)
+        self._writing = NextRun(self._write)
         self._saved: State | None = None
         self.applied: dict[tuple[str, str], Applied] = {}
         """By uid and container. Not saved: after a restart, only what is observed counts."""

@@ -11,6 +11,7 @@ import structlog
 from joserfc.errors import JoseError
 from joserfc.jwk import ECKey, JWKRegistry, OKPKey, RSAKey
 
+from dovetail.aio.single_flight import SingleFlight
 from dovetail.rest.auth.identity import CannotTell
 from dovetail.rest.auth.outbound import Outbound
 from dovetail.rest.auth.rate_limit import RateLimiter
@@ -41,7 +42,7 @@ class IssuerKeys:
         self.edition = 0
         """Counts up whenever keys were fetched: what was checked with older ones may be void."""
         self._fetched = self._tried = float("-inf")
-        self._running: asyncio.Task[None] | None = None
+        self._flight: SingleFlight[Outbound, None] = SingleFlight()
         self._fetches = RateLimiter(FETCHES_PER_SECOND, FETCH_BURST, clock=clock)
 
     async def named(self, name: str | None) -> list[Key]:
@@ -50,7 +51,7 @@ class IssuerKeys:
         found = self._matching(name)
         if not found:
             # A fetch that was under way may have begun before the key was published.
-            joined = self._running is not None
+            joined = self._flight.is_under_way(self._issuer)
             await self._fetch()
             if joined and not self._matching(name):
                 await self._fetch()
@@ -66,9 +67,7 @@ class IssuerKeys:
             await self._freshen()
 
     async def close(self) -> None:
-        if self._running is not None:
-            self._running.cancel()
-            await asyncio.wait([self._running])
+        await self._flight.close()
 
     def _matching(self, name: str | None) -> list[Key]:
         return [key for key in self._keys if name is None or key.kid == name]
@@ -83,19 +82,11 @@ class IssuerKeys:
 
     async def _fetch(self) -> None:
         """Fetch the keys; requests that want them at the same time share one fetch."""
-        if self._running is None:
+        if not self._flight.is_under_way(self._issuer):
             wait = self._fetches.wait("")
             if wait:
                 raise CannotTell("The keys of the issuer were asked for too often.", wait)
-            self._running = asyncio.create_task(self._take_in())
-            self._running.add_done_callback(self._finished)
-        await asyncio.shield(self._running)
-
-    def _finished(self, task: asyncio.Task[None]) -> None:
-        self._running = None
-        if not task.cancelled():
-            # Read here too, since everybody who waited for it may be gone.
-            task.exception()
+        await self._flight.call(self._issuer, self._take_in)
 
     async def _take_in(self) -> None:
         document = await self._issuer.get(await self._address())

@@ -9,10 +9,12 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Callable
+from functools import partial
 
 import structlog
 from starlette.datastructures import Headers
 
+from dovetail.aio.single_flight import SingleFlight
 from dovetail.rest.auth.bounded_cache import BoundedCache
 from dovetail.rest.auth.identity import (
     BadToken,
@@ -43,7 +45,7 @@ class Keystone:
         # Apart, so that a flood of bad tokens does not drive out the good ones.
         self._good: BoundedCache[tuple[Validated, float]] = BoundedCache(settings.cached_tokens)
         self._bad: BoundedCache[float] = BoundedCache(settings.cached_tokens)
-        self._asking: dict[bytes, asyncio.Task[Validated | None]] = {}
+        self._flight: SingleFlight[bytes, Validated | None] = SingleFlight()
         self._strangers = asyncio.Semaphore(STRANGERS_AT_ONCE)
         self._down_until = 0.0
         self.challenges: tuple[str, ...] = (f'Keystone uri="{settings.url}"',)
@@ -65,8 +67,7 @@ class Keystone:
         return known.identity
 
     async def close(self) -> None:
-        for task in list(self._asking.values()):
-            task.cancel()
+        await self._flight.close()
         await self._client.close()
 
     async def _asked(self, key: bytes, token: str, known: Validated | None) -> Validated:
@@ -96,13 +97,8 @@ class Keystone:
 
     async def _shared(self, key: bytes, token: str, *, stranger: bool) -> Validated | None:
         """Ask once for all requests that bring the same token at the same time."""
-        task = self._asking.get(key)
-        if task is None:
-            asking = self._in_turn(token) if stranger else self._client.validate(token)
-            task = asyncio.create_task(asking)
-            self._asking[key] = task
-            task.add_done_callback(lambda done: self._finished(key, done))
-        return await asyncio.shield(task)
+        ask = self._in_turn if stranger else self._client.validate
+        return await self._flight.call(key, partial(ask, token))
 
     async def _in_turn(self, token: str) -> Validated | None:
         try:
@@ -113,12 +109,6 @@ class Keystone:
             return await self._client.validate(token)
         finally:
             self._strangers.release()
-
-    def _finished(self, key: bytes, task: asyncio.Task[Validated | None]) -> None:
-        del self._asking[key]
-        if not task.cancelled():
-            # Read here too, since everybody who waited for it may be gone.
-            task.exception()
 
 
 def may_be_sent(token: str) -> bool:
