@@ -113,7 +113,7 @@ class TestNextRun:
             first = asyncio.create_task(shared.join())
             await asyncio.sleep(0)
             await asyncio.sleep(0)
-            return await asyncio.gather(first, shared.join(), return_exceptions=True)
+            return list(await asyncio.gather(first, shared.join(), return_exceptions=True))
 
         error, answer = asyncio.run(story())
         assert isinstance(error, ValueError)
