@@ -1,42 +1,20 @@
-"""A request taken apart into its constraints, one at a time, and put together again.
+"""Constraints of a request: taken apart one by one, and put together again, for explanations.
 
-Explanations count what is left after each constraint and try what would happen without one. The
-reasons are stable tokens that programs may rely on.
+`engine/explain` counts what is left after each constraint and tries what would happen without one.
 """
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator
-from enum import StrEnum
 
 import msgspec
 from msgspec.structs import replace
 
+from dovetail.core.explanation import Reason
 from dovetail.core.request import Affinity, Group, NamedSelector, Request
 from dovetail.core.selectors import condition_text
 from dovetail.core.selectors.selector import Selector
-
-
-class Reason(StrEnum):
-    AMOUNT = "amount"
-    TRAIT = "trait"
-    FORBIDDEN_TRAIT = "forbidden_trait"
-    AGGREGATE = "aggregate"
-    FORBIDDEN_AGGREGATE = "forbidden_aggregate"
-    ATTRIBUTE = "attribute"
-    CLASS = "class"
-    IN_TREE = "in_tree"
-    ROOT_TRAIT = "root_trait"
-    ROOT_FORBIDDEN_TRAIT = "root_forbidden_trait"
-    ROOT_AGGREGATE = "root_aggregate"
-    ROOT_FORBIDDEN_AGGREGATE = "root_forbidden_aggregate"
-    UNITS = "units"
-    SHARED_CAPACITY = "shared_capacity"
-    TOGETHER = "together"
-    ISOLATION = "isolation"
-    SAME_SUBTREE = "same_subtree"
-
 
 RELATIONS = frozenset(
     (Reason.SHARED_CAPACITY, Reason.TOGETHER, Reason.ISOLATION, Reason.SAME_SUBTREE)

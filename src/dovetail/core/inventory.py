@@ -25,7 +25,25 @@ class Inventory(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 
     def allows(self, amount: int) -> bool:
         """Whether one allocation may be of this size at all, however much is free."""
-        return self.min_unit <= amount <= self.max_unit and amount % self.step_size == 0
+        return is_allowed(amount, self.min_unit, self.max_unit, self.step_size)
+
+
+class Supply(msgspec.Struct, frozen=True):
+    """What a provider has of a resource class at the moment; nothing, unless said."""
+
+    free: int = 0
+    capacity: int = 0
+    min_unit: int = 1
+    max_unit: int = 0
+    step_size: int = 1
+
+    def allows(self, amount: int) -> bool:
+        """Whether one allocation may be of this size, however much is free."""
+        return is_allowed(amount, self.min_unit, self.max_unit, self.step_size)
+
+
+def is_allowed(amount: int, min_unit: int, max_unit: int, step_size: int) -> bool:
+    return min_unit <= amount <= max_unit and amount % step_size == 0
 
 
 def capacity(total: int, reserved: int, allocation_ratio: float) -> int:

@@ -6,7 +6,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import combinations, product
 
-from dovetail.core.constraints import RELATIONS, Constraint, Reason, changed, constraints, only
+from dovetail.core.constraints import RELATIONS, Constraint, changed, constraints, only
+from dovetail.core.explanation import Reason
 from dovetail.core.request import Request
 from dovetail.engine.explain.relax import with_amount
 from tests.engine.forest import Forest, Provider

@@ -9,9 +9,10 @@ import msgspec
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from dovetail.core.constraints import Constraint, Reason, changed, constraints
+from dovetail.core.constraints import Constraint, changed, constraints
+from dovetail.core.explanation import Reason
 from dovetail.core.request import Affinity, Group, Request
-from dovetail.engine.explain import Relaxation, Work, any_fits, findings, funnel, relaxations
+from dovetail.engine.explain import RelaxedRequest, Work, any_fits, findings, funnel, relaxations
 from dovetail.engine.explain.relax import one_less, with_amount
 from tests.engine.answers import by_uuid, loaded
 from tests.engine.explain import brute
@@ -121,7 +122,7 @@ def test_many_groups_of_one_class_do_not_multiply_the_work() -> None:
     assert ("DISK_GB:1073741824", None, 1) in said(smallest(by_two, request))
 
 
-def smallest(forest: Forest, request: Request) -> list[Relaxation]:
+def smallest(forest: Forest, request: Request) -> list[RelaxedRequest]:
     return done(relaxations(loaded(forest), request, []))
 
 
@@ -175,7 +176,7 @@ def test_a_group_may_leave_the_subtree() -> None:
     }
 
 
-def said(found: list[Relaxation]) -> set[tuple[str, str | None, int]]:
+def said(found: list[RelaxedRequest]) -> set[tuple[str, str | None, int]]:
     return {
         (one.text, other.text if other else None, offer.trees)
         for offer in found

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import httpx2
+import msgspec
 import pytest
 import schemathesis
 from hypothesis import HealthCheck, settings
@@ -28,6 +29,7 @@ from schemathesis.specs.openapi.checks import (
 )
 from schemathesis.specs.openapi.schemas import OpenApiSchema
 
+from dovetail.core.explanation import Explanation
 from dovetail.rest.dovetail.fleet import MEDIA
 from dovetail.rest.dovetail.routes import OWN_ROUTES
 from dovetail.rest.openapi.document import OPERATIONS, document
@@ -84,6 +86,18 @@ def test_a_route_that_nobody_described_is_there_all_the_same() -> None:
     routes = {"/dovetail/v1/new": {"GET": OWN_ROUTES["/dovetail/v1/audit"]["GET"]}}
     found = document(routes)["paths"]["/dovetail/v1/new"]["get"]
     assert found["summary"].startswith("/dovetail/v1/audit: is the ledger sound?")
+
+
+def test_explanations_are_described_by_the_shape_that_all_finders_fill(client: Client) -> None:
+    found = client.get(PATH).json()
+    schemas = found["components"]["schemas"]
+    _, components = msgspec.json.schema_components(
+        [Explanation], ref_template="#/components/schemas/{name}"
+    )
+    assert {name: schemas[name] for name in components} == components
+    answer = found["paths"]["/dovetail/v1/explain"]["get"]["responses"]["200"]
+    (content,) = answer["content"].values()
+    assert content["schema"] == {"$ref": "#/components/schemas/Explanation"}
 
 
 # -- true of a server with a fleet ---------------------------------------------------------------

@@ -1,19 +1,22 @@
-"""Says why: what each constraint leaves over, what a host lacks, which change would help.
+"""Explains a request: what each constraint leaves over, what a host lacks, what would help.
 
-Nothing of this runs unless somebody asks. What may take long is a generator (`Work`) that yields
-now and then, so that a caller can look at the clock, and returns its result.
+`service/explanations` calls it; nothing of this runs unless somebody asks. What may take long is a
+generator (`Work`) that yields now and then, so that a caller can look at the clock, and returns its
+result. `Diagnosis` collects the results and makes a `core.explanation.Explanation` of them.
 """
 
+from dovetail.engine.explain.diagnosis import Diagnosis, Names
 from dovetail.engine.explain.fits import Work, any_fits, fitting, how_many
-from dovetail.engine.explain.funnel import Step, funnel
-from dovetail.engine.explain.host import Finding, findings
+from dovetail.engine.explain.funnel import funnel
+from dovetail.engine.explain.host import HostFindings, findings
 from dovetail.engine.explain.nearest import nearest
-from dovetail.engine.explain.relax import Relaxation, relaxations
+from dovetail.engine.explain.relax import RelaxedRequest, relaxations
 
 __all__ = [
-    "Finding",
-    "Relaxation",
-    "Step",
+    "Diagnosis",
+    "HostFindings",
+    "Names",
+    "RelaxedRequest",
     "Work",
     "any_fits",
     "findings",

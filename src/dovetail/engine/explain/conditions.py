@@ -2,27 +2,34 @@
 
 from __future__ import annotations
 
-import msgspec
 import numpy as np
 
-from dovetail.core.constraints import Constraint, Reason
+from dovetail.core.constraints import Constraint
+from dovetail.core.explanation import Reason
+from dovetail.core.inventory import Supply
 from dovetail.engine.columns import Mask
 from dovetail.engine.feasible import aggregate_mask, trait_mask
 from dovetail.engine.snapshot import Snapshot
 
-
-class Supply(msgspec.Struct, frozen=True):
-    """What a provider has of a resource class."""
-
-    free: int = 0
-    capacity: int = 0
-    min_unit: int = 1
-    max_unit: int = 0
-    step_size: int = 1
-
-    def allows(self, amount: int) -> bool:
-        """Whether one allocation may be of this size, however much is free."""
-        return self.min_unit <= amount <= self.max_unit and amount % self.step_size == 0
+TRAITS = frozenset(
+    (Reason.TRAIT, Reason.FORBIDDEN_TRAIT, Reason.ROOT_TRAIT, Reason.ROOT_FORBIDDEN_TRAIT)
+)
+AGGREGATES = frozenset(
+    (
+        Reason.AGGREGATE,
+        Reason.FORBIDDEN_AGGREGATE,
+        Reason.ROOT_AGGREGATE,
+        Reason.ROOT_FORBIDDEN_AGGREGATE,
+    )
+)
+FORBIDDING = frozenset(
+    (
+        Reason.FORBIDDEN_TRAIT,
+        Reason.FORBIDDEN_AGGREGATE,
+        Reason.ROOT_FORBIDDEN_TRAIT,
+        Reason.ROOT_FORBIDDEN_AGGREGATE,
+    )
+)
 
 
 class Conditions:
@@ -61,19 +68,12 @@ class Conditions:
             case Reason.AMOUNT:
                 supply = self.supply(row, constraint.name)
                 return supply.free >= constraint.amount and supply.allows(constraint.amount)
-            case Reason.TRAIT | Reason.ROOT_TRAIT:
-                return self._traits(row, constraint, [constraint.names])
-            case Reason.FORBIDDEN_TRAIT | Reason.ROOT_FORBIDDEN_TRAIT:
-                return self._traits(row, constraint, [], constraint.names)
             case Reason.AGGREGATE:
-                return self._in_aggregate(self._speaker(row, group), constraint)
-            case Reason.ROOT_AGGREGATE:
-                return self._in_aggregate(row, constraint)
-            case Reason.FORBIDDEN_AGGREGATE:
-                places = (row,) if constraint.group else (row, self.root)
-                return all(self._clear_of(place, constraint) for place in places)
-            case Reason.ROOT_FORBIDDEN_AGGREGATE:
-                return self._clear_of(row, constraint)
+                return self._allows(constraint, self._speaker(row, group))
+            case Reason.FORBIDDEN_AGGREGATE if not constraint.group:
+                return all(self._allows(constraint, place) for place in (row, self.root))
+            case reason if reason in TRAITS or reason in AGGREGATES:
+                return self._allows(constraint, row)
             case Reason.ATTRIBUTE | Reason.CLASS:
                 return self._selected(row, constraint)
             case Reason.IN_TREE:
@@ -81,44 +81,27 @@ class Conditions:
             case _:
                 raise ValueError(f"{constraint.reason} is between providers")
 
-    def _traits(
-        self,
-        row: int,
-        constraint: Constraint,
-        wanted: list[frozenset[str]],
-        unwanted: frozenset[str] = frozenset(),
-    ) -> bool:
-        mask = self._masks.get(constraint)
-        if mask is None:
-            mask = self._masks[constraint] = trait_mask(self._snapshot, wanted, unwanted)
-        return bool(mask[self._snapshot.traits.values[row]])
-
     def _speaker(self, row: int, group: list[Constraint]) -> int:
         """The row whose aggregates count: in the unsuffixed group a root may speak for its tree."""
         asked = [one for one in group if one.reason is Reason.AGGREGATE]
         if group[0].group or not self._own(row):
             return row
-        if all(self._in_aggregate(row, one) for one in asked):
+        if all(self._allows(one, row) for one in asked):
             return row
-        return self.root if all(self._in_aggregate(self.root, one) for one in asked) else row
+        return self.root if all(self._allows(one, self.root) for one in asked) else row
 
-    def _in_aggregate(self, row: int, constraint: Constraint) -> bool:
-        return self._aggregates(row, constraint, [constraint.names])
-
-    def _clear_of(self, row: int, constraint: Constraint) -> bool:
-        return self._aggregates(row, constraint, [], constraint.names)
-
-    def _aggregates(
-        self,
-        row: int,
-        constraint: Constraint,
-        wanted: list[frozenset[str]],
-        unwanted: frozenset[str] = frozenset(),
-    ) -> bool:
+    def _allows(self, constraint: Constraint, row: int) -> bool:
+        """Whether the row's traits, or its aggregates, are such as the constraint wants them."""
+        snapshot, of_traits = self._snapshot, constraint.reason in TRAITS
         mask = self._masks.get(constraint)
         if mask is None:
-            mask = self._masks[constraint] = aggregate_mask(self._snapshot, wanted, unwanted)
-        return bool(mask[self._snapshot.aggregates.values[row]])
+            mask_of = trait_mask if of_traits else aggregate_mask
+            names = constraint.names
+            forbids = constraint.reason in FORBIDDING
+            mask = mask_of(snapshot, [], names) if forbids else mask_of(snapshot, [names], ())
+            self._masks[constraint] = mask
+        sets = snapshot.traits if of_traits else snapshot.aggregates
+        return bool(mask[sets.values[row]])
 
     def _selected(self, row: int, constraint: Constraint) -> bool:
         snapshot = self._snapshot

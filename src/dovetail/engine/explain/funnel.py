@@ -7,30 +7,35 @@ a tree is left if there is a choice of providers that keeps all of them so far.
 
 from __future__ import annotations
 
-import msgspec
-
+from dovetail.core import explanation_text
 from dovetail.core.constraints import RELATIONS, Constraint, constraints, only
+from dovetail.core.explanation import Stage
 from dovetail.core.request import Request
 from dovetail.engine.explain.fits import Work, how_many
 from dovetail.engine.feasible import slots_of, surviving_trees
 from dovetail.engine.snapshot import Snapshot
 
 
-class Step(msgspec.Struct, frozen=True):
-    constraint: Constraint
-    left: int
-
-
-def funnel(snapshot: Snapshot, request: Request) -> Work[list[Step]]:
+def funnel(snapshot: Snapshot, request: Request) -> Work[list[Stage]]:
     demanded = constraints(request)
-    steps: list[Step] = []
+    stages: list[Stage] = []
     left = -1
     for count, constraint in enumerate(demanded, 1):
         if left:
             left = yield from trees_left(snapshot, request, demanded[:count])
-        steps.append(Step(constraint, left))
+        stages.append(stage(constraint, left))
         yield
-    return steps
+    return stages
+
+
+def stage(constraint: Constraint, left: int) -> Stage:
+    return Stage(
+        reason=constraint.reason,
+        group=constraint.group,
+        constraint=constraint.text,
+        left=left,
+        words=explanation_text.demand(constraint),
+    )
 
 
 def trees_left(snapshot: Snapshot, request: Request, demanded: tuple[Constraint, ...]) -> Work[int]:

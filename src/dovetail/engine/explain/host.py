@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import msgspec
 import numpy as np
 
-from dovetail.core.constraints import RELATIONS, Constraint, Reason, constraints, only
+from dovetail.core.constraints import RELATIONS, Constraint, constraints, only
+from dovetail.core.explanation import Reason
+from dovetail.core.inventory import Supply
 from dovetail.core.request import Request
-from dovetail.engine.explain.conditions import Conditions, Supply
+from dovetail.engine.explain.conditions import Conditions
 from dovetail.engine.explain.fits import Work, any_fits
 from dovetail.engine.snapshot import Snapshot
 
 
-class Finding(msgspec.Struct, frozen=True):
+class ProviderFinding(msgspec.Struct, frozen=True):
     """A constraint, whether the tree meets it, and the row that comes nearest to it."""
 
     constraint: Constraint
@@ -32,7 +36,15 @@ class Finding(msgspec.Struct, frozen=True):
         return self.constraint.reason
 
 
-def findings(snapshot: Snapshot, request: Request, tree: int) -> Work[list[Finding]]:
+class HostFindings(msgspec.Struct, frozen=True):
+    """What one tree has and lacks."""
+
+    root: int
+    """The row of its root."""
+    findings: Sequence[ProviderFinding]
+
+
+def findings(snapshot: Snapshot, request: Request, tree: int) -> Work[list[ProviderFinding]]:
     """Of every constraint in order; relations only up to the first that cannot be kept."""
     demanded = constraints(request)
     conditions = Conditions(snapshot, tree)
@@ -54,22 +66,22 @@ def findings(snapshot: Snapshot, request: Request, tree: int) -> Work[list[Findi
 
 def of_row(
     conditions: Conditions, constraint: Constraint, group: list[Constraint], row: int
-) -> Finding:
+) -> ProviderFinding:
     met = conditions.meets(row, constraint, group)
     if constraint.reason is not Reason.AMOUNT:
-        return Finding(constraint, met, met, row)
+        return ProviderFinding(constraint, met, met, row)
     supply = conditions.supply(row, constraint.name)
     ever = supply.capacity >= constraint.amount and supply.allows(constraint.amount)
-    return Finding(constraint, met, ever, row, supply)
+    return ProviderFinding(constraint, met, ever, row, supply)
 
 
-def of_one_provider(conditions: Conditions, group: list[Constraint]) -> list[Finding]:
+def of_one_provider(conditions: Conditions, group: list[Constraint]) -> list[ProviderFinding]:
     """The findings of the provider that comes nearest to meeting them all."""
     row = closest(conditions, group, group)
     return [of_row(conditions, one, group, row) for one in group]
 
 
-def of_several(conditions: Conditions, group: list[Constraint]) -> list[Finding]:
+def of_several(conditions: Conditions, group: list[Constraint]) -> list[ProviderFinding]:
     """Each resource class may come from another provider; all of these have to meet the rest."""
     amounts = [one for one in group if one.reason is Reason.AMOUNT]
     rest = [one for one in group if one.reason is not Reason.AMOUNT]
@@ -100,7 +112,7 @@ def shortage(conditions: Conditions, row: int, constraint: Constraint) -> float:
     return max(0, constraint.amount - max(free, 0)) / constraint.amount
 
 
-def of_relations(snapshot: Snapshot, request: Request, tree: int) -> Work[list[Finding]]:
+def of_relations(snapshot: Snapshot, request: Request, tree: int) -> Work[list[ProviderFinding]]:
     demanded = constraints(request)
     among = np.array([tree], np.int32)
     found = []
@@ -110,7 +122,7 @@ def of_relations(snapshot: Snapshot, request: Request, tree: int) -> Work[list[F
         partial = only(request, demanded[:count])
         met = yield from any_fits(snapshot, partial, among)
         ever = met or (yield from any_fits(snapshot.emptied(), partial, among))
-        found.append(Finding(one, met, ever))
+        found.append(ProviderFinding(one, met, ever))
         if not met:
             break
     return found

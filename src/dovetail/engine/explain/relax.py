@@ -13,7 +13,8 @@ import msgspec
 import numpy as np
 from msgspec.structs import replace
 
-from dovetail.core.constraints import Constraint, Reason, changed, constraints, same_subtree
+from dovetail.core.constraints import Constraint, changed, constraints, same_subtree
+from dovetail.core.explanation import Reason
 from dovetail.core.request import Affinity, Request
 from dovetail.engine.columns import Stock
 from dovetail.engine.explain.fits import Work, any_fits, how_many
@@ -26,15 +27,17 @@ MOST_AMOUNTS = 256
 """Amounts tried one by one where providers have steps or least amounts."""
 
 
-class Relaxation(msgspec.Struct, frozen=True):
+class RelaxedRequest(msgspec.Struct, frozen=True):
+    """A request that fits somewhere, and how it differs from the one that was asked."""
+
     changes: Changes
     request: Request
     trees: int
 
 
 def relaxations(
-    snapshot: Snapshot, request: Request, found: list[Relaxation]
-) -> Work[list[Relaxation]]:
+    snapshot: Snapshot, request: Request, found: list[RelaxedRequest]
+) -> Work[list[RelaxedRequest]]:
     """Add to `found` as they are found; those that touch the fewest constraints, and no others."""
     droppable = [one for one in constraints(request) if one.reason is not Reason.SHARED_CAPACITY]
     for size in range(1, len(droppable) + 1):
@@ -45,7 +48,7 @@ def relaxations(
                 relaxed = changed(request, changes)
                 assert relaxed
                 trees = yield from how_many(snapshot, relaxed)
-                found.append(Relaxation(changes, relaxed, trees))
+                found.append(RelaxedRequest(changes, relaxed, trees))
             yield
         if found:
             break

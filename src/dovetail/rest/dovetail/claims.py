@@ -10,18 +10,20 @@ from msgspec import Meta
 
 from dovetail.core.claim import Claim
 from dovetail.core.errors import StaleGeneration
+from dovetail.core.explanation import document
 from dovetail.core.request import Request
 from dovetail.ledger import provider_names
-from dovetail.rest.dovetail.explain import as_json, names_in
+from dovetail.rest.dovetail.explain import names_in
 from dovetail.rest.placement.allocation_candidates import classes_for, refuse_unknown_names
 from dovetail.rest.placement.allocations import UNNAMED_OWNER
 from dovetail.rest.query.asking import query_of, request_in
+from dovetail.rest.query.query_text import query_text
 from dovetail.rest.server.errors import HttpError, bad_request, conflict
 from dovetail.rest.server.http import Call, Reply
 from dovetail.rest.server.validation import refuse_nul
 from dovetail.service.asking import TooBroad
 from dovetail.service.claims import Outrun, Placed, place
-from dovetail.service.explanations import TooLong, explain
+from dovetail.service.explanations import TooLong, diagnose
 from dovetail.telemetry.phases import phase
 
 Text = Annotated[str, Meta(min_length=1, max_length=255)]
@@ -89,11 +91,11 @@ async def nothing_fits(call: Call, request: Request) -> HttpError:
     snapshot = await keeper.fresh()
     with keeper.held(snapshot):
         try:
-            found = await explain(snapshot, request, call.backend.limits.search_seconds)
+            found = await diagnose(snapshot, request, call.backend.limits.search_seconds)
         except TooLong:
             return HttpError(409, "Nothing fits.")
-    shown = as_json(found, await names_in(call, found))
-    return HttpError(409, shown["summary"], extra={"explanation": shown})
+    explanation = found.explanation(await names_in(call, found), query_text)
+    return HttpError(409, explanation.summary, extra={"explanation": document(explanation)})
 
 
 async def as_document(call: Call, consumer: str, placed: Placed) -> dict[str, object]:

@@ -10,24 +10,26 @@ import orjson
 from msgspec import Meta
 
 from dovetail.core.errors import BadFleet
+from dovetail.core.explanation import document
 from dovetail.core.fleet import FleetPlan, FleetReader
 from dovetail.core.request import Request
 from dovetail.engine import Search, Snapshot
 from dovetail.engine.combine.round_robin import Block
-from dovetail.engine.explain import how_many
+from dovetail.engine.explain import Diagnosis, Names, how_many
 from dovetail.ledger import Transaction, holdings, provider_names
-from dovetail.rest.dovetail.explain import Names, as_json, names_in
+from dovetail.rest.dovetail.explain import names_in
 from dovetail.rest.placement.allocation_candidates import classes_for, refuse_unknown_names, written
 from dovetail.rest.placement.versions import NEWEST
 from dovetail.rest.query.asking import query_of, request_in
 from dovetail.rest.query.candidate_json import SummaryWriter
 from dovetail.rest.query.parse import Classes, shows_scores
+from dovetail.rest.query.query_text import query_text
 from dovetail.rest.server.backend import Backend
 from dovetail.rest.server.errors import HttpError, bad_request, conflict
 from dovetail.rest.server.http import Call, Query, Reply
 from dovetail.service import hypothetical
 from dovetail.service.asking import TooBroad, find_in, scores_of
-from dovetail.service.explanations import Explanation, TooLong, explain
+from dovetail.service.explanations import TooLong, diagnose
 from dovetail.service.time_budget import OutOfTime, Pace
 from dovetail.telemetry.phases import phase
 
@@ -63,7 +65,7 @@ class Known(msgspec.Struct, frozen=True):
 
 class Outcome(msgspec.Struct, frozen=True):
     hosts_before: int
-    explanation: Explanation
+    diagnosis: Diagnosis
     search: Search
     found: Block
 
@@ -81,7 +83,7 @@ async def ask(call: Call) -> Reply:
     except (TooBroad, TooLong, OutOfTime) as error:
         raise HttpError(400, str(error) or "This takes too long; narrow the request.") from error
     added = {provider.uuid: provider.name for provider in asked.plan.providers}
-    names = {**await names_in(call, outcome.explanation), **added}
+    names = {**await names_in(call, outcome.diagnosis), **added}
     with phase("encode"):
         return Reply(200, as_bytes(outcome, names, scores=asked.scores))
 
@@ -94,21 +96,22 @@ async def worked_out(backend: Backend, asked: Understood, known: Known) -> Outco
         await asyncio.to_thread(change, twin, known, asked.plan)
         refuse_unknown_names(twin, request)
         before = await Pace(seconds).finished(how_many(snapshot, request))
-    explanation = await explain(twin, request, seconds)
+    diagnosis = await diagnose(twin, request, seconds)
     search, found = await find_in(twin, request, seconds, typical=keeper.demand.typical)
-    return Outcome(before, explanation, search, found)
+    return Outcome(before, diagnosis, search, found)
 
 
 def as_bytes(outcome: Outcome, names: Names, *, scores: bool) -> bytes:
-    document = {
+    explanation = outcome.diagnosis.explanation(names, query_text)
+    answer = {
         "before": {"hosts": outcome.hosts_before},
-        "after": {"hosts": outcome.explanation.fitting},
-        "explanation": as_json(outcome.explanation, names),
+        "after": {"hosts": explanation.fitting},
+        "explanation": document(explanation),
     }
     shown = scores_of(outcome.search) if scores else ()
     # A writer of its own: what it remembers of trees is true of this fleet only.
     candidates = written(outcome.search, outcome.found, NEWEST, SummaryWriter(), shown)
-    return orjson.dumps(document)[:-1] + b"," + candidates[1:]
+    return orjson.dumps(answer)[:-1] + b"," + candidates[1:]
 
 
 def understood(question: Question, query: Query, classes: Classes) -> Understood:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from dovetail.core.explanation import Explanation
 from dovetail.core.fleet import Line
 from dovetail.ledger.bulk.audit import Fault, Findings
 from dovetail.ledger.totals import Total
@@ -28,6 +29,7 @@ from dovetail.rest.placement import schemas
 
 PLAIN = "text/plain"
 STRUCTS = (
+    Explanation,
     Line,
     Fault,
     Findings,
@@ -40,15 +42,6 @@ STRUCTS = (
 )
 """Types that bodies are read into or written from; each becomes a schema of its name."""
 
-STEP = {"reason": TEXT, "group": maybe(TEXT), "constraint": TEXT, "words": TEXT}
-FINDING = {
-    **STEP,
-    "met": YES_OR_NO,
-    "ever": YES_OR_NO,
-    "provider": maybe(TEXT),
-    "provider_uuid": maybe(UUID),
-}
-SHORTFALL = {"wanted": NUMBER, "free": NUMBER, "capacity": NUMBER, "short": NUMBER}
 OPTION = an_object(
     {
         "position": NUMBER,
@@ -78,44 +71,6 @@ SCHEMAS: dict[str, Document] = {
         {"name": TEXT, "spec": {"type": "object"}, "created_at": TIME, **UNITS}
     ),
     "NamedAllocations": a_map(an_object({"name": maybe(TEXT), "resources": AMOUNTS})),
-    "Explanation": an_object(
-        {
-            "verdict": {"type": "string", "enum": ["fits", "not_now", "never"]},
-            "summary": TEXT,
-            "hosts": NUMBER,
-            "fitting": NUMBER,
-            "funnel": a_list(an_object({**STEP, "left": NUMBER})),
-            "nearest": a_list(
-                an_object(
-                    {
-                        "name": maybe(TEXT),
-                        "uuid": UUID,
-                        "fits": YES_OR_NO,
-                        "findings": a_list(an_object({**FINDING, **SHORTFALL}, *SHORTFALL)),
-                    }
-                )
-            ),
-            "relaxations": a_list(
-                an_object(
-                    {
-                        "changes": a_list(
-                            an_object(
-                                {
-                                    "reason": TEXT,
-                                    "group": maybe(TEXT),
-                                    "from": TEXT,
-                                    "to": maybe(TEXT),
-                                }
-                            )
-                        ),
-                        "hosts": NUMBER,
-                        "query": TEXT,
-                        "words": TEXT,
-                    }
-                )
-            ),
-        }
-    ),
     "Decision": an_object(
         {
             "id": NUMBER,

@@ -1,24 +1,52 @@
-"""Explanations in words: what people read, beside the tokens that programs read."""
+"""Explanations in words: what people read, beside the tokens that programs read.
+
+The finders take their sentences from here, as far as more than one of them, or more than one door,
+says the same; a filter of `podfit` words its own rule.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 
-from dovetail.core.constraints import Constraint, Reason
+from dovetail.core.constraints import Constraint
+from dovetail.core.explanation import Reason, Stage, Verdict
+from dovetail.core.inventory import Supply
 from dovetail.core.request import Affinity
-from dovetail.engine.explain import Finding, Relaxation
-from dovetail.service.explanations import FITS, NOT_NOW, Explanation
+
+# -- what every explanation says -------------------------------------------------------------------
 
 
-def summary(explanation: Explanation) -> str:
-    fitting, hosts = explanation.fitting, explanation.hosts
-    if explanation.verdict == FITS:
-        return f"{fitting} of {count_hosts(hosts)} {'fits' if fitting == 1 else 'fit'}."
-    blocking = next((step for step in explanation.funnel if not step.left), None)
-    last = f" None is left after: {demand(blocking.constraint)}." if blocking else ""
-    if explanation.verdict == NOT_NOW:
-        could = count_hosts(explanation.could)
-        return f"No host fits now; {could} would if nothing were in use.{last}"
+def count_of(count: int, noun: str) -> str:
+    """1 host, 2 hosts."""
+    return f"{count:,} {noun}{'' if count == 1 else 's'}"
+
+
+def shortfall(wanted: object, free: object, capacity: object, short: object = None) -> str:
+    """Of an amount; `short` is None where there is enough."""
+    text = f"wants {wanted}, free {free} of {capacity}"
+    return text if short is None else f"{text}, {short} short"
+
+
+def listed(texts: Sequence[str], most: int, between: str, before_more: str) -> str:
+    """The first of them, and how many more there are."""
+    more = len(texts) - most
+    text = between.join(texts[:most])
+    return f"{text}{before_more}{more} more" if more > 0 else text
+
+
+# -- candidates for a request ----------------------------------------------------------------------
+
+
+def summary_of_hosts(
+    verdict: Verdict, hosts: int, fitting: int, could: int, funnel: Sequence[Stage]
+) -> str:
+    """`could`: hosts that would fit if nothing were in use."""
+    if verdict is Verdict.FITS:
+        return f"{fitting} of {count_of(hosts, 'host')} {'fits' if fitting == 1 else 'fit'}."
+    blocking = next((stage for stage in funnel if not stage.left), None)
+    last = f" None is left after: {blocking.words}." if blocking else ""
+    if verdict is Verdict.NOT_NOW:
+        return f"No host fits now; {count_of(could, 'host')} would if nothing were in use.{last}"
     return f"No host of this fleet can ever serve this, even with nothing in use.{last}"
 
 
@@ -55,32 +83,32 @@ DEMANDS: dict[Reason, Callable[[Constraint], str]] = {
 }
 
 
-def finding(found: Finding, provider: str | None) -> str:
+def finding(
+    one: Constraint, reason: Reason, supply: Supply | None, provider: str | None, *, met: bool
+) -> str:
     """What a host has or lacks of a constraint; `provider` comes nearest to meeting it."""
-    one = found.constraint
-    if found.supply is None:
-        return f"{demand(one)}: {'yes' if found.met else 'no'}{on(provider, one)}"
-    supply = found.supply
-    if not supply.capacity and not found.met:
+    if supply is None:
+        return f"{demand(one)}: {'yes' if met else 'no'}{on(provider, one)}"
+    if not supply.capacity and not met:
         return f"{one.name}{in_group(one)}: wants {one.amount}, {provider} has none"
     place = f"{one.name} on {provider}{in_group(one)}"
-    if found.reason is Reason.UNITS:
+    if reason is Reason.UNITS:
         return (
             f"{place}: {one.amount} is not from {supply.min_unit} to {supply.max_unit} "
             f"in steps of {supply.step_size}"
         )
-    text = f"{place}: wants {one.amount}, free {supply.free} of {supply.capacity}"
-    return text if found.met else f"{text}, {one.amount - supply.free} short"
+    short = None if met else one.amount - supply.free
+    return f"{place}: {shortfall(one.amount, supply.free, supply.capacity, short)}"
 
 
 def on(provider: str | None, constraint: Constraint) -> str:
     return f" ({provider})" if provider and constraint.group is not None else ""
 
 
-def relaxation(found: Relaxation) -> str:
-    changes = " and ".join(change(one, other) for one, other in found.changes.items())
-    verb = "fits" if found.trees == 1 else "fit"
-    return f"{count_hosts(found.trees)} {verb} if {changes}"
+def relaxation(changes: Mapping[Constraint, Constraint | None], hosts: int) -> str:
+    """`hosts` fit if these constraints are changed; None: dropped."""
+    texts = " and ".join(change(one, other) for one, other in changes.items())
+    return f"{count_of(hosts, 'host')} {'fits' if hosts == 1 else 'fit'} if {texts}"
 
 
 def change(one: Constraint, other: Constraint | None) -> str:
@@ -113,7 +141,3 @@ DROPS: dict[Reason, Callable[[Constraint], str]] = {
     Reason.ISOLATION: lambda one: f"{one.text} may share a provider",
     Reason.SAME_SUBTREE: lambda one: f"{one.text} need not be in one subtree",
 }
-
-
-def count_hosts(count: int) -> str:
-    return f"{count:,} host{'' if count == 1 else 's'}"

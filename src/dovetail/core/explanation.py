@@ -1,0 +1,154 @@
+"""Explanation: why something fits or does not, in one shape that every finder fills.
+
+Candidates of the engine, device classes, pods on nodes and NUMA hints are explained by these
+values, and every door shows them as `document` writes them: REST, `-o json` of the command line,
+and `dovetail agent explain`. Reasons are stable tokens that programs may rely on; words are for
+people, and may change. OpenAPI's schema is made of the same classes (`rest/openapi`).
+"""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import Annotated, Any
+
+import msgspec
+from msgspec import UNSET, Meta, UnsetType
+
+Uuid = Annotated[str, Meta(extra_json_schema={"format": "uuid"})]
+
+
+class Verdict(StrEnum):
+    FITS = "fits"
+    NOT_NOW = "not_now"
+    """It would fit somewhere if nothing were in use."""
+    NEVER = "never"
+
+
+class Counted(StrEnum):
+    """What the numbers of an explanation count."""
+
+    HOSTS = "hosts"
+    """Trees of providers."""
+    DEVICES = "devices"
+    NODES = "nodes"
+    """Of a Kubernetes cluster."""
+    NUMA_NODE_SETS = "numa_node_sets"
+    """Every choice of one or more NUMA nodes of a machine."""
+
+
+class Reason(StrEnum):
+    """What a constraint is about: the vocabulary of all explanations."""
+
+    # Candidates: what a provider meets by itself, then what those chosen demand of each other.
+    AMOUNT = "amount"
+    """Of pods on nodes, too."""
+    UNITS = "units"
+    TRAIT = "trait"
+    FORBIDDEN_TRAIT = "forbidden_trait"
+    AGGREGATE = "aggregate"
+    FORBIDDEN_AGGREGATE = "forbidden_aggregate"
+    ATTRIBUTE = "attribute"
+    """Of device classes, too: one expression of a selector."""
+    CLASS = "class"
+    IN_TREE = "in_tree"
+    ROOT_TRAIT = "root_trait"
+    ROOT_FORBIDDEN_TRAIT = "root_forbidden_trait"
+    ROOT_AGGREGATE = "root_aggregate"
+    ROOT_FORBIDDEN_AGGREGATE = "root_forbidden_aggregate"
+    SHARED_CAPACITY = "shared_capacity"
+    TOGETHER = "together"
+    ISOLATION = "isolation"
+    SAME_SUBTREE = "same_subtree"
+
+
+class Stage(msgspec.Struct, frozen=True, kw_only=True):
+    """One constraint of the funnel."""
+
+    reason: Reason
+    group: str | None
+    """The part of the request that it belongs to: a group's suffix, a selector's number."""
+    constraint: str
+    """As the request says it."""
+    left: int
+    """How many meet this constraint and all before it; before it in its selector, of a class."""
+    words: str
+
+
+class Finding(msgspec.Struct, frozen=True, kw_only=True):
+    """What one place has or lacks of one constraint."""
+
+    reason: Reason
+    group: str | None
+    constraint: str
+    met: bool
+    ever: bool
+    """Whether it would be met if nothing were in use."""
+    provider: str | None
+    """Where: the provider, device or node that comes nearest to meeting it, by name."""
+    provider_uuid: Uuid | None
+    words: str
+    wanted: int | UnsetType = UNSET
+    """Of an amount, like the three that follow: in the smallest unit of the resource."""
+    free: int | UnsetType = UNSET
+    capacity: int | UnsetType = UNSET
+    short: int | UnsetType = UNSET
+    seen: str | UnsetType | None = UNSET
+    """Of an attribute: the value that is there; null if there is none."""
+
+
+class PlaceFindings(msgspec.Struct, frozen=True, kw_only=True):
+    """A host, node or device that was looked at closely."""
+
+    name: str | None
+    uuid: Uuid | None
+    fits: bool
+    findings: tuple[Finding, ...]
+    alike: int | UnsetType = UNSET
+    """How many places lack just the same, itself included."""
+
+
+class ConstraintChange(
+    msgspec.Struct, frozen=True, kw_only=True, rename={"old": "from", "new": "to"}
+):
+    """What becomes of one constraint."""
+
+    reason: Reason
+    group: str | None
+    old: str = msgspec.field(name="from")
+    new: str | None = msgspec.field(name="to")
+    """Nothing: it is dropped."""
+
+
+class Relaxation(msgspec.Struct, frozen=True, kw_only=True):
+    """A smallest change of the request that would help."""
+
+    changes: tuple[ConstraintChange, ...]
+    hosts: int
+    """That fit then."""
+    query: str
+    """The changed request, ready to be asked."""
+    words: str
+
+
+class Explanation(msgspec.Struct, frozen=True, kw_only=True):
+    """Why something fits or does not."""
+
+    verdict: Verdict
+    summary: str
+    of: Counted
+    """What is counted in `total`, `fitting` and the funnel."""
+    total: int
+    hosts: int | UnsetType = UNSET
+    """`total`, where hosts are counted."""
+    fitting: int
+    funnel: tuple[Stage, ...]
+    """How many are left after each constraint, in order."""
+    nearest: tuple[PlaceFindings, ...]
+    """The places that lack least, or those that were asked about."""
+    relaxations: tuple[Relaxation, ...]
+
+
+def document(explanation: Explanation) -> dict[str, Any]:
+    """The explanation as JSON has it, for every door."""
+    found: dict[str, Any] = msgspec.to_builtins(explanation)
+    return found
