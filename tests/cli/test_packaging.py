@@ -12,8 +12,7 @@ from pathlib import Path
 from click.testing import CliRunner
 
 from dovetail.cli.main import main
-from dovetail.cli.run.config import settings
-from dovetail.cli.run.config_layers import load
+from dovetail.cli.run.settings import SERVER
 from tests.support.paths import ROOT
 
 PACKAGING = ROOT / "packaging"
@@ -22,7 +21,7 @@ UNIT = (PACKAGING / "dovetail.service").read_text(encoding="utf-8")
 
 def test_the_example_configuration_is_understood() -> None:
     path = PACKAGING / "dovetail.toml"
-    config, origins = load(str(path), {}, {})
+    config, origins = SERVER.load(str(path), {}, {})
     assert config.policy == "secure"
     assert origins["tokens"] == f"file {path}"
 
@@ -39,7 +38,7 @@ def test_the_container_sets_only_variables_that_exist() -> None:
     text = (PACKAGING / "Containerfile").read_text(encoding="utf-8")
     used = set(re.findall(r"\bDOVETAIL_[A-Z_]+", text))
     assert used
-    assert used <= {setting.variable for setting in settings()}
+    assert used <= {setting.variable for setting in SERVER.settings.values()}
 
 
 def test_systemd_finds_nothing_wrong_with_the_unit(tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ from typing import Any
 
 import structlog
 
-from dovetail.core.errors import DovetailError
+from dovetail.config.values import BadSettings
 from dovetail.devices.allocation.strategies import Strategy
 from dovetail.kube.api.client import connect
 from dovetail.kube.api.port import KubeApi
@@ -23,7 +23,7 @@ from dovetail.kube.runtime.events import Recorder
 from dovetail.kube.runtime.leader import Election, LeaseTiming
 from dovetail.kube.runtime.serving import listen, monitoring, serve, tls_of
 from dovetail.kube.scheduler.scheduler import Scheduler
-from dovetail.kube.scheduler.settings import ExtenderSettings, LeaseSettings, Settings
+from dovetail.kube.scheduler.settings import ExtenderSettings, LeaseSettings, SchedulerSettings
 from dovetail.ledger import Ledger, open_ledger
 from dovetail.service.device_claims import DeviceLedger
 
@@ -32,12 +32,8 @@ LOG = structlog.get_logger("dovetail.kube.scheduler")
 ALL_ADDRESSES = "0.0.0.0"  # noqa: S104 - probes and collectors come from elsewhere
 
 
-class UnusableSettings(DovetailError):
-    """Settings that are good by themselves and cannot be used."""
-
-
 async def run(
-    settings: Settings, stop: asyncio.Event, ready: Callable[[], None] = lambda: None
+    settings: SchedulerSettings, stop: asyncio.Event, ready: Callable[[], None] = lambda: None
 ) -> None:
     """Until `stop` is set. Raises DovetailError if it cannot start."""
     strategy = Strategy(settings.strategy)
@@ -91,7 +87,7 @@ def opened(database: str) -> Iterator[Ledger]:
         ledger.close()
 
 
-def election_of(settings: Settings, api: KubeApi, identity: str) -> Election:
+def election_of(settings: SchedulerSettings, api: KubeApi, identity: str) -> Election:
     lease = settings.lease
     return Election(
         api, lease.namespace, f"{settings.name}-scheduler", identity, timing=timing_of(lease)
@@ -111,12 +107,12 @@ def address_of(extender: ExtenderSettings) -> tuple[str, int] | None:
         return None
     given, colon, port = extender.listen.rpartition(":")
     if not (given and colon and port.isascii() and port.isdecimal() and int(port) <= 65535):
-        raise UnusableSettings(
+        raise BadSettings(
             f"--extender-listen: {extender.listen!r} is not HOST:PORT, such as 127.0.0.1:8888"
         )
     host = given.strip("[]")
     if extender.client_ca is None and not (is_loopback(host) or extender.open_beyond_loopback):
-        raise UnusableSettings(
+        raise BadSettings(
             f"--extender-listen: {host} is not loopback, and whoever can ask can bind pods: "
             "--extender-client-ca says whose certificates are believed (or set "
             "--extender-open-beyond-loopback)"

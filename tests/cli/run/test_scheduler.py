@@ -10,10 +10,10 @@ import structlog
 from click.testing import CliRunner
 
 from dovetail.cli.main import main
-from dovetail.cli.run.config_layers import BadConfig
-from dovetail.cli.run.scheduler import load
-from dovetail.kube.daemon import UnusableSettings, address_of
-from dovetail.kube.scheduler.settings import ExtenderSettings, LeaseSettings, Settings
+from dovetail.cli.run.scheduler import SCHEDULER
+from dovetail.config.values import BadSettings
+from dovetail.kube.daemon import address_of
+from dovetail.kube.scheduler.settings import ExtenderSettings, LeaseSettings, SchedulerSettings
 
 
 @pytest.fixture(autouse=True)
@@ -26,7 +26,7 @@ def logging_as_before() -> Iterator[None]:
 def test_flags_win_over_the_environment_and_that_over_the_defaults() -> None:
     environment = {"DOVETAIL_SCHEDULER_NAME": "theirs", "DOVETAIL_SCHEDULER_STRATEGY": "spread"}
     flags = {"name": "ours", "extender_listen": "127.0.0.1:1", "leader_elect": None}
-    assert load(flags, environment) == Settings(
+    assert SCHEDULER.load(None, environment, flags).settings == SchedulerSettings(
         name="ours", strategy="spread", extender=ExtenderSettings(listen="127.0.0.1:1")
     )
 
@@ -35,11 +35,12 @@ def test_the_environment_wins_over_the_file(tmp_path: Path) -> None:
     file = tmp_path / "scheduler.toml"
     file.write_text('name = "filed"\nstrategy = "spread"\n[lease]\nnamespace = "kube-system"\n')
     environment = {"DOVETAIL_SCHEDULER_NAME": "theirs"}
-    wanted = Settings(
+    wanted = SchedulerSettings(
         name="theirs", strategy="spread", lease=LeaseSettings(namespace="kube-system")
     )
-    assert load({"config_file": str(file)}, environment) == wanted
-    assert load({}, {**environment, "DOVETAIL_SCHEDULER_CONFIG": str(file)}) == wanted
+    assert SCHEDULER.load(str(file), environment, {}).settings == wanted
+    named = {**environment, "DOVETAIL_SCHEDULER_CONFIG": str(file)}
+    assert SCHEDULER.load(None, named, {}).settings == wanted
 
 
 @pytest.mark.parametrize(
@@ -62,7 +63,8 @@ def test_what_is_wrong_in_the_file_is_told_with_its_place(
 
 
 def test_settings_of_the_server_are_not_those_of_the_scheduler() -> None:
-    assert load({}, {"DOVETAIL_DATABASE": "sqlite:///server.db"}) == Settings()
+    environment = {"DOVETAIL_DATABASE": "sqlite:///server.db"}
+    assert SCHEDULER.load(None, environment, {}).settings == SchedulerSettings()
 
 
 @pytest.mark.parametrize(
@@ -74,8 +76,8 @@ def test_settings_of_the_server_are_not_those_of_the_scheduler() -> None:
     ],
 )
 def test_what_is_wrong_is_told_with_its_place(flags: dict[str, str], words: str) -> None:
-    with pytest.raises(BadConfig) as told:
-        load(flags, {})
+    with pytest.raises(BadSettings) as told:
+        SCHEDULER.load(None, {}, flags)
     assert words in str(told.value)
 
 
@@ -109,9 +111,7 @@ def test_an_address_that_is_none_is_told(tmp_path: Path, address: str) -> None:
 
 @pytest.mark.parametrize("address", ["0.0.0.0:1", "[::]:1", "10.0.0.1:1", "dovetail.example:1"])
 def test_whoever_comes_from_elsewhere_needs_a_certificate(address: str) -> None:
-    with pytest.raises(
-        UnusableSettings, match="is not loopback, and whoever can ask can bind pods"
-    ):
+    with pytest.raises(BadSettings, match="is not loopback, and whoever can ask can bind pods"):
         address_of(ExtenderSettings(listen=address))
     assert address_of(ExtenderSettings(listen=address, client_ca="ca.crt"))
     assert address_of(ExtenderSettings(listen=address, open_beyond_loopback=True))

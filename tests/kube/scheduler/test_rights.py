@@ -7,7 +7,7 @@ import json
 import pytest
 import yaml
 
-from dovetail.cli.run.scheduler import settings
+from dovetail.cli.run.scheduler import SCHEDULER
 from dovetail.kube import manifests
 from tests.kube.scheduler import real
 from tests.support.kube.cluster import Cluster
@@ -23,8 +23,10 @@ def test_the_deployment_sets_what_can_be_set() -> None:
     command, *arguments = container["args"]
     assert command == "scheduler"
     flags = {each for each in arguments if each.startswith("--")}
-    assert flags <= {each.flag for each in settings()}
-    assert {each["name"] for each in container["env"]} <= {each.variable for each in settings()}
+    assert flags <= {each.flag for each in SCHEDULER.settings.values()}
+    assert {each["name"] for each in container["env"]} <= {
+        each.variable for each in SCHEDULER.settings.values()
+    }
     assert pod["securityContext"]["runAsNonRoot"]
     assert container["securityContext"]["readOnlyRootFilesystem"]
 

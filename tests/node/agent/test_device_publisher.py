@@ -8,8 +8,8 @@ from pathlib import Path
 
 from dovetail.core.device import Device
 from dovetail.core.errors import DovetailError
-from dovetail.node.agent.config import Config, DeviceSettings
 from dovetail.node.agent.device_publisher import Devices
+from dovetail.node.agent.settings import AgentSettings, DeviceSettings
 from dovetail.node.topology import Nic
 from dovetail.node.topology.writer import write
 from tests.node.plugins.rig import spec_machine
@@ -29,7 +29,9 @@ class Told:
 
 def watching(directory: Path) -> tuple[Devices, Told]:
     told = Told()
-    config = Config(sysfs=str(directory / "sys"), devices=DeviceSettings(publish=True, node="n1"))
+    config = AgentSettings(
+        sysfs=str(directory / "sys"), devices=DeviceSettings(publish=True, node="n1")
+    )
     return Devices(config, told), told
 
 

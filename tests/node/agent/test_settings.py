@@ -13,13 +13,13 @@ from click.testing import CliRunner
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dovetail.cli.agent.settings import load, options, settings
+from dovetail.cli.agent.settings import AGENT, options
 from dovetail.cli.main import main
-from dovetail.cli.run.config_layers import BadConfig
+from dovetail.config.values import BadSettings
 from dovetail.node.admission.configuration import Outage, Scope
 from dovetail.node.agent.checks import check, check_machine, metrics_address
-from dovetail.node.agent.config import BadSettings, Config, Role, seconds
 from dovetail.node.agent.parts import configuration_of, source_of
+from dovetail.node.agent.settings import AgentSettings, RoleSettings, seconds
 from dovetail.node.common.cpus import CpuSet
 from dovetail.node.hints import BadPolicy, Policy
 from dovetail.node.sources.directory import Directory
@@ -36,7 +36,11 @@ def invoke(*arguments: str) -> tuple[int, str]:
     return done.exit_code, done.output
 
 
-def loaded(**flags: Any) -> Config:
+def load(flags: dict[str, Any]) -> AgentSettings:
+    return AGENT.load(flags.get("config_file"), {}, flags).settings
+
+
+def loaded(**flags: Any) -> AgentSettings:
     return load({**ON, **flags})
 
 
@@ -62,13 +66,45 @@ def test_the_file_is_taken_and_flags_win(tmp_path: Path) -> None:
     assert (config.topology.policy, config.topology.scope) == ("restricted", "container")
     assert config.plugins.directories == ("/one", "/two")
     assert config.plugins.names == {"vendor.com/cpu": "cpu"}
-    assert config.roles == {"batch": Role(outage="fail-open"), "a role": Role(needs=("NIC",))}
+    assert config.roles == {
+        "batch": RoleSettings(outage="fail-open"),
+        "a role": RoleSettings(needs=("NIC",)),
+    }
     check(config)
     found = configuration_of(config, synthetic())
     assert (found.policy, found.scope) == (Policy.RESTRICTED, Scope.CONTAINER)
     assert found.outage_of("batch") is Outage.FAIL_OPEN
     assert found.outage_of("a role") is Outage.REJECT
     assert found.nodes == CpuSet({0, 1})
+
+
+def test_variables_win_over_the_file_and_flags_over_variables(tmp_path: Path) -> None:
+    file = tmp_path / "agent.toml"
+    file.write_text("reconcile_period = '10s'\nsysfs = '/file'\n[topology]\nscope = 'pod'\n")
+    environment = {
+        "DOVETAIL_AGENT_CONFIG": str(file),
+        "DOVETAIL_AGENT_FEATURE_GATES": "QoSResourceManager=true",
+        "DOVETAIL_AGENT_SYSFS": "/variable",
+        "DOVETAIL_AGENT_PODS_ALWAYS": "cpu,memory",
+        "DOVETAIL_AGENT_TOPOLOGY_POLICY": "restricted",
+        "DOVETAIL_SYSFS": "/of/no/agent",
+    }
+    config, origins = AGENT.load(None, environment, {"topology_policy": "best-effort"})
+    check(config)
+    assert (config.reconcile_period, config.sysfs) == ("10s", "/variable")
+    assert (config.topology.policy, config.topology.scope) == ("best-effort", "pod")
+    assert config.pods.always == ("cpu", "memory")
+    assert origins["sysfs"] == "environment DOVETAIL_AGENT_SYSFS"
+    assert origins["topology.policy"] == "flag --topology-policy"
+
+
+def test_the_daemon_reads_its_environment() -> None:
+    variables = {"DOVETAIL_AGENT_LOG_LEVEL": "loud"}
+    done = CliRunner().invoke(main, ["agent", GATE], env=variables)
+    assert done.exit_code == 2
+    assert "environment DOVETAIL_AGENT_LOG_LEVEL: 'loud' is not one of" in " ".join(
+        done.output.split()
+    )
 
 
 def test_the_names_of_the_specification_and_the_kubelet_are_known() -> None:
@@ -147,7 +183,7 @@ def test_a_bad_flag_is_refused_with_what_would_be_right(flags: list[str], words:
 def test_a_bad_file_is_refused_with_the_place(tmp_path: Path, text: str, words: str) -> None:
     file = tmp_path / "agent.toml"
     file.write_text(text)
-    with pytest.raises(BadConfig, match=re.escape(words)) as refused:
+    with pytest.raises(BadSettings, match=re.escape(words)) as refused:
         load({"config_file": str(file)})
     assert str(file) in str(refused.value)
 
@@ -155,7 +191,7 @@ def test_a_bad_file_is_refused_with_the_place(tmp_path: Path, text: str, words: 
 def test_what_roles_need_has_to_be_added_to_known_pods() -> None:
     config = loaded(pods_source="none")
     check(config)
-    needing = msgspec.structs.replace(config, roles={"web": Role(needs=("NIC",))})
+    needing = msgspec.structs.replace(config, roles={"web": RoleSettings(needs=("NIC",))})
     with pytest.raises(BadSettings, match=r"roles\.web\.needs: pods\.source is none"):
         check(needing)
 
@@ -231,8 +267,8 @@ def test_metrics_may_be_anywhere_or_nowhere() -> None:
 
 def test_every_setting_is_described_and_in_the_page() -> None:
     page = (ROOT / "docs/node-agent.md").read_text(encoding="utf-8")
-    assert [key for key, each in settings().items() if not each.description] == []
-    missing = [key for key, each in settings().items() if f"`{each.key}`" not in page]
+    assert [key for key, each in AGENT.settings.items() if not each.description] == []
+    missing = [key for key, each in AGENT.settings.items() if f"`{each.key}`" not in page]
     assert missing == []
 
 

@@ -4,28 +4,28 @@ from __future__ import annotations
 
 import pytest
 
-from dovetail.rest.server.settings import Limits
+from dovetail.rest.server.settings import RequestLimits
 from dovetail.service import asking as candidates
 from tests.rest.conftest import Make
 from tests.rest.fleets import NDJSON, load, tree
 
 
 def test_a_body_that_is_too_large(serve: Make) -> None:
-    client = serve(limits=Limits(body_bytes=100))
+    client = serve(limits=RequestLimits(body_bytes=100))
     reply = client.call("POST", "/resource_providers", {"name": "x" * 150})
     assert reply.status_code == 413
     assert "100 bytes" in reply.json()["errors"][0]["detail"]
 
 
 def test_a_fleet_that_is_too_large(serve: Make) -> None:
-    client = serve(limits=Limits(fleet_bytes=10))
+    client = serve(limits=RequestLimits(fleet_bytes=10))
     reply = client.call("POST", "/dovetail/v1/fleet", b'{"name": "some host"}', content_type=NDJSON)
     assert reply.status_code == 413
     assert reply.headers["content-type"] == "application/problem+json"
 
 
 def test_a_query_that_is_too_long(serve: Make) -> None:
-    client = serve(limits=Limits(query_bytes=50))
+    client = serve(limits=RequestLimits(query_bytes=50))
     assert client.get(f"/resource_providers?name={'x' * 60}").status_code == 414
 
 
@@ -43,7 +43,7 @@ def test_an_answer_that_is_too_large(serve: Make, monkeypatch: pytest.MonkeyPatc
 
 def test_an_answer_that_takes_too_long(serve: Make) -> None:
     """Eight groups on sixteen equal devices have half a billion answers."""
-    client = serve(limits=Limits(search_seconds=0.1))
+    client = serve(limits=RequestLimits(search_seconds=0.1))
     devices = [tree(f"gpu{n}", inventories={"VGPU": 8}) for n in range(16)]
     load(client, tree("host", *devices))
     query = "&".join(f"resources{n}=VGPU:1" for n in range(1, 9))

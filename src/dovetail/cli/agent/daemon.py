@@ -12,20 +12,21 @@ from typing import Any
 import click
 
 from dovetail.cli.agent.logs import configure
-from dovetail.cli.agent.settings import load
+from dovetail.cli.agent.settings import AGENT
 from dovetail.cli.run import readiness
 from dovetail.cli.support.exits import Failed
+from dovetail.cli.support.setting_options import load_settings
 from dovetail.core.errors import DovetailError
 from dovetail.node.agent import checks
-from dovetail.node.agent.config import Config, DeviceSettings
 from dovetail.node.agent.daemon import run as run_agent
 from dovetail.node.agent.device_publisher import Publish
+from dovetail.node.agent.settings import AgentSettings, DeviceSettings
 
 
 def run(flags: Mapping[str, Any]) -> None:
     """Until SIGTERM or SIGINT."""
+    config = load_settings(AGENT, flags).settings
     try:
-        config = load(flags)
         checks.check(config)
     except DovetailError as error:
         raise click.UsageError(str(error)) from error
@@ -37,7 +38,7 @@ def run(flags: Mapping[str, Any]) -> None:
         raise Failed(str(error)) from error
 
 
-async def _run(config: Config) -> None:
+async def _run(config: AgentSettings) -> None:
     stop = asyncio.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         asyncio.get_running_loop().add_signal_handler(number, stop.set)

@@ -9,14 +9,15 @@ from pathlib import Path
 
 import click
 
-from dovetail.cli.run.config import without_passwords
-from dovetail.cli.run.options import configured, resolve
+from dovetail.cli.run.settings import SERVER
 from dovetail.cli.support.exits import Failed
+from dovetail.cli.support.setting_options import FILE_ARGUMENT, load_settings, with_settings
+from dovetail.config.declaration import without_passwords
 from dovetail.core.errors import DovetailError
 from dovetail.ledger.bulk import backup, restore
 from dovetail.ledger.database import opening
 
-DATABASE = configured("database")
+DATABASE = with_settings(SERVER, "database")
 
 
 @click.group()
@@ -72,7 +73,8 @@ def shown(counts: dict[str, int]) -> str:
 
 def chosen(config_file: str | None, database: str | None) -> str:
     """The database that flag, environment or file name."""
-    return resolve(config_file, {"database": database}).config.database
+    given = {FILE_ARGUMENT: config_file, "database": database}
+    return load_settings(SERVER, given).settings.database
 
 
 def state(database: str) -> str | None:

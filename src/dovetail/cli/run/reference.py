@@ -10,13 +10,15 @@ from typing import Any
 
 import click
 
-from dovetail.cli.run.config import Config, Setting, sections
-from dovetail.cli.run.config_layers import Loaded, expected
+from dovetail.cli.run.settings import SERVER, ServerSettings
+from dovetail.config.declaration import Setting
+from dovetail.config.layers import LoadedSettings
+from dovetail.config.values import expected
 
 INTRODUCTION = """\
 # Configuration
 
-<!-- Made by `dovetail config reference`; edit src/dovetail/cli/run/config.py instead. -->
+<!-- Made by `dovetail config reference`; edit src/dovetail/cli/run/settings.py instead. -->
 
 Every setting of `dovetail serve` can be given as a flag, as an environment variable, or in a TOML
 file named by `--config FILE` or `DOVETAIL_CONFIG`. A flag wins over the environment, that over the
@@ -44,18 +46,18 @@ def reference() -> None:
     click.echo(page(), nl=False)
 
 
-def effective(loaded: Loaded) -> str:
+def effective(loaded: LoadedSettings[ServerSettings]) -> str:
     """The configuration in force, as a file, with where each value came from."""
-    return as_file(loaded.config, lambda setting: f"  # {loaded.origins[setting.key]}")
+    return as_file(loaded.settings, lambda setting: f"  # {loaded.origins[setting.key]}")
 
 
-def as_file(config: Config, remark: Callable[[Setting], str]) -> str:
+def as_file(settings: ServerSettings, remark: Callable[[Setting], str]) -> str:
     lines: list[str] = []
-    for section, members in sections().items():
+    for section, members in SERVER.sections.items():
         if section:
             lines += ["", f"[{'.'.join(section)}]"]
         for setting in members:
-            value = attrgetter(setting.key)(config)
+            value = attrgetter(setting.key)(settings)
             name = setting.path[-1]
             if value is None:
                 lines.append(f"# {name} is not set")
@@ -67,7 +69,7 @@ def as_file(config: Config, remark: Callable[[Setting], str]) -> str:
 def page() -> str:
     """The reference of all settings, as Markdown."""
     blocks = [INTRODUCTION]
-    for section, members in sections().items():
+    for section, members in SERVER.sections.items():
         title = f"## `[{'.'.join(section)}]`" if section else "## At the top of the file"
         blocks.append("\n".join([title, "", *rows(members)]) + "\n")
     return "\n".join(blocks) + "\n" + example()
@@ -92,7 +94,7 @@ def flags(setting: Setting) -> str:
 
 def example() -> str:
     """All defaults as a file to start from."""
-    text = as_file(Config(), lambda _setting: "")
+    text = as_file(ServerSettings(), lambda _setting: "")
     return "## A file with all defaults\n\n" + textwrap.indent(text, "    ")
 
 

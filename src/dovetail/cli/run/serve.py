@@ -14,12 +14,12 @@ import click
 import uvicorn
 
 from dovetail.cli.run import demo as demo_fleet
-from dovetail.cli.run.config import Config
-from dovetail.cli.run.options import configured, resolve
 from dovetail.cli.run.readiness import OneProcess, Workers
 from dovetail.cli.run.reference import effective
+from dovetail.cli.run.settings import SERVER, ServerSettings
 from dovetail.cli.run.worker import audit_log, authenticator, demand, hand_over
 from dovetail.cli.support.exits import Failed
+from dovetail.cli.support.setting_options import load_settings, with_settings
 from dovetail.core.errors import DovetailError
 from dovetail.ledger import open_ledger
 from dovetail.rest.server.http_protocol import HEAD_BYTES
@@ -30,15 +30,15 @@ DRAIN_SECONDS = 20
 
 
 @click.command()
-@configured()
+@with_settings(SERVER)
 @click.option("--print-config", is_flag=True, help="Print the configuration in force and end.")
-def serve(config_file: str | None, print_config: bool, **flags: Any) -> None:
+def serve(print_config: bool, **flags: Any) -> None:
     """Serve the Placement API (and Dovetail's own) over HTTP."""
-    loaded = resolve(config_file, flags)
+    loaded = load_settings(SERVER, flags)
     if print_config:
         click.echo(effective(loaded), nl=False)
         return
-    config = loaded.config
+    config = loaded.settings
     check(config)
     try:
         check_access(config)
@@ -67,7 +67,7 @@ def listening_socket(host: str, port: int) -> socket.socket:
     return found
 
 
-def run(config: Config, bound: socket.socket) -> None:
+def run(config: ServerSettings, bound: socket.socket) -> None:
     web = uvicorn.Config(
         "dovetail.cli.run.worker:application",
         factory=True,
@@ -97,7 +97,7 @@ def run(config: Config, bound: socket.socket) -> None:
         Workers(web, sockets=[bound]).run()
 
 
-def check(config: Config) -> None:
+def check(config: ServerSettings) -> None:
     """Refuse settings that are good by themselves and bad together."""
     if (
         "noauth2" in config.auth
@@ -110,7 +110,7 @@ def check(config: Config) -> None:
         )
 
 
-def check_access(config: Config) -> None:
+def check_access(config: ServerSettings) -> None:
     """What workers would trip over, told before they start."""
     authenticator(config)
     demand(config)
@@ -129,7 +129,7 @@ def is_loopback(host: str) -> bool:
         return False
 
 
-def prepare(config: Config) -> None:
+def prepare(config: ServerSettings) -> None:
     """Make the tables before workers start, so that they need not race to do it."""
     ledger = open_ledger(config.database)
     try:

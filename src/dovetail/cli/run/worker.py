@@ -8,7 +8,7 @@ from pathlib import Path
 import msgspec
 import structlog
 
-from dovetail.cli.run.config import Config
+from dovetail.cli.run.settings import ServerSettings
 from dovetail.ledger import open_ledger
 from dovetail.rest.auth.chain import authenticator_of
 from dovetail.rest.auth.identity import Authenticator
@@ -26,12 +26,12 @@ from dovetail.telemetry import tracing
 VARIABLE = "DOVETAIL_WORKER_SETTINGS"
 
 
-def hand_over(config: Config) -> None:
+def hand_over(config: ServerSettings) -> None:
     """Leave it where `application` finds it, in this process or a worker's."""
     os.environ[VARIABLE] = msgspec.json.encode(config).decode()
 
 
-def authenticator(config: Config) -> Authenticator:
+def authenticator(config: ServerSettings) -> Authenticator:
     return authenticator_of(
         AuthSettings(
             ways=config.auth, tokens=config.tokens, oidc=config.oidc, keystone=config.keystone
@@ -39,11 +39,11 @@ def authenticator(config: Config) -> Authenticator:
     )
 
 
-def audit_log(config: Config) -> AuditLog | None:
+def audit_log(config: ServerSettings) -> AuditLog | None:
     return AuditLog(Path(config.audit_log)) if config.audit_log is not None else None
 
 
-def demand(config: Config) -> Demand:
+def demand(config: ServerSettings) -> Demand:
     return Demand(None if config.typical is None else read_typical(Path(config.typical)))
 
 
@@ -51,7 +51,7 @@ def application() -> Application:
     """The application of one server process."""
     from dovetail.cli.run import logs
 
-    config = msgspec.json.decode(os.environ[VARIABLE], type=Config)
+    config = msgspec.json.decode(os.environ[VARIABLE], type=ServerSettings)
     logs.configure(config.log_level)
     trace_if_asked()
     ledger = open_ledger(config.database)

@@ -1,20 +1,17 @@
-"""Everything that can be set about the scheduler, declared once: flags and file follow from it."""
+"""The settings of `dovetail scheduler`; its command loads them from file, environment and flags."""
 
 from __future__ import annotations
 
 from typing import Annotated, Literal
 
-import msgspec
 from msgspec import Meta
+
+from dovetail.config.declaration import SettingsStruct
 
 Port = Annotated[int, Meta(ge=0, le=65535)]
 
 
-class Struct(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A section."""
-
-
-class LeaseSettings(Struct, frozen=True):
+class LeaseSettings(SettingsStruct, frozen=True):
     namespace: Annotated[
         str, Meta(description="Namespace of the lease by which replicas elect their leader.")
     ] = "dovetail"
@@ -24,7 +21,7 @@ class LeaseSettings(Struct, frozen=True):
     ] = 15.0
 
 
-class ExtenderSettings(Struct, frozen=True):
+class ExtenderSettings(SettingsStruct, frozen=True):
     listen: Annotated[
         str | None,
         Meta(description="`HOST:PORT` at which kube-scheduler finds this as an extender."),
@@ -46,7 +43,7 @@ class ExtenderSettings(Struct, frozen=True):
     ] = False
 
 
-class Settings(Struct, frozen=True):
+class SchedulerSettings(SettingsStruct, frozen=True):
     """The settings of `dovetail scheduler`."""
 
     kubeconfig: Annotated[

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Protocol
 
-from dovetail.node.agent.config import RuntimeSettings
+from dovetail.node.agent.settings import RuntimeSettings
 from dovetail.node.common.ports import Gate, Runtime
 from dovetail.node.cri.client import CriRuntime
 from dovetail.node.cri_proxy.proxy import Proxy

@@ -10,8 +10,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from dovetail.config.values import BadSettings
 from dovetail.core.errors import DovetailError
-from dovetail.node.agent.config import GATE, BadSettings, Config, seconds
+from dovetail.node.agent.settings import GATE, AgentSettings, seconds
 
 STATIC = {
     "cpu_manager_state": ("CPU", "--cpu-manager-policy=none"),
@@ -27,7 +28,7 @@ class NotHere(DovetailError):
     """The machine is not in a state in which the agent may start."""
 
 
-def check(config: Config) -> None:
+def check(config: AgentSettings) -> None:
     """Settings that do not go together; raises BadSettings."""
     if not config.feature_gates.get(GATE):
         raise BadSettings(
@@ -53,7 +54,7 @@ def check(config: Config) -> None:
     metrics_address(config.metrics_address)
 
 
-def check_sockets(config: Config) -> None:
+def check_sockets(config: AgentSettings) -> None:
     served = {
         "control_socket": config.control_socket,
         "pod_resources_socket": config.pod_resources_socket,
@@ -89,7 +90,7 @@ def metrics_address(text: str) -> tuple[str, int] | None:
     return host.strip("[]"), number
 
 
-def check_machine(config: Config) -> None:
+def check_machine(config: AgentSettings) -> None:
     """Raises NotHere if the kubelet gives out CPUs or memory itself."""
     if config.allow_static_managers:
         return

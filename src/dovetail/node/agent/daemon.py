@@ -20,10 +20,10 @@ from dovetail import __version__
 from dovetail.node.admission.gate import Manager
 from dovetail.node.agent import checks
 from dovetail.node.agent.backends import Backend, backend_of
-from dovetail.node.agent.config import Config, seconds
 from dovetail.node.agent.control import Control
 from dovetail.node.agent.device_publisher import Devices, Publish
 from dovetail.node.agent.parts import configuration_of, source_of
+from dovetail.node.agent.settings import AgentSettings, seconds
 from dovetail.node.common.metrics import REGISTRY
 from dovetail.node.common.ports import PodSource
 from dovetail.node.reconcile.plugin_retirement import Retirement
@@ -44,7 +44,10 @@ REMOVALS_PERIOD = 1.0
 
 
 async def run(
-    config: Config, stop: asyncio.Event, ready: Callable[[], None], publish: Publish | None = None
+    config: AgentSettings,
+    stop: asyncio.Event,
+    ready: Callable[[], None],
+    publish: Publish | None = None,
 ) -> None:
     """Until told to stop. Raises DovetailError if it cannot start."""
     with checks.alone(Path(config.state_dir)):
@@ -60,7 +63,7 @@ async def run(
     LOG.info("agent ended")
 
 
-async def start(config: Config, stack: AsyncExitStack) -> None:
+async def start(config: AgentSettings, stack: AsyncExitStack) -> None:
     machine = read(Path(config.sysfs))
     configuration = configuration_of(config, machine)
     # 1. What was known before.
@@ -99,7 +102,7 @@ async def start(config: Config, stack: AsyncExitStack) -> None:
     serve_metrics(config.metrics_address, stack)
 
 
-async def opened_registry(config: Config, store: Store, stack: AsyncExitStack) -> Registry:
+async def opened_registry(config: AgentSettings, store: Store, stack: AsyncExitStack) -> Registry:
     legacy = config.plugins.legacy_directory
     registry = Registry(
         [Path(each) for each in config.plugins.directories],
@@ -114,7 +117,7 @@ async def opened_registry(config: Config, store: Store, stack: AsyncExitStack) -
     return registry
 
 
-def opened_source(config: Config, stack: AsyncExitStack) -> PodSource | None:
+def opened_source(config: AgentSettings, stack: AsyncExitStack) -> PodSource | None:
     source = source_of(config.pods)
     if isinstance(source, Kubelet):
         stack.push_async_callback(source.close)

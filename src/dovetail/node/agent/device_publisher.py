@@ -10,7 +10,7 @@ import structlog
 
 from dovetail.core.device import Device
 from dovetail.core.errors import DovetailError
-from dovetail.node.agent.config import Config
+from dovetail.node.agent.settings import AgentSettings
 from dovetail.node.report.machine_devices import devices_of
 from dovetail.node.topology.reader import read
 
@@ -21,7 +21,7 @@ Publish = Callable[[str, Sequence[Device]], Awaitable[None]]
 
 
 class Devices:
-    def __init__(self, config: Config, publish: Publish) -> None:
+    def __init__(self, config: AgentSettings, publish: Publish) -> None:
         self._sysfs = Path(config.sysfs)
         self._node = config.devices.node or socket.gethostname()
         self._publish = publish

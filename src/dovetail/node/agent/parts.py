@@ -5,14 +5,14 @@ from __future__ import annotations
 from pathlib import Path
 
 from dovetail.node.admission.configuration import Configuration, Outage, Scope
-from dovetail.node.agent.config import Config, PodSettings, TopologySettings, seconds
+from dovetail.node.agent.settings import AgentSettings, PodSettings, TopologySettings, seconds
 from dovetail.node.hints import Options, Policy, check
 from dovetail.node.sources.directory import Directory
 from dovetail.node.sources.kubelet import Kubelet
 from dovetail.node.topology import Machine
 
 
-def configuration_of(config: Config, machine: Machine) -> Configuration:
+def configuration_of(config: AgentSettings, machine: Machine) -> Configuration:
     """What the manager goes by on this machine; raises BadPolicy."""
     policy, options = Policy(config.topology.policy), options_of(config.topology)
     check(policy, options, machine.node_ids)

@@ -1,4 +1,4 @@
-"""What can be set about who gets in."""
+"""Settings of authentication: which ways in are open, and how issuers of tokens are asked."""
 
 from __future__ import annotations
 
@@ -7,6 +7,8 @@ from urllib.parse import urlsplit
 
 import msgspec
 from msgspec import Meta
+
+from dovetail.config.declaration import SettingsStruct
 
 Way = Literal["tokens", "oidc", "keystone", "noauth2"]
 Algorithm = Literal[
@@ -28,7 +30,7 @@ Mapped = Annotated[str, Meta(pattern="^[^=]+=[^=]+$")]
 Seconds = Annotated[float, Meta(gt=0)]
 
 
-class OidcSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class OidcSettings(SettingsStruct, frozen=True):
     """Bearer tokens of an OpenID Connect issuer."""
 
     issuer: Annotated[
@@ -69,7 +71,7 @@ class OidcSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
     timeout_seconds: Annotated[Seconds, Meta(description="How long the issuer may take.")] = 5.0
 
 
-class KeystoneSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class KeystoneSettings(SettingsStruct, frozen=True):
     """Tokens of OpenStack Keystone, and how to ask it about them."""
 
     url: Annotated[

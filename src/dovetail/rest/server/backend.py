@@ -15,7 +15,7 @@ from dovetail.rest.auth.identity import Authenticator
 from dovetail.rest.auth.rate_limit import RateLimiter
 from dovetail.rest.server.audit_log import AuditLog
 from dovetail.rest.server.policy import RuleSet
-from dovetail.rest.server.settings import Limits
+from dovetail.rest.server.settings import RequestLimits
 from dovetail.service.decisions import Recollection
 from dovetail.service.snapshots import SnapshotKeeper
 
@@ -25,7 +25,7 @@ class Backend(msgspec.Struct):
     keeper: SnapshotKeeper
     authenticator: Authenticator
     rules: RuleSet
-    limits: Limits = Limits()
+    limits: RequestLimits = RequestLimits()
     cors_origin: str | None = None
     metrics: Literal["guarded", "public", "off"] = "guarded"
     rate_limiter: RateLimiter | None = None

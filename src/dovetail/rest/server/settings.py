@@ -1,16 +1,17 @@
-"""What can be set about the HTTP edge itself."""
+"""Settings of the HTTP edge, sections of the server's: limits of requests, rate limit, TLS."""
 
 from __future__ import annotations
 
 from typing import Annotated
 
-import msgspec
 from msgspec import Meta
+
+from dovetail.config.declaration import SettingsStruct
 
 Bytes = Annotated[int, Meta(ge=1)]
 
 
-class Limits(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class RequestLimits(SettingsStruct, frozen=True):
     """What one request may cost."""
 
     body_bytes: Annotated[Bytes, Meta(description="Largest body of a request; 413 beyond.")] = (
@@ -28,7 +29,7 @@ class Limits(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     ] = 10.0
 
 
-class RateSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class RateSettings(SettingsStruct, frozen=True):
     """How often one caller may ask one server process."""
 
     limit: Annotated[
@@ -41,7 +42,7 @@ class RateSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
     ] = None
 
 
-class TlsSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class TlsSettings(SettingsStruct, frozen=True):
     """TLS: the certificate of this server, and whose certificates callers need."""
 
     cert: Annotated[

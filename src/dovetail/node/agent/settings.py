@@ -1,7 +1,6 @@
-"""Everything that can be set about the agent, declared once.
+"""The settings of `dovetail agent`; its command loads them from file, environment and flags.
 
-Flags, the file and the words of errors follow from here. It holds plain values only, so that the
-command line can show help without importing the agent.
+They are plain values, so that the command line can show help without importing the agent.
 """
 
 from __future__ import annotations
@@ -9,10 +8,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Annotated, Literal
 
-import msgspec
 from msgspec import Meta
 
-from dovetail.core.errors import DovetailError
+from dovetail.config.declaration import SettingsStruct
 
 GATE = "QoSResourceManager"
 
@@ -25,15 +23,7 @@ Duration = Annotated[str, Meta(pattern=f"^(?:{NUMBER})+$")]
 Outage = Literal["reject", "retry", "keep-last", "fail-open"]
 
 
-class Struct(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A section."""
-
-
-class BadSettings(DovetailError):
-    """Settings that are good by themselves and bad together, or on this machine."""
-
-
-class PluginSettings(Struct, frozen=True):
+class PluginSettings(SettingsStruct, frozen=True):
     directories: Annotated[
         tuple[str, ...], Meta(description="Directories in which plugins put their sockets.")
     ] = ("/var/lib/dovetail-agent/plugins",)
@@ -47,7 +37,7 @@ class PluginSettings(Struct, frozen=True):
     ] = {}
 
 
-class RuntimeSettings(Struct, frozen=True):
+class RuntimeSettings(SettingsStruct, frozen=True):
     backend: Annotated[
         Literal["proxy", "nri", "cri"],
         Meta(
@@ -66,7 +56,7 @@ class RuntimeSettings(Struct, frozen=True):
     )
 
 
-class TopologySettings(Struct, frozen=True):
+class TopologySettings(SettingsStruct, frozen=True):
     policy: Annotated[
         Literal["none", "best-effort", "restricted", "single-numa-node", "numeric"],
         Meta(description="How close the resources of a container must be to each other."),
@@ -86,7 +76,7 @@ class TopologySettings(Struct, frozen=True):
     ] = ("cpu", "memory")
 
 
-class PodSettings(Struct, frozen=True):
+class PodSettings(SettingsStruct, frozen=True):
     source: Annotated[
         Literal["kubelet", "directory", "none"],
         Meta(
@@ -116,7 +106,7 @@ class PodSettings(Struct, frozen=True):
     ] = ("cpu",)
 
 
-class DeviceSettings(Struct, frozen=True):
+class DeviceSettings(SettingsStruct, frozen=True):
     publish: Annotated[
         bool,
         Meta(
@@ -134,7 +124,7 @@ class DeviceSettings(Struct, frozen=True):
     ] = "1m"
 
 
-class OutageSettings(Struct, frozen=True):
+class OutageSettings(SettingsStruct, frozen=True):
     outage: Annotated[
         Outage,
         Meta(
@@ -145,13 +135,13 @@ class OutageSettings(Struct, frozen=True):
     wait: Annotated[Duration, Meta(description="How long `retry` waits for the plugin.")] = "5s"
 
 
-class Role(Struct, frozen=True):
+class RoleSettings(SettingsStruct, frozen=True):
     outage: Outage | None = None
     needs: tuple[str, ...] = ()
     """Resources that its containers ask for without saying so, as NIC."""
 
 
-class Config(Struct, frozen=True):
+class AgentSettings(SettingsStruct, frozen=True):
     """The settings of `dovetail agent`."""
 
     feature_gates: Annotated[
@@ -202,7 +192,7 @@ class Config(Struct, frozen=True):
         OutageSettings()
     )
     roles: Annotated[
-        Mapping[str, Role],
+        Mapping[str, RoleSettings],
         Meta(description="By role of pods: `outage`, and what they need unsaid."),
     ] = {}
 

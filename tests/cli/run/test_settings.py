@@ -10,9 +10,10 @@ import pytest
 from click.testing import CliRunner
 
 from dovetail.cli.main import main
-from dovetail.cli.run.config import Config, settings, without_passwords
-from dovetail.cli.run.config_layers import BadConfig, load
 from dovetail.cli.run.reference import page
+from dovetail.cli.run.settings import SERVER, ServerSettings
+from dovetail.config.declaration import without_passwords
+from dovetail.config.values import BadSettings
 from dovetail.rest.server.policy import RULE_SETS
 from tests.support.paths import ROOT
 
@@ -23,15 +24,15 @@ def file(tmp_path: Path) -> Path:
 
 
 def test_without_anything_the_defaults_hold() -> None:
-    config, origins = load(None, {}, {})
-    assert config == Config()
+    config, origins = SERVER.load(None, {}, {})
+    assert config == ServerSettings()
     assert set(origins.values()) == {"default"}
 
 
 def test_flags_win_over_environment_over_file_over_defaults(file: Path) -> None:
     file.write_text("port = 1\nworkers = 2\nhost = 'file'\n[max]\nbody_bytes = 5\n")
     environment = {"DOVETAIL_PORT": "3", "DOVETAIL_WORKERS": "4", "DOVETAIL_MAX_QUERY_BYTES": "6"}
-    config, origins = load(str(file), environment, {"port": "7"})
+    config, origins = SERVER.load(str(file), environment, {"port": "7"})
     assert (config.port, config.workers, config.host) == (7, 4, "file")
     assert (config.max.body_bytes, config.max.query_bytes) == (5, 6)
     assert origins["port"] == "flag --port"
@@ -42,7 +43,7 @@ def test_flags_win_over_environment_over_file_over_defaults(file: Path) -> None:
 
 def test_the_environment_may_name_the_file(file: Path) -> None:
     file.write_text("demo = true\n")
-    assert load(None, {"DOVETAIL_CONFIG": str(file)}, {}).config.demo
+    assert SERVER.load(None, {"DOVETAIL_CONFIG": str(file)}, {}).settings.demo
 
 
 def test_a_switch_can_be_turned_off_again(file: Path) -> None:
@@ -67,8 +68,8 @@ def test_a_switch_can_be_turned_off_again(file: Path) -> None:
 )
 def test_what_a_file_may_not_say(file: Path, text: str, complaint: str) -> None:
     file.write_text(text)
-    with pytest.raises(BadConfig) as refusal:
-        load(str(file), {}, {})
+    with pytest.raises(BadSettings) as refusal:
+        SERVER.load(str(file), {}, {})
     assert complaint in str(refusal.value)
     assert str(file.parent) in str(refusal.value)
 
@@ -85,8 +86,8 @@ def test_what_a_file_may_not_say(file: Path, text: str, complaint: str) -> None:
 def test_what_environment_and_flags_may_not_say(
     environment: dict[str, str], flags: dict[str, Any], complaint: str
 ) -> None:
-    with pytest.raises(BadConfig) as refusal:
-        load(None, environment, flags)
+    with pytest.raises(BadSettings) as refusal:
+        SERVER.load(None, environment, flags)
     assert complaint in str(refusal.value)
 
 
@@ -105,7 +106,7 @@ def test_the_printed_configuration_is_a_file_that_gives_the_same(file: Path) -> 
     printed = CliRunner().invoke(main, ["serve", "--print-config"], env=given)
     assert printed.exit_code == 0
     file.write_text(printed.output)
-    assert load(str(file), {}, {}).config == load(None, given, {}).config
+    assert SERVER.load(str(file), {}, {}).settings == SERVER.load(None, given, {}).settings
     assert "port = 9  # environment DOVETAIL_PORT" in printed.output
 
 
@@ -134,17 +135,20 @@ def test_the_database_commands_read_the_same_layers(file: Path, tmp_path: Path) 
 
 
 def test_every_setting_says_what_it_is_for() -> None:
-    assert [setting.key for setting in settings() if not setting.description.endswith(".")] == []
+    unsaid = [
+        key for key, setting in SERVER.settings.items() if not setting.description.endswith(".")
+    ]
+    assert unsaid == []
 
 
 def test_no_two_settings_share_a_name() -> None:
-    names = [setting.argument for setting in settings()]
+    names = [setting.argument for setting in SERVER.settings.values()]
     assert sorted(set(names)) == sorted(names)
 
 
 def test_every_rule_set_can_be_chosen() -> None:
     for name in RULE_SETS:
-        assert load(None, {}, {"policy": name}).config.policy == name
+        assert SERVER.load(None, {}, {"policy": name}).settings.policy == name
 
 
 def test_the_reference_page_is_up_to_date() -> None:
