@@ -46,15 +46,15 @@ def measure(nodes: int = NODES, pods: int = PODS) -> Accounting:
     cold = Times()
     for _ in range(COLD_STARTS):
         with cold.one():
-            book = loaded(fleet, classes)
+            inventory = loaded(fleet, classes)
             for cls in classes:
-                book.status(cls.name)
+                inventory.status(cls.name)
     events, places = {}, {}
     held = 0
     for label, extra in (("plain", ()), ("with nested", nested_of(NESTED))):
-        book = loaded(fleet, [*classes, *extra])
-        book.changed()
-        events[label], placed = pod_events(book, pods)
+        inventory = loaded(fleet, [*classes, *extra])
+        inventory.changed_classes()
+        events[label], placed = pod_events(inventory, pods)
         held = max(held, placed)
     for strategy in Strategy:
         places[str(strategy)] = placements(loaded(fleet, classes), pods // 2, strategy)
@@ -124,15 +124,15 @@ def nested_of(count: int) -> tuple[DeviceClass, ...]:
 def loaded(
     fleet: Sequence[tuple[str, list[Device]]], classes: Sequence[DeviceClass]
 ) -> DeviceInventory:
-    book = DeviceInventory(Rows())
+    inventory = DeviceInventory(Rows())
     for cls in classes:
-        book.set_class(cls)
+        inventory.set_class(cls)
     for node, devices in fleet:
-        book.set_node(node, devices)
-    return book
+        inventory.set_node(node, devices)
+    return inventory
 
 
-def asks_for(chance: random.Random) -> list[DeviceRequest]:
+def requests_for(chance: random.Random) -> list[DeviceRequest]:
     """A GPU, a NIC, or both; some pods ask for two classes that overlap."""
     gpu, nic = (
         DeviceRequest(f"class-{chance.randrange(12)}", 1),
@@ -142,41 +142,41 @@ def asks_for(chance: random.Random) -> list[DeviceRequest]:
     return chance.choice(([gpu], [nic], [gpu, nic], [gpu, other]))
 
 
-def pod_events(book: DeviceInventory, pods: int) -> tuple[Times, int]:
+def pod_events(inventory: DeviceInventory, pods: int) -> tuple[Times, int]:
     """Pods come, and every third goes again; the statuses that changed are read after each."""
     chance = random.Random(2)
     times, held = Times(), 0
     for number in range(pods):
-        asks = asks_for(chance)
-        rows = book.fits(asks).nonzero()[0]
+        requests = requests_for(chance)
+        rows = inventory.fits(requests).nonzero()[0]
         if not len(rows):
             continue
         node = f"node-{chance.choice(rows.tolist()):05}"
-        holdings = book.choose(node, asks)
+        holdings = inventory.choose(node, requests)
         assert holdings is not None
         with times.one():
-            book.hold(f"pod-{number}", node, holdings)
-            book.changed()
+            inventory.hold(f"pod-{number}", node, holdings)
+            inventory.changed_classes()
         held += len(holdings)
         if number % 3 == 2:
             with times.one():
-                book.release(f"pod-{number}")
-                book.changed()
+                inventory.release(f"pod-{number}")
+                inventory.changed_classes()
             held -= len(holdings)
     return times, held
 
 
-def placements(book: DeviceInventory, pods: int, strategy: Strategy) -> Times:
+def placements(inventory: DeviceInventory, pods: int, strategy: Strategy) -> Times:
     chance = random.Random(3)
     times = Times()
     for number in range(pods):
-        asks = asks_for(chance)
+        requests = requests_for(chance)
         with times.one():
-            fit = book.fits(asks, strategy)
+            fit = inventory.fits(requests, strategy)
             if fit.any():
-                best = int((book.score(asks, strategy) + fit).argmax())
+                best = int((inventory.scores(requests, strategy) + fit).argmax())
                 node = f"node-{best:05}"
-                holdings = book.choose(node, asks, strategy)
+                holdings = inventory.choose(node, requests, strategy)
                 assert holdings is not None
-                book.hold(f"pod-{number}", node, holdings)
+                inventory.hold(f"pod-{number}", node, holdings)
     return times

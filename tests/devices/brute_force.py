@@ -18,7 +18,7 @@ Unit = tuple[str, tuple[str, ...], tuple[tuple[str, tuple[str, ...]], ...]]
 nested units it is part of, with the keys in which their devices agree."""
 
 
-def wanted(asks: Sequence[DeviceRequest], classes: Classes) -> list[Unit]:
+def wanted(requests: Sequence[DeviceRequest], classes: Classes) -> list[Unit]:
     """Unit by unit, all that has to be found."""
     found: list[Unit] = []
 
@@ -35,19 +35,19 @@ def wanted(asks: Sequence[DeviceRequest], classes: Classes) -> list[Unit]:
             for member in cls.members:
                 add(member.name, member.count, (*within, (here, cls.same)), f"{here}/{member.name}")
 
-    for number, ask in enumerate(asks):
+    for number, ask in enumerate(requests):
         add(ask.class_name, ask.count, (), f"ask{number}")
     return found
 
 
 def assignments(
-    asks: Sequence[DeviceRequest],
+    requests: Sequence[DeviceRequest],
     devices: Sequence[Device],
     free: Mapping[str, int],
     classes: Classes,
 ) -> Iterator[Used]:
     """Every way to find a device for each unit."""
-    units = wanted(asks, classes)
+    units = wanted(requests, classes)
     selects: dict[str, Callable[[Mapping[str, str]], bool]] = {
         name: compiled(cls.selector) for name, cls in classes.items()
     }
@@ -75,12 +75,12 @@ def assignments(
 
 
 def can_be_met(
-    asks: Sequence[DeviceRequest],
+    requests: Sequence[DeviceRequest],
     devices: Sequence[Device],
     free: Mapping[str, int],
     classes: Classes,
 ) -> bool:
-    return next(assignments(asks, devices, free, classes), None) is not None
+    return next(assignments(requests, devices, free, classes), None) is not None
 
 
 def formable(
@@ -93,13 +93,13 @@ def formable(
 
 
 def is_met(
-    asks: Sequence[DeviceRequest],
+    requests: Sequence[DeviceRequest],
     holdings: Sequence[DeviceHolding],
     devices: Sequence[Device],
     classes: Classes,
 ) -> bool:
     """Whether these are devices for each ask, no more and no less."""
-    for number, ask in enumerate(asks):
+    for number, ask in enumerate(requests):
         container = str(number)
         mine = [each for each in holdings if each.container == container]
         if any(each.class_name != ask.class_name for each in mine):

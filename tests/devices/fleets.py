@@ -11,6 +11,7 @@ from dovetail.core.rows import Rows
 from dovetail.core.selectors.selector import Expression, Operator
 from dovetail.devices.allocation.inventory import DeviceInventory
 from dovetail.devices.allocation.request import DeviceHolding, DeviceRequest
+from dovetail.devices.allocation.solver.search import MOST_STEPS
 from dovetail.devices.classes.documents import DeviceClass, Member
 
 LEAVES = ("a", "b", "c")
@@ -45,9 +46,11 @@ def device(
     )
 
 
-def book(classes: Sequence[DeviceClass], *nodes: Sequence[Device]) -> DeviceInventory:
-    """A book of these classes, and of the devices of n1, n2, ..."""
-    found = DeviceInventory(Rows())
+def inventory(
+    classes: Sequence[DeviceClass], *nodes: Sequence[Device], most_steps: int = MOST_STEPS
+) -> DeviceInventory:
+    """Of these classes, and of the devices of n1, n2, ..."""
+    found = DeviceInventory(Rows(), most_steps=most_steps)
     for cls in classes:
         found.set_class(cls)
     for number, devices in enumerate(nodes, 1):
@@ -99,6 +102,6 @@ def class_sets(draw: st.DrawFn) -> tuple[DeviceClass, ...]:
     return (*leaves, inner, outer)
 
 
-def asks(names: Sequence[str], most: int = 3) -> st.SearchStrategy[list[DeviceRequest]]:
+def requests(names: Sequence[str], most: int = 3) -> st.SearchStrategy[list[DeviceRequest]]:
     one = st.builds(DeviceRequest, st.sampled_from(names), st.integers(1, 3))
     return st.lists(one, min_size=1, max_size=most)

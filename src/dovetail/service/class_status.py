@@ -15,20 +15,20 @@ from dovetail.ledger.devices import Unit
 def statuses(
     definitions: Mapping[str, DeviceClass], units: Iterable[Unit]
 ) -> dict[str, ClassStatus]:
-    book = DeviceInventory(Rows())
+    inventory = DeviceInventory(Rows())
     for definition in definitions.values():
-        book.set_class(definition)
+        inventory.set_class(definition)
     nodes: dict[str, list[Unit]] = defaultdict(list)
     for unit in units:
         nodes[unit.node].append(unit)
     for node, mine in nodes.items():
         devices = [unit.device for unit in mine]
-        book.set_node(node, devices)
+        inventory.set_node(node, devices)
         held = [
             DeviceHolding(device.name, unit.used)
             for unit, device in zip(mine, devices, strict=True)
             if unit.used
         ]
         if held:
-            book.hold(node, node, held)
-    return {name: book.status(name) for name in definitions}
+            inventory.hold(node, node, held)
+    return {name: inventory.status(name) for name in definitions}

@@ -73,7 +73,7 @@ def events(classes: Sequence[DeviceClass]) -> st.SearchStrategy[tuple[object, ..
         st.tuples(st.just("set_node"), node, fleets.devices(most=3, most_units=2)),
         st.tuples(st.just("drop_node"), node),
         st.tuples(st.just("hold"), holder, node, holdings()),
-        st.tuples(st.just("place"), holder, node, fleets.asks(CLASSES, most=2)),
+        st.tuples(st.just("place"), holder, node, fleets.requests(CLASSES, most=2)),
         st.tuples(st.just("release"), holder),
     )
 
@@ -127,7 +127,7 @@ def check(kept: DeviceInventory, world: World) -> None:
             assert free[row] == expected
     for node, devices in world.nodes.items():
         for each in devices:
-            assert sum(kept.held(node, each.name).values()) <= each.units
+            assert sum(kept.units_by_holder(node, each.name).values()) <= each.units
 
 
 def new_book() -> DeviceInventory:
@@ -149,7 +149,7 @@ def test_requested_is_from_0_to_allocatable_after_any_event_order_and_equals_a_r
         check(kept, world)
         now = {name: kept.status(name) for name in world.classes}
         differing = {name for name, status in now.items() if before.get(name) != status}
-        assert differing <= kept.changed()
+        assert differing <= kept.changed_classes()
         before = now
 
 
@@ -173,13 +173,13 @@ def test_restart_replay_equals(history: list[tuple[object, ...]], chance: object
     for name in world.classes:
         assert again.status(name) == kept.status(name)
         assert again.free(name).tolist() == kept.free(name).tolist()
-    assert {each: again.holder(each) for each in HOLDERS} == {
-        each: kept.holder(each) for each in HOLDERS
+    assert {each: again.holdings_of(each) for each in HOLDERS} == {
+        each: kept.holdings_of(each) for each in HOLDERS
     }
     assert set(again.conflicts()) == set(kept.conflicts())
     for node, devices in world.nodes.items():
         for each in devices:
-            assert again.held(node, each.name) == kept.held(node, each.name)
+            assert again.units_by_holder(node, each.name) == kept.units_by_holder(node, each.name)
 
 
 @settings(max_examples=50, deadline=None)
@@ -187,7 +187,9 @@ def test_restart_replay_equals(history: list[tuple[object, ...]], chance: object
     fleets.class_sets(),
     st.lists(fleets.devices(most=4), min_size=1, max_size=2),
     st.lists(
-        st.tuples(st.sampled_from(HOLDERS), st.sampled_from(NODES), fleets.asks(CLASSES, most=2)),
+        st.tuples(
+            st.sampled_from(HOLDERS), st.sampled_from(NODES), fleets.requests(CLASSES, most=2)
+        ),
         max_size=8,
     ),
     st.sampled_from(Strategy),
@@ -199,10 +201,10 @@ def test_no_device_over_its_units(
     strategy: Strategy,
 ) -> None:
     """Pods come, and come again elsewhere, with whatever they are given: it is added up here."""
-    kept = fleets.book(classes, *nodes)
+    kept = fleets.inventory(classes, *nodes)
     held: dict[str, tuple[str, tuple[DeviceHolding, ...]]] = {}
-    for holder, node, asks in pods:
-        found = kept.choose(node, asks, strategy)
+    for holder, node, requests in pods:
+        found = kept.choose(node, requests, strategy)
         if found:
             assert kept.hold(holder, node, found) == ()
             held[holder] = (node, found)
@@ -218,20 +220,20 @@ def test_no_device_over_its_units(
 
 
 @settings(max_examples=50, deadline=None)
-@given(histories(), st.sampled_from(NODES), fleets.asks(CLASSES, most=2))
+@given(histories(), st.sampled_from(NODES), fleets.requests(CLASSES, most=2))
 def test_create_and_delete_is_identity(
-    history: list[tuple[object, ...]], node: str, asks: list[DeviceRequest]
+    history: list[tuple[object, ...]], node: str, requests: list[DeviceRequest]
 ) -> None:
     kept, world = new_book(), World()
     for event in history:
         happen(event, kept, world)
     before = {name: (kept.status(name), kept.free(name).tolist()) for name in world.classes}
-    kept.changed()
-    found = kept.choose(node, asks)
-    assert kept.fits(asks)[NODES.index(node)] == (found is not None)
+    kept.changed_classes()
+    found = kept.choose(node, requests)
+    assert kept.fits(requests)[NODES.index(node)] == (found is not None)
     if found is not None:
         assert kept.hold("passing", node, found) == ()
         kept.release("passing")
     after = {name: (kept.status(name), kept.free(name).tolist()) for name in world.classes}
     assert after == before
-    assert kept.changed() == frozenset()
+    assert kept.changed_classes() == frozenset()

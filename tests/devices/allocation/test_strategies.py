@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from dovetail.devices.allocation.inventory import DeviceInventory
 from dovetail.devices.allocation.request import DeviceRequest
 from dovetail.devices.allocation.strategies import Strategy
-from tests.devices.fleets import book, device, selecting, units
+from tests.devices.fleets import device, inventory, selecting, units
 
 WIDE, RARE, X, Y = selecting("a"), selecting("b"), selecting("x"), selecting("y")
 
@@ -21,12 +21,12 @@ def placed(
 ) -> int:
     """Pods that found a place, one after the other, each on the node the strategy likes best."""
     count = 0
-    for number, asks in enumerate(pods):
-        fit = kept.fits(asks, strategy)
+    for number, requests in enumerate(pods):
+        fit = kept.fits(requests, strategy)
         if fit.any():
-            scores = kept.score(asks, strategy)
+            scores = kept.scores(requests, strategy)
             row = max(fit.nonzero()[0].tolist(), key=lambda at: (scores[at], -at))
-            found = kept.choose(f"n{row + 1}", asks, strategy)
+            found = kept.choose(f"n{row + 1}", requests, strategy)
             assert found is not None
             assert kept.hold(f"pod{number}", f"n{row + 1}", found) == ()
             count += 1
@@ -34,31 +34,31 @@ def placed(
 
 
 def test_first_fit_takes_the_first_and_likes_all_nodes_alike() -> None:
-    kept = book([WIDE, RARE], [device("d1", "ab"), device("d2", "a")], [device("d1", "a")])
+    kept = inventory([WIDE, RARE], [device("d1", "ab"), device("d2", "a")], [device("d1", "a")])
     assert units(kept.choose("n1", [DeviceRequest("a", 1)])) == {"a": {"d1": 1}}
-    assert kept.score([DeviceRequest("a", 1)], Strategy.FIRST_FIT).tolist() == [0, 0]
+    assert kept.scores([DeviceRequest("a", 1)], Strategy.FIRST_FIT).tolist() == [0, 0]
 
 
 def test_best_fit_takes_the_device_fewest_classes_select_then_the_emptiest() -> None:
     devices = [device("d1", "ab"), device("d2", "a", units=3), device("d3", "a", units=2)]
-    kept = book([WIDE, RARE], devices)
+    kept = inventory([WIDE, RARE], devices)
     assert units(kept.choose("n1", [DeviceRequest("a", 3)], Strategy.BEST_FIT)) == {
         "a": {"d3": 2, "d2": 1}
     }
 
 
 def test_best_fit_likes_the_node_that_has_least_left() -> None:
-    kept = book([WIDE], [device("d1", "a", units=3)], [device("d1", "a", units=2)])
-    first, second = kept.score([DeviceRequest("a", 2)], Strategy.BEST_FIT).tolist()
+    kept = inventory([WIDE], [device("d1", "a", units=3)], [device("d1", "a", units=2)])
+    first, second = kept.scores([DeviceRequest("a", 2)], Strategy.BEST_FIT).tolist()
     assert 0 <= first < second <= 1
 
 
 def test_spread_takes_the_device_and_the_node_that_have_most_left() -> None:
-    kept = book(
+    kept = inventory(
         [WIDE], [device("d1", "a", units=2), device("d2", "a", units=3)], [device("d", "a")]
     )
     assert units(kept.choose("n1", [DeviceRequest("a", 2)], Strategy.SPREAD)) == {"a": {"d2": 2}}
-    first, second = kept.score([DeviceRequest("a", 1)], Strategy.SPREAD).tolist()
+    first, second = kept.scores([DeviceRequest("a", 1)], Strategy.SPREAD).tolist()
     assert 1 >= first > second >= 0
 
 
@@ -66,15 +66,15 @@ def test_scarce_aware_keeps_what_rare_classes_need() -> None:
     """d1 is the only device of a rare class; d2 is one of many of two common ones."""
     here = [device("d1", "ab"), device("d2", "a", x="", y="")]
     elsewhere = [device(f"d{at}", "a", x="", y="") for at in range(9)]
-    kept = book([WIDE, RARE, X, Y], here, elsewhere)
-    asks = [DeviceRequest("a", 1)]
-    assert units(kept.choose("n1", asks, Strategy.SCARCE_AWARE)) == {"a": {"d2": 1}}
-    assert units(kept.choose("n1", asks, Strategy.BEST_FIT)) == {"a": {"d1": 1}}
+    kept = inventory([WIDE, RARE, X, Y], here, elsewhere)
+    requests = [DeviceRequest("a", 1)]
+    assert units(kept.choose("n1", requests, Strategy.SCARCE_AWARE)) == {"a": {"d2": 1}}
+    assert units(kept.choose("n1", requests, Strategy.BEST_FIT)) == {"a": {"d1": 1}}
 
 
 def test_scarce_aware_likes_the_node_that_spends_least() -> None:
-    kept = book([WIDE, RARE], [device("d1", "ab")], [device("d1", "a")], [])
-    first, second, third = kept.score([DeviceRequest("a", 1)], Strategy.SCARCE_AWARE).tolist()
+    kept = inventory([WIDE, RARE], [device("d1", "ab")], [device("d1", "a")], [])
+    first, second, third = kept.scores([DeviceRequest("a", 1)], Strategy.SCARCE_AWARE).tolist()
     assert (second, third) == (1, 0)
     assert 0 < first < 1
 
@@ -82,15 +82,15 @@ def test_scarce_aware_likes_the_node_that_spends_least() -> None:
 def test_scarcity_follows_the_fleet() -> None:
     """What was rare is so no longer once there is more of it than of the other."""
     both = [device("d1", "ab"), device("d2", "a", x="")]
-    kept = book([WIDE, RARE, X], both, both[:1], both[1:])
+    kept = inventory([WIDE, RARE, X], both, both[:1], both[1:])
     kept.set_node("n4", [device("d", x="")])
-    asks = [DeviceRequest("a", 1)]
-    assert units(kept.choose("n1", asks, Strategy.SCARCE_AWARE)) == {"a": {"d2": 1}}
-    _, rare, common, _ = kept.score(asks, Strategy.SCARCE_AWARE).tolist()
+    requests = [DeviceRequest("a", 1)]
+    assert units(kept.choose("n1", requests, Strategy.SCARCE_AWARE)) == {"a": {"d2": 1}}
+    _, rare, common, _ = kept.scores(requests, Strategy.SCARCE_AWARE).tolist()
     assert rare < common
     kept.set_node("n4", [device(f"d{at}", "b") for at in range(5)])
-    assert units(kept.choose("n1", asks, Strategy.SCARCE_AWARE)) == {"a": {"d1": 1}}
-    _, common, rare, _ = kept.score(asks, Strategy.SCARCE_AWARE).tolist()
+    assert units(kept.choose("n1", requests, Strategy.SCARCE_AWARE)) == {"a": {"d1": 1}}
+    _, common, rare, _ = kept.scores(requests, Strategy.SCARCE_AWARE).tolist()
     assert rare < common
 
 
@@ -99,7 +99,7 @@ def test_scarce_aware_places_more_pods_than_first_fit() -> None:
     nodes = [[device("d1", "ab"), device("d2", "a"), device("d3", "a")] for _ in range(10)]
     pods = [[DeviceRequest("a", 1)]] * 20 + [[DeviceRequest("b", 1)]] * 10
     found = {
-        each: placed(book([WIDE, RARE], *nodes), pods, each)
+        each: placed(inventory([WIDE, RARE], *nodes), pods, each)
         for each in (Strategy.FIRST_FIT, Strategy.SCARCE_AWARE)
     }
     # First fit fills node after node, large devices included.
@@ -111,7 +111,7 @@ def test_scarce_aware_places_more_pods_than_best_fit_where_many_common_classes_o
     nodes.append([device(f"d{at}", "a", x="", y="") for at in range(8)])
     pods = [[DeviceRequest("a", 1)]] * 12 + [[DeviceRequest("b", 1)]] * 4
     found = {
-        each: placed(book([WIDE, RARE, X, Y], *nodes), pods, each)
+        each: placed(inventory([WIDE, RARE, X, Y], *nodes), pods, each)
         for each in (Strategy.BEST_FIT, Strategy.SCARCE_AWARE)
     }
     assert found[Strategy.SCARCE_AWARE] == 16
@@ -121,9 +121,9 @@ def test_scarce_aware_places_more_pods_than_best_fit_where_many_common_classes_o
 @pytest.mark.parametrize("strategy", [each for each in Strategy if each.weighs])
 def test_a_strategy_gives_way_where_its_liking_would_refuse(strategy: Strategy) -> None:
     """Whatever it likes for a, b can have but one device."""
-    kept = book([WIDE, RARE], [device("d1", "ab"), device("d2", "a", units=3)])
-    asks = [DeviceRequest("a", 3), DeviceRequest("b", 1)]
-    assert units(kept.choose("n1", asks, strategy)) == {"a": {"d2": 3}, "b": {"d1": 1}}
+    kept = inventory([WIDE, RARE], [device("d1", "ab"), device("d2", "a", units=3)])
+    requests = [DeviceRequest("a", 3), DeviceRequest("b", 1)]
+    assert units(kept.choose("n1", requests, strategy)) == {"a": {"d2": 3}, "b": {"d1": 1}}
 
 
 @settings(max_examples=60, deadline=None)
@@ -136,9 +136,9 @@ def test_scores_are_from_zero_to_one(
     flags: list[list[str]], classes: list[str], strategy: Strategy
 ) -> None:
     nodes = [[device(f"d{at}", each) for at, each in enumerate(one)] for one in flags]
-    kept = book([WIDE, RARE], *nodes)
-    asks = [DeviceRequest(each, 1) for each in classes[:2]]
+    kept = inventory([WIDE, RARE], *nodes)
+    requests = [DeviceRequest(each, 1) for each in classes[:2]]
     placed(kept, [[DeviceRequest(each, 1)] for each in classes[2:]], strategy)
-    scores = kept.score(asks, strategy)
+    scores = kept.scores(requests, strategy)
     assert scores.shape == (len(nodes),)
     assert ((scores >= 0) & (scores <= 1)).all()

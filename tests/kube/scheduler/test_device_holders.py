@@ -41,7 +41,7 @@ def test_a_plan_counts_until_the_ledger_and_the_pod_took_over() -> None:
     holders.hear_pod("p", held("n1", "g0"))
     holders.forget("p")
     assert requested(about) == 1
-    assert about.holder("p") == ("n1", held("n1", "g0").holdings)
+    assert about.holdings_of("p") == ("n1", held("n1", "g0").holdings)
 
 
 def test_a_look_at_the_ledger_from_before_a_claim_takes_nothing_back() -> None:
@@ -131,6 +131,9 @@ def test_the_book_holds_what_any_witness_says_and_nothing_else(
             ]
             believed.update(said[:1])
     in_book = {
-        (node, name) for node in ("n1", "n2") for name in ("g0", "g1") if about.held(node, name)
+        (node, name)
+        for node in ("n1", "n2")
+        for name in ("g0", "g1")
+        if about.units_by_holder(node, name)
     }
     assert in_book == believed

@@ -1,8 +1,11 @@
-"""The classes there are, each on a column, and what units of nested ones are made of in the end."""
+"""Catalogue of the device classes of an inventory, each on a column of its counts.
+
+It resolves nested classes into the classes that select devices, as deep as these may go.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
 from dovetail.core.rows import Rows
 from dovetail.devices.classes.documents import DeviceClass
@@ -100,6 +103,13 @@ class Catalogue:
     def mask(self, name: str) -> int:
         """A bit for each class that units of this one are made of; the class has to be whole."""
         return sum(self.bit(leaf) for leaf in self.leaves(name) or ())
+
+    def mask_of_all(self, names: Iterable[str]) -> int:
+        """The same for units of several classes."""
+        mask = 0
+        for name in names:
+            mask |= self.mask(name)
+        return mask
 
 
 def _keys(cls: DeviceClass) -> set[str]:

@@ -1,4 +1,7 @@
-"""Units per class and row, all and free, with their totals: arrays that follow single rows."""
+"""Tables of units per device class and row, all and free, with running totals over the rows.
+
+Lazy counts (`class_counts`) write them, row by row or a thousand rows in one product of arrays.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +14,7 @@ from dovetail.devices.allocation.arrays import SPARE, Ints, enlarged
 from dovetail.devices.allocation.node_devices import NodeDevices
 
 
-class Counts:
+class CountTable:
     """A line per class (by its column), in it a number per row."""
 
     def __init__(self) -> None:
@@ -42,20 +45,22 @@ class Counts:
         self.put(rows, empty, empty)
 
 
-def counted(stocks: Sequence[NodeDevices], selected: Ints) -> tuple[Ints, Ints]:
+def counts_of(nodes: Sequence[NodeDevices], selected: Ints) -> tuple[Ints, Ints]:
     """Units and free units that each class selects, of each node."""
-    sizes = [len(each.shapes) for each in stocks]
-    shapes = np.fromiter(chain.from_iterable(each.shapes for each in stocks), np.int64, sum(sizes))
-    chosen = selected[:, shapes]
+    sizes = [len(each.equivalence) for each in nodes]
+    numbers = np.fromiter(
+        chain.from_iterable(each.equivalence for each in nodes), np.int64, sum(sizes)
+    )
+    selects = selected[:, numbers]
     starts = np.cumsum([0, *sizes[:-1]])
     has_some = np.asarray(sizes) > 0
 
     def sums(amounts: Iterable[Iterable[int]]) -> Ints:
-        found = np.zeros((len(selected), len(stocks)), np.int64)
-        if len(shapes):
-            weighed = chosen * np.fromiter(chain.from_iterable(amounts), np.int64, len(shapes))
+        found = np.zeros((len(selected), len(nodes)), np.int64)
+        if len(numbers):
+            weighed = selects * np.fromiter(chain.from_iterable(amounts), np.int64, len(numbers))
             # A node without devices would be given the first of the next.
             found[:, has_some] = np.add.reduceat(weighed, starts[has_some], axis=1)
         return found
 
-    return sums(each.units for each in stocks), sums(each.free for each in stocks)
+    return sums(each.units for each in nodes), sums(each.free for each in nodes)

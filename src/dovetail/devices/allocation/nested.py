@@ -1,9 +1,11 @@
-"""Nested classes: asks taken apart into demands on devices, and how many units can be formed.
+"""Nested classes: requests as bundles for the solver, and how many units can be formed at most.
 
-Where the devices of a unit have to agree in some keys, no device can be in units of two values: the
-values are counted one by one. Within a value the number is found by bisection, at the cost of one
-assignment per step; with plain members that is a flow, so the whole is polynomial. Members that are
-themselves nested with keys of their own, or for a single device, have to be searched for.
+The chooser takes bundles from here; lazy counts ask how many units a node has. Where the devices of
+a unit have to agree in some keys, no device can be in units of two values: the values are counted
+one by one. Within a value the number is found by bisection, one assignment per step: as many steps
+as the number has binary digits. With plain members the assignment is a flow, so the whole is
+polynomial; members that are themselves nested with keys of their own, or for a single device, are
+searched for, and a number that the search gives up counts as too large.
 """
 
 from __future__ import annotations
@@ -18,9 +20,9 @@ from dovetail.devices.allocation.solver.problem import Bundle, DeviceDemand, Dev
 from dovetail.devices.allocation.solver.search import SearchGivenUp, assign
 
 
-def wishes_of(asks: Iterable[DeviceRequest], catalogue: Catalogue) -> list[Bundle]:
-    """One for each ask; every class has to be whole."""
-    return [_bundle(each.class_name, each.count, catalogue) for each in asks]
+def bundles_of(requests: Iterable[DeviceRequest], catalogue: Catalogue) -> list[Bundle]:
+    """One for each request; every class has to be whole."""
+    return [_bundle(each.class_name, each.count, catalogue) for each in requests]
 
 
 def _bundle(name: str, count: int, catalogue: Catalogue) -> Bundle:
@@ -41,23 +43,23 @@ def is_searched_for(name: str, catalogue: Catalogue) -> bool:
     )
 
 
-def formable(name: str, places: Sequence[DevicePlace], catalogue: Catalogue) -> int:
+def most_units(name: str, places: Sequence[DevicePlace], catalogue: Catalogue) -> int:
     """The most units of a nested class that these devices make, as far as can be found out."""
     keys = catalogue[name].same
     parts: dict[tuple[str, ...], list[DevicePlace]] = {}
     for place in places:
         if all(key in place.attributes for key in keys):
             parts.setdefault(tuple(place.attributes[key] for key in keys), []).append(place)
-    return sum(_most(name, part, catalogue) for part in parts.values())
+    return sum(_most_of_value(name, part, catalogue) for part in parts.values())
 
 
-def _most(name: str, places: Sequence[DevicePlace], catalogue: Catalogue) -> int:
+def _most_of_value(name: str, places: Sequence[DevicePlace], catalogue: Catalogue) -> int:
     """The same of devices that agree in all they have to."""
-    needs = catalogue.leaves(name) or {}
-    bits = {leaf: catalogue.bit(leaf) for leaf in needs}
+    units = catalogue.leaves(name) or {}
+    bits = {leaf: catalogue.bit(leaf) for leaf in units}
     most = min(
         sum(each.free for each in places if each.mask & bits[leaf]) // count
-        for leaf, count in needs.items()
+        for leaf, count in units.items()
     )
     least = 0
     # Mostly the bound is reached, so it is tried first.
@@ -74,8 +76,8 @@ def _most(name: str, places: Sequence[DevicePlace], catalogue: Catalogue) -> int
 def _is_formable(
     name: str, units: int, places: Sequence[DevicePlace], catalogue: Catalogue
 ) -> bool:
-    wish = msgspec.structs.replace(_bundle(name, units, catalogue), same=())
+    bundle = msgspec.structs.replace(_bundle(name, units, catalogue), same=())
     try:
-        return assign(places, [wish], cheapest=False) is not None
+        return assign(places, [bundle], cheapest=False) is not None
     except SearchGivenUp:
         return False

@@ -1,4 +1,4 @@
-"""The devices of one node, as the book keeps them."""
+"""The devices of one node with the units they have left, as the device inventory keeps them."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from operator import attrgetter
 
 from dovetail.core.device import MOST_UNITS, Device
-from dovetail.devices.allocation.allocations import DeviceAllocations
 from dovetail.devices.allocation.equivalence import EquivalenceClasses
 from dovetail.devices.allocation.solver.problem import DevicePlace
 
@@ -18,7 +17,7 @@ class BadDevices(ValueError):
 class NodeDevices:
     """Devices by (kind, name), the order in which they are handed out."""
 
-    __slots__ = ("_index", "devices", "free", "node", "row", "shapes", "units")
+    __slots__ = ("_index", "devices", "equivalence", "free", "node", "row", "units")
 
     def __init__(self, node: str, devices: Sequence[Device]) -> None:
         """Raises BadDevices."""
@@ -27,7 +26,8 @@ class NodeDevices:
         self.devices = sorted(devices, key=attrgetter("kind", "name"))
         self._index = {each.name: index for index, each in enumerate(self.devices)}
         self._check()
-        self.shapes: list[int] = []
+        self.equivalence: list[int] = []
+        """By device, the number of its equivalence class."""
         self.units = [each.units if each.healthy else 0 for each in self.devices]
         """That can be handed out: none of a device that is not healthy."""
         self.free = list(self.units)
@@ -48,49 +48,47 @@ class NodeDevices:
         index = self._index.get(device)
         return None if index is None else self.devices[index]
 
-    def reshape(self, shapes: EquivalenceClasses) -> None:
-        self.shapes = [shapes.number(each) for each in self.devices]
+    def classify(self, classes: EquivalenceClasses) -> None:
+        self.equivalence = [classes.number_of(each) for each in self.devices]
 
-    def recount(self, device: str, wanted: int) -> None:
+    def set_held(self, device: str, units: int) -> None:
         """So much of the device is held, if it is here."""
         index = self._index.get(device)
         if index is not None:
-            self.free[index] = max(0, self.units[index] - wanted)
+            self.free[index] = max(0, self.units[index] - units)
 
-    def recount_all(self, holders: DeviceAllocations) -> None:
-        for device in holders.devices(self.node):
-            self.recount(device, holders.wanted(self.node, device))
-
-    def open(self, mask: int, shapes: EquivalenceClasses) -> tuple[list[Device], list[DevicePlace]]:
+    def free_places(
+        self, mask: int, classes: EquivalenceClasses
+    ) -> tuple[list[Device], list[DevicePlace]]:
         """Devices with units left that a class of the mask selects."""
         devices, places = [], []
-        for device, number, free in zip(self.devices, self.shapes, self.free, strict=True):
-            shape = shapes.all[number]
-            if free and shape.mask & mask:
+        for device, number, free in zip(self.devices, self.equivalence, self.free, strict=True):
+            found = classes.all[number]
+            if free and found.mask & mask:
                 devices.append(device)
-                places.append(DevicePlace(number, shape.mask, shape.attributes, free))
+                places.append(DevicePlace(number, found.mask, found.attributes, free))
         return devices, places
 
 
-Pairs = tuple[tuple[int, int], ...]
-"""The shape of each device that has units, and how many."""
+NodeState = tuple[tuple[int, int], ...]
+"""The equivalence class of each device that has units, and how many."""
 
 
-def in_order(shapes: Sequence[int], units: Sequence[int]) -> Pairs:
+def ordered_state_of(equivalence: Sequence[int], units: Sequence[int]) -> NodeState:
     """As devices are handed out."""
-    return tuple((shape, count) for shape, count in zip(shapes, units, strict=True) if count)
+    return tuple((number, count) for number, count in zip(equivalence, units, strict=True) if count)
 
 
-def pairs(shapes: Sequence[int], units: Sequence[int]) -> Pairs:
-    """The same for all nodes that have alike devices, whatever these are called."""
-    return tuple(sorted(in_order(shapes, units)))
+def state_of(equivalence: Sequence[int], units: Sequence[int]) -> NodeState:
+    """The same for all nodes that have equivalent devices, whatever these are called."""
+    return tuple(sorted(ordered_state_of(equivalence, units)))
 
 
-def places_of(found: Pairs, shapes: EquivalenceClasses, mask: int) -> list[DevicePlace]:
+def places_of(state: NodeState, classes: EquivalenceClasses, mask: int) -> list[DevicePlace]:
     """Devices that a class of the mask selects."""
-    listed = [(number, shapes.all[number], free) for number, free in found]
+    listed = [(number, classes.all[number], free) for number, free in state]
     return [
-        DevicePlace(number, shape.mask, shape.attributes, free)
-        for number, shape, free in listed
-        if shape.mask & mask
+        DevicePlace(number, found.mask, found.attributes, free)
+        for number, found, free in listed
+        if found.mask & mask
     ]

@@ -1,6 +1,8 @@
-"""The words of accounting: what is asked for, what is held, what was in the way."""
+"""Values of the device inventory: what is asked for, what is held, what was in the way."""
 
 from __future__ import annotations
+
+from collections.abc import Iterable
 
 import msgspec
 
@@ -15,6 +17,14 @@ class DeviceRequest(msgspec.Struct, frozen=True):
     def __post_init__(self) -> None:
         if self.count < 1:
             raise ValueError(f"{self.count} of class {self.class_name!r}: at least 1 is asked for")
+
+
+def units_by_class(requests: Iterable[DeviceRequest]) -> dict[str, int]:
+    """What all requests want together of each class."""
+    found: dict[str, int] = {}
+    for each in requests:
+        found[each.class_name] = found.get(each.class_name, 0) + each.count
+    return found
 
 
 class DeviceHolding(msgspec.Struct, frozen=True):

@@ -1,4 +1,4 @@
-"""Why asks cannot be met on a node, in words."""
+"""Texts of the device inventory: why requests for devices cannot be met on a node."""
 
 from __future__ import annotations
 
@@ -7,42 +7,42 @@ from collections.abc import Sequence
 from dovetail.devices.allocation.catalogue import Catalogue
 from dovetail.devices.allocation.request import DeviceRequest
 
-SHOWN = 3
+MOST_HOLDERS_NAMED = 3
 """Holders that are named; of more than these the number is given."""
 
 
-def shortage(name: str, asked: int, units: int, free: int, holders: Sequence[str]) -> str:
-    text = f"class {name}: {asked} asked, {free} of {units} free"
+def shortage(name: str, count: int, units: int, free: int, holders: Sequence[str]) -> str:
+    text = f"class {name}: {count} asked, {free} of {units} free"
     if not holders:
         return text
-    more = len(holders) - SHOWN
-    who = ", ".join(holders[:SHOWN]) + (f" and {more} more" if more > 0 else "")
+    more = len(holders) - MOST_HOLDERS_NAMED
+    who = ", ".join(holders[:MOST_HOLDERS_NAMED]) + (f" and {more} more" if more > 0 else "")
     return f"{text}, held by {who}"
 
 
-def together(asks: Sequence[DeviceRequest], catalogue: Catalogue) -> str:
-    """Of asks for which there are units enough, class by class."""
-    singles = [each for each in asks if catalogue[each.class_name].single_device]
-    if len(asks) == 1 and singles:
-        return f"class {asks[0].class_name}: no single device has {asks[0].count} free"
-    return f"enough of each class is free, but not of all together: {_names(asks)}"
+def not_together(requests: Sequence[DeviceRequest], catalogue: Catalogue) -> str:
+    """Of requests for which there are units enough, class by class."""
+    singles = [each for each in requests if catalogue[each.class_name].single_device]
+    if len(requests) == 1 and singles:
+        return f"class {requests[0].class_name}: no single device has {requests[0].count} free"
+    return f"enough of each class is free, but not of all together: {_names(requests)}"
 
 
-def strictly(asks: Sequence[DeviceRequest]) -> str:
-    """Of asks that another strategy would meet."""
+def strict_order(requests: Sequence[DeviceRequest]) -> str:
+    """Of requests that another strategy would meet."""
     return (
         "strictFirstFit takes class after class and never exchanges devices: enough is free for"
-        f" {_names(asks)}, but what goes to the first is what a later one needs"
+        f" {_names(requests)}, but what goes to the first is what a later one needs"
     )
 
 
-def given_up(asks: Sequence[DeviceRequest]) -> str:
-    """Of asks that nobody knows how to meet, nor that they cannot be met."""
+def search_given_up(requests: Sequence[DeviceRequest]) -> str:
+    """Of requests that nobody knows how to meet, nor that they cannot be met."""
     return (
-        f"enough of each class is free, but no devices were found for all together: {_names(asks)};"
-        " the search was given up, since there are too many ways to try"
+        "enough of each class is free, but no devices were found for all together:"
+        f" {_names(requests)}; the search was given up, since there are too many ways to try"
     )
 
 
-def _names(asks: Sequence[DeviceRequest]) -> str:
-    return ", ".join(dict.fromkeys(each.class_name for each in asks))
+def _names(requests: Sequence[DeviceRequest]) -> str:
+    return ", ".join(dict.fromkeys(each.class_name for each in requests))

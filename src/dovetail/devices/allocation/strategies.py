@@ -1,8 +1,8 @@
-"""Strategies: which of the devices that would do are taken, and on which node.
+"""Strategies: which of the devices that would do are taken, and which node is preferred.
 
-All of them find an assignment wherever there is one, but for `strictFirstFit`: it takes asks one by
-one, and never reconsiders. Among plain asks, those that weigh devices take the best set of devices
-there is; around asks for a single device and nested classes they try the best first.
+All of them find an assignment wherever there is one, but for `strictFirstFit`: it takes requests
+one by one, and never reconsiders. Among plain requests, those that weigh devices take the best set
+of devices there is; around requests for a single device and nested classes they try the best first.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ class Strategy(StrEnum):
     FIRST_FIT = "firstFit"
     """Devices by kind and name."""
     STRICT_FIRST_FIT = "strictFirstFit"
-    """The same, ask by ask: an earlier ask never moves over for a later one."""
+    """The same, request by request: an earlier one never moves over for a later one."""
     BEST_FIT = "bestFit"
     """The device that fewest classes select, then that which has least left."""
     SPREAD = "spread"
@@ -68,17 +68,17 @@ def worth_by(allocatable: Sequence[int]) -> Worth:
     return worth
 
 
-def fullness(left: NDArray[np.int64], strategy: Strategy) -> NDArray[np.float64]:
+def scores_by_units_left(left: NDArray[np.int64], strategy: Strategy) -> NDArray[np.float64]:
     """Scores from 0 to 1 by the units of the classes asked for that a node would have left."""
-    kept = np.maximum(left, 0).astype(np.float64)
+    units = np.maximum(left, 0).astype(np.float64)
     if strategy is Strategy.BEST_FIT:
-        return 1.0 / (1.0 + kept)
+        return 1.0 / (1.0 + units)
     if strategy is Strategy.SPREAD:
-        return kept / (1.0 + kept)
+        return units / (1.0 + units)
     return np.zeros(len(left))
 
 
-def cheapness(costs: NDArray[np.float64]) -> NDArray[np.float64]:
+def scores_by_cost(costs: NDArray[np.float64]) -> NDArray[np.float64]:
     """Scores from 0 to 1 by what the devices are worth that would be used; infinite: no fit."""
     least = float(costs.min(initial=np.inf))
     if least == np.inf:

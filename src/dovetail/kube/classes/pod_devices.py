@@ -17,9 +17,7 @@ from dovetail.core import quantity
 from dovetail.core.device import MOST_UNITS
 from dovetail.core.errors import Malformed
 from dovetail.devices.allocation.request import DeviceHolding, DeviceRequest
-
-PREFIX = "resourceclass.dovetail.dev/"
-"""Of the resources by which pods ask for classes."""
+from dovetail.podfit.pods import CLASS_PREFIX
 
 ALLOCATION = "dovetail.dev/allocation"
 RENDERED = "scheduler.alpha.kubernetes.io/"
@@ -98,7 +96,7 @@ def asks_of(containers: Sequence[Container]) -> tuple[DeviceRequest, ...]:
 def _counts(container: Container) -> dict[str, int]:
     """Units by class, in the order of the classes' names: what is written has none of its own."""
     requests, limits = container.requests, container.limits
-    names = {name for side in (requests, limits) for name in side if name.startswith(PREFIX)}
+    names = {name for side in (requests, limits) for name in side if name.startswith(CLASS_PREFIX)}
     found: dict[str, int] = {}
     for name in sorted(names):
         sides = {
@@ -111,13 +109,13 @@ def _counts(container: Container) -> dict[str, int]:
                 f"container {container.name!r}: {name} has requests {sides['requests']} and limits"
                 f" {sides['limits']}: they have to be equal"
             )
-        found[name.removeprefix(PREFIX)] = next(iter(sides.values()))
+        found[name.removeprefix(CLASS_PREFIX)] = next(iter(sides.values()))
     return found
 
 
 def _count(container: Container, side: str, name: str, given: str | float) -> int:
     where = f"container {container.name!r}: resources.{side}[{name!r}]"
-    if name == PREFIX:
+    if name == CLASS_PREFIX:
         raise BadAsk(f"{where}: the name of a class is missing after the slash")
     try:
         billionths = quantity.nanos(str(given))

@@ -140,7 +140,7 @@ class Extender:
             asks = ()
         if not asks:
             return [HostPriority(name, 0) for name in args.names()]
-        scores = self._state.book.score(asks, self._strategy)
+        scores = self._state.book.scores(asks, self._strategy)
         rows = [(name, self._state.rows.find(name)) for name in args.names()]
         return [
             HostPriority(name, 0 if row is None else round(HIGHEST * float(scores[row])))

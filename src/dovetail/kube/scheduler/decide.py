@@ -7,7 +7,7 @@ from collections import Counter
 import msgspec
 import numpy as np
 
-from dovetail.devices.allocation.request import DeviceHolding, DeviceRequest
+from dovetail.devices.allocation.request import DeviceHolding, DeviceRequest, units_by_class
 from dovetail.devices.allocation.strategies import Strategy
 from dovetail.kube.scheduler.pod_requirements import PodRequirements
 from dovetail.kube.scheduler.state import ClusterState
@@ -67,7 +67,7 @@ def decision_of(
     # 2. The best of them.
     score = state.nodes.score(required.demand, mask)
     if required.asks and strategy not in BY_ROOM:
-        score += DEVICE_WEIGHT * state.book.score(required.asks, strategy)
+        score += DEVICE_WEIGHT * state.book.scores(required.asks, strategy)
     # 3. Its devices.
     row = int(score.argmax())
     while score[row] > -np.inf:
@@ -115,7 +115,7 @@ def class_reasons(
     """How many nodes with room lack units of which class; each counts for the first it lacks."""
     found: Counter[str] = Counter()
     left = roomy.copy()
-    for name, count in totals(asks).items():
+    for name, count in units_by_class(asks).items():
         short = left & (state.book.free(name) < count)
         if short.any():
             found[f"node(s) with too few free devices of resource class {name}"] = int(short.sum())
@@ -128,17 +128,10 @@ def class_reasons(
 def nearest(state: ClusterState, required: PodRequirements, roomy: Mask, strategy: Strategy) -> str:
     """What the node lacks that lacks least."""
     lack = np.zeros(len(roomy))
-    for name, count in totals(required.asks).items():
+    for name, count in units_by_class(required.asks).items():
         lack += np.clip(count - state.book.free(name), 0, None)
     row = int(np.where(roomy, lack, np.inf).argmin())
     node = state.rows.names[row]
     with state.holders.using(node, required.direct):
         why = state.book.why_not(node, required.asks, state.name_of, strategy)
     return f"Nearest is {node}: {why}."
-
-
-def totals(asks: tuple[DeviceRequest, ...]) -> dict[str, int]:
-    found: dict[str, int] = {}
-    for ask in asks:
-        found[ask.class_name] = found.get(ask.class_name, 0) + ask.count
-    return found

@@ -107,7 +107,7 @@ class DeviceHolders:
 
     def by_class(self, node: str, device: str) -> int:
         """Units that are held otherwise than directly."""
-        held = self._book.held(node, device)
+        held = self._book.units_by_holder(node, device)
         return sum(units for name, units in held.items() if not name.endswith(DIRECT))
 
     def _set_claim(self, uid: str, node: str, amounts: Amounts) -> None:
@@ -134,12 +134,12 @@ class DeviceHolders:
         holdings = self._believed(uid, node)
         name = self._names.get((uid, node))
         if name is not None:
-            if self._book.holder(name) == (node, holdings):
+            if self._book.holdings_of(name) == (node, holdings):
                 return
             self._book.release(name)
             del self._names[uid, node]
         if holdings:
-            name = uid if self._book.holder(uid) is None else f"{uid}@{node}"
+            name = uid if self._book.holdings_of(uid) is None else f"{uid}@{node}"
             self._names[uid, node] = name
             self._book.hold(name, node, holdings)
         self._changed(node)

@@ -11,12 +11,12 @@ import msgspec
 from dovetail.devices.allocation.request import DeviceHolding
 from dovetail.kube.classes.pod_devices import (
     ALLOCATION,
-    PREFIX,
     BadAllocation,
     annotations_of,
     read_allocation,
 )
 from dovetail.podfit.objects import Pod
+from dovetail.podfit.pods import CLASS_PREFIX
 
 FENCE = "dovetail.dev/ClaimGivenBack"
 """Condition of a pod: a claim that was made for it is no longer to be relied on."""
@@ -94,11 +94,11 @@ def holdings_of(pod: Pod) -> tuple[DeviceHolding, ...]:
 
 def asked_classes(pod: Pod) -> frozenset[str]:
     return frozenset(
-        name.removeprefix(PREFIX)
+        name.removeprefix(CLASS_PREFIX)
         for container in (*pod.spec.init_containers, *pod.spec.containers)
         for written in (container.resources.requests, container.resources.limits)
         for name in written
-        if name.startswith(PREFIX)
+        if name.startswith(CLASS_PREFIX)
     )
 
 

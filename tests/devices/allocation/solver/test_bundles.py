@@ -37,8 +37,8 @@ def units(bundle: Bundle, path: str, within: tuple[object, ...] = ()) -> Iterato
             yield from units(part, f"{here}.{at}", sets)
 
 
-def wanted_by(wishes: Sequence[Bundle]) -> list[Unit]:
-    return [unit for number, wish in enumerate(wishes) for unit in units(wish, str(number))]
+def wanted_by(bundles: Sequence[Bundle]) -> list[Unit]:
+    return [unit for number, bundle in enumerate(bundles) for unit in units(bundle, str(number))]
 
 
 def can_be_met(places: Sequence[DevicePlace], wanted: Sequence[Unit], left: Left) -> bool:
@@ -115,12 +115,12 @@ def wishes_drawn(chance: random.Random) -> list[Bundle]:
 
 
 def faults(
-    places: list[DevicePlace], wishes: list[Bundle], takes: list[dict[int, int]]
+    places: list[DevicePlace], bundles: list[Bundle], takes: list[dict[int, int]]
 ) -> Iterator[str]:
     """What is wrong with a solution."""
     used = [0] * len(places)
-    for number, (wish, taken) in enumerate(zip(wishes, takes, strict=True)):
-        wanted = list(units(wish, str(number)))
+    for number, (bundle, taken) in enumerate(zip(bundles, takes, strict=True)):
+        wanted = list(units(bundle, str(number)))
         if sum(taken.values()) != len(wanted) or min(taken.values()) < 1:
             yield "not the number asked for"
         own = tuple(taken.get(at, 0) for at in range(len(places)))
@@ -137,15 +137,15 @@ def test_bundles_and_single_devices_are_refused_only_if_nothing_is_found(
     seed: int, cheapest: bool
 ) -> None:
     chance = random.Random(seed)
-    places, wishes = places_drawn(chance), wishes_drawn(chance)
-    wanted = wanted_by(wishes)
+    places, bundles = places_drawn(chance), wishes_drawn(chance)
+    wanted = wanted_by(bundles)
     free = tuple(each.free for each in places)
     # Too much by far is refused at a glance: nothing to be learnt there.
     while len(wanted) > sum(free):
-        wishes.pop()
-        wanted = wanted_by(wishes)
-    found = assign(places, wishes, cheapest=cheapest)
+        bundles.pop()
+        wanted = wanted_by(bundles)
+    found = assign(places, bundles, cheapest=cheapest)
     event("solved" if found is not None else "refused")
     assert (found is not None) == can_be_met(places, wanted, free)
     if found is not None:
-        assert list(faults(places, wishes, found)) == []
+        assert list(faults(places, bundles, found)) == []

@@ -7,14 +7,13 @@ import random
 import pytest
 
 from dovetail.core.device import Device
-from dovetail.devices.allocation import accounts
-from dovetail.devices.allocation import inventory as books
+from dovetail.devices.allocation import class_counts, fit_cache
 from dovetail.devices.allocation import nested as nesting
 from dovetail.devices.allocation.inventory import DeviceInventory
 from dovetail.devices.allocation.request import ClassStatus, DeviceRequest
 from dovetail.devices.allocation.solver.search import MOST_STEPS, SearchGivenUp, assign
 from dovetail.devices.allocation.strategies import Strategy
-from tests.devices.fleets import book, device, nested, selecting
+from tests.devices.fleets import device, inventory, nested, selecting
 
 SINGLE = selecting("a", single=True)
 
@@ -25,65 +24,59 @@ def bins(
     """Devices of different sizes, and asks that fill them but for what is to spare."""
     chance = random.Random(seed)
     devices: list[Device] = []
-    asks: list[DeviceRequest] = []
+    requests: list[DeviceRequest] = []
     for number in range(count):
         sizes = [chance.randrange(20, 60) for _ in range(parts)]
         name = f"d{chance.randrange(10**6)}"
         devices.append(device(name, "a", units=sum(sizes) + spare, slot=str(number)))
-        asks += [DeviceRequest("a", size, str(len(asks) + at)) for at, size in enumerate(sizes)]
-    return devices, asks
+        requests += [
+            DeviceRequest("a", size, str(len(requests) + at)) for at, size in enumerate(sizes)
+        ]
+    return devices, requests
 
 
-def impatient(monkeypatch: pytest.MonkeyPatch, patience: int) -> None:
-    monkeypatch.setattr(books, "MOST_STEPS", patience)
-
-
-def test_what_was_given_up_is_not_called_impossible(monkeypatch: pytest.MonkeyPatch) -> None:
-    impatient(monkeypatch, 2000)
-    devices, asks = bins(seed=4)
-    kept = book([SINGLE], devices)
-    assert kept.fits(asks).tolist() == [False]
-    assert kept.choose("n1", asks) is None
-    assert kept.why_not("n1", asks) == (
+def test_what_was_given_up_is_not_called_impossible() -> None:
+    devices, requests = bins(seed=4)
+    kept = inventory([SINGLE], devices, most_steps=2000)
+    assert kept.fits(requests).tolist() == [False]
+    assert kept.choose("n1", requests) is None
+    assert kept.why_not("n1", requests) == (
         "enough of each class is free, but no devices were found for all together: a; the search"
         " was given up, since there are too many ways to try"
     )
 
 
 @pytest.mark.parametrize("strategy", Strategy)
-def test_where_asks_are_said_to_fit_devices_are_found(
-    strategy: Strategy, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_where_asks_are_said_to_fit_devices_are_found(strategy: Strategy) -> None:
     """Whatever the devices are called and the strategy prefers: both decide how long it takes."""
-    impatient(monkeypatch, 350)
     fitting = []
     for seed in range(12):
-        devices, asks = bins(seed, count=6, parts=2, spare=5 * (seed % 4))
-        asks.sort(key=lambda each: -each.count)
-        kept = book([SINGLE], devices)
-        fitting.append(bool(kept.fits(asks, strategy)[0]))
+        devices, requests = bins(seed, count=6, parts=2, spare=5 * (seed % 4))
+        requests.sort(key=lambda each: -each.count)
+        kept = inventory([SINGLE], devices, most_steps=350)
+        fitting.append(bool(kept.fits(requests, strategy)[0]))
         if fitting[-1]:
-            assert kept.choose("n1", asks, strategy) is not None
+            assert kept.choose("n1", requests, strategy) is not None
     # Else this would show nothing.
     assert any(fitting)
     assert not all(fitting)
 
 
-def test_many_nodes_that_are_too_hard_share_the_patience_of_a_few(
+def test_many_nodes_that_are_too_hard_share_the_steps_of_a_few(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     spent: list[int] = []
 
-    def too_hard(*_: object, patience: int, **__: object) -> None:
-        spent.append(patience)
+    def too_hard(*_: object, most_steps: int, **__: object) -> None:
+        spent.append(most_steps)
         raise SearchGivenUp
 
     monkeypatch.setattr("dovetail.devices.allocation.solver.choose.assign", too_hard)
     nodes = [[device("d", "a", units=9 + number)] for number in range(100)]
-    kept = book([SINGLE], *nodes)
+    kept = inventory([SINGLE], *nodes)
     assert not kept.fits([DeviceRequest("a", 9)]).any()
     assert len(spent) == 100
-    assert sum(spent) <= 2 * MOST_STEPS + 100 * books.LEAST_STEPS
+    assert sum(spent) <= 2 * MOST_STEPS + 100 * fit_cache.LEAST_STEPS
 
 
 def test_requested_is_from_0_to_allocatable_even_if_counting_was_given_up(
@@ -97,7 +90,7 @@ def test_requested_is_from_0_to_allocatable_even_if_counting_was_given_up(
         return assign(places, *rest, **more)  # type: ignore[arg-type]
 
     monkeypatch.setattr(nesting, "assign", impatient_assign)
-    kept = book(
+    kept = inventory(
         [SINGLE, nested("pair", {"a": 2})], [device(f"d{at}", "a", units=2) for at in "012"]
     )
     found = kept.choose("n1", [DeviceRequest("a", 2)])
@@ -108,7 +101,7 @@ def test_requested_is_from_0_to_allocatable_even_if_counting_was_given_up(
 
 def test_thousands_of_units_that_agree_in_a_key_are_found_at_once() -> None:
     pools = [device(f"d{numa}", "a", units=10_001, numa=numa) for numa in "01"]
-    kept = book([selecting("a"), nested("pair", {"a": 2}, "numa")], pools)
+    kept = inventory([selecting("a"), nested("pair", {"a": 2}, "numa")], pools)
     assert kept.status("pair") == ClassStatus(10_000, 0)
     found = kept.choose("n1", [DeviceRequest("pair", 9_000)])
     assert found is not None
@@ -116,8 +109,8 @@ def test_thousands_of_units_that_agree_in_a_key_are_found_at_once() -> None:
 
 
 def test_counts_of_states_that_are_gone_are_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(accounts, "FORMED_KEPT", 10)
-    kept: DeviceInventory = book(
+    monkeypatch.setattr(class_counts, "SPARE_NESTED_COUNTS", 10)
+    kept: DeviceInventory = inventory(
         [selecting("a"), nested("pair", {"a": 2})], [device("d", "a", units=500)]
     )
     for units in range(1, 200):
@@ -125,4 +118,4 @@ def test_counts_of_states_that_are_gone_are_forgotten(monkeypatch: pytest.Monkey
         assert found is not None
         kept.hold("pod", "n1", found)
         assert kept.status("pair").available == (500 - units) // 2
-        assert len(kept._formed) <= 20
+        assert len(kept._counts._nested) <= 20

@@ -16,7 +16,7 @@ from dovetail.devices.allocation.solver.search import SearchGivenUp, assign
 from dovetail.devices.allocation.strategies import Strategy
 from dovetail.devices.classes.documents import DeviceClass
 from tests.devices import brute_force, fleets
-from tests.devices.fleets import book, device, nested, selecting
+from tests.devices.fleets import device, inventory, nested, selecting
 
 A, B, C = 1, 2, 4
 
@@ -25,12 +25,12 @@ def place(mask: int, free: int = 1, shape: int = 0, **attributes: str) -> Device
     return DevicePlace(shape, mask, attributes, free)
 
 
-def first_fit(places: list[DevicePlace], *wishes: DeviceDemand | Bundle) -> object:
-    return assign(places, [as_bundle(each) for each in wishes], cheapest=False)
+def first_fit(places: list[DevicePlace], *bundles: DeviceDemand | Bundle) -> object:
+    return assign(places, [as_bundle(each) for each in bundles], cheapest=False)
 
 
-def as_bundle(wish: DeviceDemand | Bundle) -> Bundle:
-    return Bundle(1, (wish,)) if isinstance(wish, DeviceDemand) else wish
+def as_bundle(bundle: DeviceDemand | Bundle) -> Bundle:
+    return Bundle(1, (bundle,)) if isinstance(bundle, DeviceDemand) else bundle
 
 
 def single(bit: int, count: int) -> Bundle:
@@ -73,8 +73,8 @@ def test_units_move_over_in_bulk() -> None:
 
 def test_the_most_preferred_devices_are_used_even_if_somebody_has_to_move() -> None:
     places = [place(A | B), place(A), place(B)]
-    wishes = [as_bundle(DeviceDemand(A, 1)), as_bundle(DeviceDemand(B, 1))]
-    met = assign(places, wishes, cheapest=True)
+    bundles = [as_bundle(DeviceDemand(A, 1)), as_bundle(DeviceDemand(B, 1))]
+    met = assign(places, bundles, cheapest=True)
     assert met == [{1: 1}, {0: 1}]
 
 
@@ -117,8 +117,8 @@ def test_a_fragmented_node_is_seen_to_be_too_small_at_once() -> None:
     places = [place(A, free, numa=str(at)) for at, free in enumerate(left)]
     fours = agreeing(5, DeviceDemand(A, 4))
     assert first_fit(places, fours, agreeing(3, DeviceDemand(A, 6))) is not None
-    wishes = [fours, agreeing(4, DeviceDemand(A, 6))]
-    assert assign(places, wishes, cheapest=False, patience=200) is None
+    bundles = [fours, agreeing(4, DeviceDemand(A, 6))]
+    assert assign(places, bundles, cheapest=False, most_steps=200) is None
 
 
 def test_what_nobody_can_wait_for_is_given_up_and_not_called_impossible() -> None:
@@ -211,34 +211,34 @@ def test_the_devices_used_are_the_best_that_can_be(
 @given(
     fleets.class_sets(),
     fleets.devices(),
-    fleets.asks((*fleets.LEAVES, "inner", "outer")),
+    fleets.requests((*fleets.LEAVES, "inner", "outer")),
     st.sampled_from([each for each in Strategy if each is not Strategy.STRICT_FIRST_FIT]),
 )
 def test_a_pod_is_refused_only_if_brute_force_over_all_assignments_also_finds_none(
     classes: tuple[DeviceClass, ...],
     devices: tuple[Device, ...],
-    asks: list[DeviceRequest],
+    requests: list[DeviceRequest],
     strategy: Strategy,
 ) -> None:
     named = {each.name: each for each in classes}
-    numbered = [msgspec.structs.replace(ask, container=str(at)) for at, ask in enumerate(asks)]
+    numbered = [msgspec.structs.replace(ask, container=str(at)) for at, ask in enumerate(requests)]
     free = {each.name: each.units if each.healthy else 0 for each in devices}
-    kept = book(classes, devices)
+    kept = inventory(classes, devices)
     found = kept.choose("n1", numbered, strategy)
-    assert (found is not None) == brute_force.can_be_met(asks, devices, free, named)
-    assert kept.fits(asks, strategy).tolist() == [found is not None]
-    assert bool(kept.why_not("n1", asks)) == (found is None)
+    assert (found is not None) == brute_force.can_be_met(requests, devices, free, named)
+    assert kept.fits(requests, strategy).tolist() == [found is not None]
+    assert bool(kept.why_not("n1", requests)) == (found is None)
     if found is not None:
         assert brute_force.is_met(numbered, found, devices, named)
 
 
 @settings(max_examples=80, deadline=None)
-@given(fleets.class_sets(), fleets.devices(), fleets.asks((*fleets.LEAVES, "inner")))
+@given(fleets.class_sets(), fleets.devices(), fleets.requests((*fleets.LEAVES, "inner")))
 def test_strict_first_fit_is_right_where_it_finds_something(
-    classes: tuple[DeviceClass, ...], devices: tuple[Device, ...], asks: list[DeviceRequest]
+    classes: tuple[DeviceClass, ...], devices: tuple[Device, ...], requests: list[DeviceRequest]
 ) -> None:
-    numbered = [msgspec.structs.replace(ask, container=str(at)) for at, ask in enumerate(asks)]
-    kept = book(classes, devices)
+    numbered = [msgspec.structs.replace(ask, container=str(at)) for at, ask in enumerate(requests)]
+    kept = inventory(classes, devices)
     found = kept.choose("n1", numbered, Strategy.STRICT_FIRST_FIT)
     assert kept.fits(numbered, Strategy.STRICT_FIRST_FIT).tolist() == [found is not None]
     if found is not None:
@@ -249,5 +249,7 @@ def test_nested_units_and_single_devices_share_what_is_there() -> None:
     """A unit of `pair` moves to the other NUMA node, since `whole` needs all of a device there."""
     classes = [selecting("a"), selecting("b", single=True), nested("pair", {"a": 2}, "numa")]
     devices = [device("d1", "ab", units=2, numa="0"), device("d2", "a", units=2, numa="1")]
-    found = book(classes, devices).choose("n1", [DeviceRequest("pair", 1), DeviceRequest("b", 2)])
+    found = inventory(classes, devices).choose(
+        "n1", [DeviceRequest("pair", 1), DeviceRequest("b", 2)]
+    )
     assert fleets.units(found) == {"pair": {"d2": 2}, "b": {"d1": 2}}

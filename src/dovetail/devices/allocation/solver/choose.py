@@ -1,76 +1,82 @@
-"""Which places of one node the asks get, as the strategy has it."""
+"""Which places of one node the requests get, as the strategy has it: calls of the solver.
+
+The device inventory asks for the node that is picked, the fit cache for each state of nodes.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
+import msgspec
+
 from dovetail.devices.allocation.catalogue import Catalogue
-from dovetail.devices.allocation.nested import wishes_of
+from dovetail.devices.allocation.nested import bundles_of
 from dovetail.devices.allocation.request import DeviceRequest
 from dovetail.devices.allocation.solver.problem import Bundle, DevicePlace
 from dovetail.devices.allocation.solver.search import SearchGivenUp, assign
 from dovetail.devices.allocation.strategies import Strategy, Worth, preference
 
 Assignment = list[tuple[int, int, int]]
-"""Places, the asks that use them, and the units of each; ask by ask, place by place."""
+"""Places, the requests that use them, and the units of each; by request, then by place."""
 
 
 class DeviceChooser:
-    """Chooses for these asks, on as many nodes as one likes."""
+    """Chooses for these requests, on as many nodes as one likes."""
 
     def __init__(
-        self, asks: Sequence[DeviceRequest], strategy: Strategy, worth: Worth, catalogue: Catalogue
+        self,
+        requests: Sequence[DeviceRequest],
+        strategy: Strategy,
+        worth: Worth,
+        catalogue: Catalogue,
     ) -> None:
         """Every class has to be whole."""
         self._strategy, self._worth = strategy, worth
-        self._wishes = wishes_of(asks, catalogue)
+        self._bundles = bundles_of(requests, catalogue)
 
-    def chosen(self, places: Sequence[DevicePlace], patience: int) -> Assignment | None:
-        """None: the strategy finds nothing there. Raises TooHard."""
+    def choose(self, places: Sequence[DevicePlace], most_steps: int) -> Assignment | None:
+        """None: the strategy finds nothing there. Raises SearchGivenUp."""
         if self._strategy is Strategy.STRICT_FIRST_FIT:
-            return self._one_by_one(places, patience)
+            return self._one_by_one(places, most_steps)
         weighs = self._strategy.weighs
         order = preference(self._strategy, places, self._worth)
         try:
-            return _assigned(places, order, self._wishes, patience, cheapest=weighs)
+            return _assignment(places, order, self._bundles, most_steps, cheapest=weighs)
         except SearchGivenUp:
             # In the order in which nodes are compared: what was found when this one was said to fit
             # is found again, however its devices are called and whichever the strategy likes.
-            plain = sorted(order, key=lambda at: (places[at].shape, places[at].free))
+            plain = sorted(order, key=lambda at: (places[at].equivalence, places[at].free))
             if plain == order and not weighs:
                 raise
-            return _assigned(places, plain, self._wishes, patience, cheapest=False)
+            return _assignment(places, plain, self._bundles, most_steps, cheapest=False)
 
-    def _one_by_one(self, places: Sequence[DevicePlace], patience: int) -> Assignment | None:
+    def _one_by_one(self, places: Sequence[DevicePlace], most_steps: int) -> Assignment | None:
         left = list(places)
         found: Assignment = []
-        for ask, wish in enumerate(self._wishes):
-            taken = _assigned(left, range(len(left)), [wish], patience, cheapest=False)
+        for request, bundle in enumerate(self._bundles):
+            taken = _assignment(left, range(len(left)), [bundle], most_steps, cheapest=False)
             if taken is None:
                 return None
             for at, _, units in taken:
-                found.append((at, ask, units))
-                place = left[at]
-                left[at] = DevicePlace(
-                    place.shape, place.mask, place.attributes, place.free - units
-                )
+                found.append((at, request, units))
+                left[at] = msgspec.structs.replace(left[at], free=left[at].free - units)
         return found
 
 
-def _assigned(
+def _assignment(
     places: Sequence[DevicePlace],
     order: Sequence[int],
-    wishes: Sequence[Bundle],
-    patience: int,
+    bundles: Sequence[Bundle],
+    most_steps: int,
     *,
     cheapest: bool,
 ) -> Assignment | None:
     ordered = [places[at] for at in order]
-    takes = assign(ordered, wishes, cheapest=cheapest, patience=patience)
+    takes = assign(ordered, bundles, cheapest=cheapest, most_steps=most_steps)
     if takes is None:
         return None
     return [
-        (at, ask, units)
-        for ask, taken in enumerate(takes)
+        (at, request, units)
+        for request, taken in enumerate(takes)
         for at, units in sorted((order[index], units) for index, units in taken.items())
     ]

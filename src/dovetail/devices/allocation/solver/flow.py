@@ -1,8 +1,10 @@
-"""Units of demands on places: a bipartite flow.
+"""Bipartite maximum flow by augmenting paths (Edmonds and Karp): units of places to demands.
 
-A demand takes the first places that are left; one that comes up short makes others move over, along
-an augmenting path. So a set of demands is refused only if nothing can meet it, in time polynomial
-in demands and places.
+The device solver asks it whether plain demands can be met together. A demand takes the first places
+that are left; one that comes up short makes others move over, along a shortest augmenting path. So
+demands are refused only if nothing can meet them. Looking for a path takes time linear in demands
+and their options, and the number of paths is polynomial in demands and places, however many units
+are wanted: it always ends, and soon.
 """
 
 from __future__ import annotations
@@ -10,8 +12,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import pairwise
 
-Taken = dict[int, int]
-"""Units by place."""
+UnitsByPlace = dict[int, int]
+"""What one demand takes."""
 
 
 class Flow:
@@ -22,8 +24,10 @@ class Flow:
 
         With `cheapest` the places used in the end are the most preferred that can be: a demand may
         make others move over for it. Else nobody moves who need not.
+        That is greedy and still the best set: sets of units that can all be taken are a matroid,
+        and a unit once taken is never given back, only exchanged between demands.
         """
-        self.takes: list[Taken] = []
+        self.takes: list[UnitsByPlace] = []
         self._left = list(free)
         self._cheapest = cheapest
         self._options: list[Sequence[int]] = []
@@ -60,6 +64,7 @@ class Flow:
                     continue
                 taker[place] = asker
                 if self._left[place] and (end is None or place < end):
+                    # The first place found is nearest; the cheapest may be farther off.
                     end = place
                     if not self._cheapest:
                         break

@@ -1,4 +1,7 @@
-"""The words of assignment: devices as it sees them, and what is wanted of them."""
+"""The problem that the device solver is given: places that have units, bundles that want them.
+
+The inventory makes a place of each device that could be of use, and a bundle of each request.
+"""
 
 from __future__ import annotations
 
@@ -10,9 +13,9 @@ Keys = tuple[str, ...]
 
 
 class DevicePlace(msgspec.Struct, frozen=True, gc=False):
-    """A device as far as assignment can tell: two of one shape are alike."""
+    """A device as far as the solver can tell: two of one equivalence class are the same to it."""
 
-    shape: int
+    equivalence: int
     mask: int
     """A bit for each class that selects it."""
     attributes: Mapping[str, str]
@@ -27,7 +30,7 @@ class DeviceDemand(msgspec.Struct, frozen=True):
 
 
 class Bundle(msgspec.Struct, frozen=True):
-    """So many alike sets of demands."""
+    """So many sets, each of which wants all of the demands."""
 
     count: int
     demands: tuple[DeviceDemand, ...]
@@ -38,13 +41,13 @@ class Bundle(msgspec.Struct, frozen=True):
     """The devices of one set have one value for each of these keys; None: they are one device."""
 
 
-def needs_of(bundle: Bundle) -> dict[int, int]:
+def units_of(bundle: Bundle) -> dict[int, int]:
     """Units that one set takes, by the bit of their class."""
     found: dict[int, int] = {}
     for each in bundle.demands:
         found[each.bit] = found.get(each.bit, 0) + each.count
     for part in bundle.parts:
-        for bit, units in needs_of(part).items():
+        for bit, units in units_of(part).items():
             found[bit] = found.get(bit, 0) + units * part.count
     return found
 
