@@ -40,7 +40,8 @@ from dovetail.ledger import (
 )
 from dovetail.ledger.bulk import audit
 from dovetail.ledger.devices import DEVICE_CLASS, own_uuid, provider_name
-from dovetail.service.device_claims import AlreadyClaimed, DeviceLedger, HeldBy, Taken
+from dovetail.service.claims import AlreadyClaimed, DeviceTaken
+from dovetail.service.device_claims import DeviceLedger, HeldBy
 from tests.ledger.world import make, new
 from tests.support import databases
 
@@ -169,7 +170,7 @@ def test_what_is_held_outlives_the_device(ledger: Ledger) -> None:
     assert stock(ledger, "n1/g0") == (1, 1, 1)
     assert stock(ledger, "n1/g1") is None
     assert done(fleet.release(pod))
-    with pytest.raises(Taken):
+    with pytest.raises(DeviceTaken):
         done(fleet.claim(new(), "default", "sa", "n1", [DeviceHolding("g0", 1)]))
     done(fleet.withdraw("n1"))
     assert generations(ledger) == []
@@ -182,7 +183,7 @@ def test_a_pool_shrinks_to_what_is_held_and_on_when_it_is_given_back(ledger: Led
     done(fleet.publish("n1", [gpu("n1", "pool", 2)]))
     assert stock(ledger, "n1/pool") == (5, 3, 5)
     assert ledger.read(audit.examine).result().faults == []
-    with pytest.raises(Taken, match="'pool' of node 'n1' has fewer than 1"):
+    with pytest.raises(DeviceTaken, match="'pool' of node 'n1' has fewer than 1"):
         done(fleet.claim(new(), "default", "sa", "n1", [DeviceHolding("pool", 1)]))
     done(fleet.release(pod))
     done(fleet.publish("n1", [gpu("n1", "pool", 2)]))
@@ -206,14 +207,14 @@ def test_a_claim_is_all_or_nothing(ledger: Ledger) -> None:
     fleet, pod = DeviceLedger(ledger), new()
     done(fleet.publish("n1", [gpu("n1", "g0"), gpu("n1", "g1")]))
     place(ledger, "n1/g1", 1)
-    with pytest.raises(Taken, match="'g1' of node 'n1'"):
+    with pytest.raises(DeviceTaken, match="'g1' of node 'n1'"):
         done(
             fleet.claim(
                 pod, "default", "sa", "n1", [DeviceHolding("g0", 1), DeviceHolding("g1", 1)]
             )
         )
     assert stock(ledger, "n1/g0") == (1, 0, 0)
-    with pytest.raises(Taken, match="there no more"):
+    with pytest.raises(DeviceTaken, match="there no more"):
         done(
             fleet.claim(
                 pod, "default", "sa", "n1", [DeviceHolding("g0", 1), DeviceHolding("g9", 1)]
@@ -261,7 +262,7 @@ def test_what_a_pod_has_is_corrected_at_once_or_not_at_all(ledger: Ledger) -> No
     held = HeldBy(is_pod=True, node="n1", devices={"g0": 1})
     assert done(fleet.holders()) == {pod: held}
     other = place(ledger, "n2/g1", 1)
-    with pytest.raises(Taken, match="'g1' of node 'n2'"):
+    with pytest.raises(DeviceTaken, match="'g1' of node 'n2'"):
         done(
             fleet.correct(
                 pod, "default", "sa", "n2", [DeviceHolding("g0", 1), DeviceHolding("g1", 1)]
@@ -435,7 +436,7 @@ class AnyOrder(RuleBasedStateMachine):
 
     def by_pod(self, uuid: str, node: str, units: dict[str, int]) -> bool:
         holdings = [DeviceHolding(name, amount) for name, amount in units.items()]
-        with suppress(Taken, AlreadyClaimed):
+        with suppress(DeviceTaken, AlreadyClaimed):
             done(self.fleet.claim(uuid, "default", "sa", node, holdings))
             return True
         return False

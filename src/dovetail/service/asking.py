@@ -1,16 +1,17 @@
-"""Answers a request from a fresh snapshot, within a budget of time.
+"""Search for candidates, one way for all who ask: fresh snapshot, unknown names refused, search.
 
+Called by GET /allocation_candidates, by claims of the best place and by what-if questions.
 The engine runs on the event loop: most answers take a millisecond or two. A longer one gives way to
 other requests every few milliseconds, and is cut off at the budget.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 
-from dovetail.core.errors import DovetailError
+from dovetail.core.errors import DovetailError, Malformed
 from dovetail.core.request import Request
 from dovetail.engine import Search, Snapshot, search
 from dovetail.engine.combine.round_robin import Block
@@ -29,11 +30,19 @@ class TooBroad(DovetailError):
     """The answer is larger than the time allowed for it."""
 
 
+class UnknownName(Malformed):
+    """A resource class or trait that nobody ever heard of: more likely misspelt than missing."""
+
+
 async def find(
     keeper: SnapshotKeeper, request: Request, budget_seconds: float
 ) -> tuple[Search, Block]:
-    """The search and what it found; its snapshot may be read until the caller awaits."""
+    """The search and what it found; its snapshot may be read until the caller awaits.
+
+    Raises UnknownName, TooBroad.
+    """
     snapshot = await keeper.fresh()
+    refuse_unknown_names(snapshot, request)
     with keeper.held(snapshot):
         searching, rows = await find_in(
             snapshot, request, budget_seconds, typical=keeper.demand.typical
@@ -62,6 +71,28 @@ async def find_in(
             raise TooBroad(f"{error}; narrow the request, or leave out `rank`.") from error
     CANDIDATES.observe(len(rows))
     return searching, rows
+
+
+def refuse_unknown_names(snapshot: Snapshot, request: Request) -> None:
+    for group in request.groups:
+        for name in group.resources:
+            if name not in snapshot.class_ids:
+                raise UnknownName(
+                    f"Invalid resource class in resources parameter: No such resource class {name}."
+                )
+    named = [
+        *(names for group in request.groups for names in (*group.required, group.forbidden)),
+        *request.root_required,
+        request.root_forbidden,
+    ]
+    for names in named:
+        refuse_unknown_traits(snapshot, names)
+
+
+def refuse_unknown_traits(snapshot: Snapshot, names: Iterable[str]) -> None:
+    unknown = sorted(name for name in names if name not in snapshot.trait_ids)
+    if unknown:
+        raise UnknownName(f"No such trait(s): {', '.join(unknown)}.")
 
 
 async def all_found(searching: Search, pace: Pace) -> Block:

@@ -1,44 +1,124 @@
-"""Finds the best place for a request and claims it, in one go."""
+"""Claiming: the one way in which hardware is taken and given back, whoever asks.
+
+Placement's PUT and POST /allocations, POST /dovetail/v1/claims and the device claims of schedulers
+all come here. Each claim is one transaction, which checks, writes and records the decision where
+there was one, and is counted once in `claims_total` by how it ends:
+
+    granted     it holds
+    refused     there was no room (Refused, DeviceTaken), or nothing fits at all (NothingFits)
+    conflict    somebody was faster (StaleGeneration, AlreadyClaimed, Outrun)
+    invalid     no state of the ledger could make it right (any other error of the domain)
+    failed      the ledger could not be used, or a bug
+
+A release takes nothing and decides nothing: it is neither recorded nor counted.
+"""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 
 import msgspec
 from msgspec.structs import replace
 
 from dovetail.core.claim import Claim
-from dovetail.core.errors import DovetailError, Refused
+from dovetail.core.errors import (
+    AlreadyExists,
+    DovetailError,
+    NotFound,
+    Refused,
+    StaleGeneration,
+)
 from dovetail.core.request import Request
 from dovetail.engine import Candidate, Search
 from dovetail.engine.combine.round_robin import Block
-from dovetail.ledger import Ledger, Transaction, claims, decisions
+from dovetail.ledger import Ledger, LedgerBusy, Transaction, claims, decisions
+from dovetail.ledger.claims import UnknownProvider
+from dovetail.ledger.database.protocol import Operation, T
 from dovetail.service import asking
-from dovetail.service.decisions import SHOWN, answer_of, decided
+from dovetail.service.decisions import (
+    SHOWN_CANDIDATES,
+    CandidateAnswer,
+    ClaimDecision,
+    answer_of,
+    decision_of,
+)
+from dovetail.service.recent_answers import RecentAnswers
 from dovetail.service.snapshots import SnapshotKeeper
+from dovetail.telemetry.metrics import CLAIMS
 from dovetail.telemetry.phases import phase
 
-ATTEMPTS = 8
+UNNAMED_OWNER = "00000000-0000-0000-0000-000000000000"
+"""Project and user of consumers whose client names none."""
+MOST_ATTEMPTS = 8
 """Others may be faster; after that many times somebody should look."""
-TAKEN = (Refused, claims.UnknownProvider)
-"""How a claim fails if the place was taken, or taken away, since it was found."""
 
 MakeClaim = Callable[[dict[str, dict[str, int]]], Claim]
 """From the allocations chosen."""
+Take = Callable[[Transaction], None]
+"""Writes claims, all or nothing."""
+Decided = Iterable[tuple[str, ClaimDecision]]
+"""Decisions, each with the consumer it is about."""
+Decide = Callable[[Transaction, str | None], Decided]
+"""What to write down of a claim that was granted, or refused for this reason."""
+
+
+class NothingFits(DovetailError):
+    """There is no place for the request now."""
 
 
 class Outrun(DovetailError):
     """Others were faster every time."""
 
 
-class Placed(msgspec.Struct, frozen=True):
+class AlreadyClaimed(AlreadyExists):
+    """The consumer holds something already."""
+
+    def __init__(self, consumer: str) -> None:
+        super().__init__(f"{consumer} holds something already")
+
+
+class DeviceTaken(DovetailError):
+    """A device has too few units left, or is there no more."""
+
+
+NOT_GRANTED = (UnknownProvider, StaleGeneration, Refused, NotFound, DeviceTaken)
+"""How the ledger turns down a claim."""
+TAKEN_MEANWHILE = (Refused, UnknownProvider)
+"""How a claim fails if the place was taken, or taken away, since it was found."""
+CONFLICTS = (StaleGeneration, AlreadyClaimed, Outrun)
+REFUSALS = (Refused, DeviceTaken, NothingFits)
+
+
+class BestClaim(msgspec.Struct, frozen=True):
+    """The place that was claimed, and the number of the decision on record."""
+
     allocations: dict[str, dict[str, int]]
     mappings: dict[str, frozenset[str]]
     decision: int
 
 
-async def place(
+async def claim(ledger: Ledger, recent: RecentAnswers, wanted: Sequence[Claim]) -> None:
+    """Make each claim all that its consumer holds, all or nothing. Raises NOT_GRANTED."""
+    answers = [(each.consumer, recent.recall(each.allocations)) for each in wanted]
+    chosen = [(consumer, *answer) for consumer, answer in answers if answer is not None]
+    with counting():
+        await take_recorded(
+            ledger,
+            lambda tx: claims.replace(tx, wanted),
+            lambda _, refusal: decided(chosen, refusal),
+        )
+
+
+def decided(
+    chosen: Iterable[tuple[str, CandidateAnswer, int]], refusal: str | None
+) -> Iterator[tuple[str, ClaimDecision]]:
+    for consumer, answer, position in chosen:
+        yield consumer, decision_of(answer, position, refusal)
+
+
+async def claim_best(
     ledger: Ledger,
     keeper: SnapshotKeeper,
     request: Request,
@@ -46,36 +126,91 @@ async def place(
     query: str,
     claim: MakeClaim,
     budget_seconds: float,
-) -> Placed | None:
-    """None if nothing fits. Where somebody else was faster, the next best place is tried; raises
-    Outrun if that never ends, StaleGeneration if the consumer holds something already."""
+) -> BestClaim:
+    """Find the best place and claim it; where somebody else was faster, the next best one.
+
+    Ends after MOST_ATTEMPTS searches. Raises NothingFits; Outrun if others were faster every time;
+    StaleGeneration if the consumer holds something already; what `asking.find` raises.
+    """
     if request.limit is None:
-        request = replace(request, limit=SHOWN)
+        request = replace(request, limit=SHOWN_CANDIDATES)
     last = ""
-    for _ in range(ATTEMPTS):
-        search, found = await asking.find(keeper, request, budget_seconds)
-        if not len(found):
-            return None
-        try:
-            return await claim_first(ledger, search, found, query, claim)
-        except TAKEN as error:
-            last = str(error)
-    raise Outrun(f"others were faster every time: {last}")
+    with counting():
+        for _ in range(MOST_ATTEMPTS):
+            search, found = await asking.find(keeper, request, budget_seconds)
+            if not len(found):
+                raise NothingFits("nothing fits")
+            try:
+                return await claim_first(ledger, search, found, query, claim)
+            except TAKEN_MEANWHILE as error:
+                last = str(error)
+        raise Outrun(f"others were faster every time: {last}")
 
 
 async def claim_first(
     ledger: Ledger, search: Search, found: Block, query: str, claim: MakeClaim
-) -> Placed:
+) -> BestClaim:
     best = Candidate(search, tuple(found[0].tolist()))
     allocations, mappings = best.allocations, best.mappings
     answer = answer_of(query, search, found, asking.scores_of(search))
-    decision = decided(answer, 0).encoded()
-    wanted = claim(allocations)
+    wanted, decision = claim(allocations), decision_of(answer, 0)
 
     def write(tx: Transaction) -> int:
         claims.replace(tx, [wanted])
-        return decisions.record(tx, wanted.consumer, decision)
+        return decisions.record(tx, wanted.consumer, decision.encoded())
 
+    return BestClaim(allocations, mappings, await written(ledger, write))
+
+
+async def claim_named(ledger: Ledger, take: Take, decide: Decide) -> None:
+    """Claim what only the transaction can look up, such as devices by name. Raises NOT_GRANTED."""
+    with counting():
+        await take_recorded(ledger, take, decide)
+
+
+async def release(ledger: Ledger, consumer: str) -> bool:
+    """Give back everything; False if nothing was held."""
+    return await written(ledger, lambda tx: claims.release(tx, consumer))
+
+
+async def take_recorded(ledger: Ledger, take: Take, decide: Decide) -> None:
+    def write(tx: Transaction) -> None:
+        take(tx)
+        record(tx, decide(tx, None))
+
+    try:
+        await written(ledger, write)
+    except NOT_GRANTED as error:
+        refusal = str(error)
+        # Nobody waits for it: the caller has its answer, and the ledger holds nothing of the claim.
+        ledger.write(lambda tx: record(tx, decide(tx, refusal)))
+        raise
+
+
+def record(tx: Transaction, decided: Decided) -> None:
+    for consumer, decision in decided:
+        decisions.record(tx, consumer, decision.encoded())
+
+
+async def written(ledger: Ledger, operation: Operation[T]) -> T:
     with phase("write"):
-        number = await asyncio.wrap_future(ledger.write(write))
-    return Placed(allocations, mappings, number)
+        return await asyncio.wrap_future(ledger.write(operation))
+
+
+@contextmanager
+def counting() -> Iterator[None]:
+    """Count one claim by how it ends."""
+    try:
+        yield
+    except Exception as error:
+        CLAIMS.labels(outcome_of(error)).inc()
+        raise
+    CLAIMS.labels("granted").inc()
+
+
+def outcome_of(error: Exception) -> str:
+    if isinstance(error, LedgerBusy) or not isinstance(error, DovetailError):
+        return "failed"
+    if isinstance(error, CONFLICTS):
+        return "conflict"
+    return "refused" if isinstance(error, REFUSALS) else "invalid"

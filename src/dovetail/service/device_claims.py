@@ -1,7 +1,8 @@
-"""Devices and who holds them, in the ledger: the seam between schedulers of devices and the fleet.
+"""Device ledger: devices, classes and holders of one cluster, for schedulers of devices.
 
-Whoever claims here, and whoever claims through the Placement API, takes of the same units in the
-same transactions: no device is held twice, whichever way it was asked for.
+The Kubernetes scheduler, its reconciliation and its class controller call this. Whoever claims
+here, and whoever claims through the Placement API, takes of the same units in the same
+transactions: no device is held twice, whichever way it was asked for.
 """
 
 from __future__ import annotations
@@ -15,12 +16,16 @@ import msgspec
 
 from dovetail.core.claim import Claim
 from dovetail.core.device import Device
-from dovetail.core.errors import AlreadyExists, DovetailError, Malformed, Refused, StaleGeneration
+from dovetail.core.errors import Malformed, Refused, StaleGeneration
 from dovetail.devices.allocation.request import DeviceHolding
 from dovetail.devices.classes.documents import DeviceClass
-from dovetail.ledger import Cursor, Ledger, Transaction, claims, device_classes, devices
+from dovetail.ledger import Cursor, Ledger, Transaction, device_classes, devices
+from dovetail.ledger import claims as ledger_claims
 from dovetail.ledger.database.protocol import Change, Log, Operation, T
 from dovetail.ledger.devices import DEVICE_CLASS, Claimed, Held
+from dovetail.service import claims
+from dovetail.service.claims import AlreadyClaimed, Decided, DeviceTaken
+from dovetail.service.decisions import ClaimDecision, RankedOption, outcome_of
 from dovetail.service.definitions import as_document, of_document
 
 POD = "POD"
@@ -29,17 +34,6 @@ ROOTS = frozenset((Change.TREE, Change.USAGE))
 
 Nodes = Mapping[str, Mapping[str, Mapping[str, int]]]
 """Units by consumer by device by node."""
-
-
-class AlreadyClaimed(AlreadyExists):
-    """The consumer holds something already."""
-
-    def __init__(self, holder: str) -> None:
-        super().__init__(f"{holder} holds something already")
-
-
-class Taken(DovetailError):
-    """A device has too few units left, or is there no more."""
 
 
 class HeldBy(msgspec.Struct, frozen=True):
@@ -89,11 +83,10 @@ class DeviceLedger:
         node: str,
         holdings: Iterable[DeviceHolding],
     ) -> None:
-        """All or nothing, and durable. Raises AlreadyClaimed or Taken."""
+        """All or nothing, and durable. Raises AlreadyClaimed or DeviceTaken."""
         owner = owner_of(holder, namespace, account)
-        root, units = self._prefix + node, units_of(holder, node, holdings)
         try:
-            await self._write(lambda tx: take(tx, owner, root, units))
+            await self._claim(owner, node, list(holdings))
         except StaleGeneration as error:
             raise AlreadyClaimed(holder) from error
 
@@ -107,13 +100,20 @@ class DeviceLedger:
     ) -> None:
         """Make this all that the holder has, whatever it had; at no time has it neither.
 
-        For a holder of which it is settled what it has. Raises Taken, changing nothing.
+        For a holder of which it is settled what it has. Raises DeviceTaken, changing nothing.
         """
         owner = msgspec.structs.replace(
             owner_of(holder, namespace, account), check_generation=False
         )
-        root, units = self._prefix + node, units_of(holder, node, holdings)
-        await self._write(lambda tx: take(tx, owner, root, units))
+        await self._claim(owner, node, list(holdings))
+
+    async def _claim(self, owner: Claim, node: str, holdings: Sequence[DeviceHolding]) -> None:
+        root, units = self._prefix + node, units_of(owner.consumer, node, holdings)
+
+        def decide(tx: Transaction, refusal: str | None) -> Decided:
+            yield owner.consumer, device_decision(tx, root, holdings, refusal)
+
+        await claims.claim_named(self._ledger, lambda tx: take(tx, owner, root, units), decide)
 
     async def claim_of(self, holder: str) -> Claimed:
         """To tell `release_claim` which claim is meant; empty if there is none."""
@@ -126,7 +126,7 @@ class DeviceLedger:
     async def release(self, holder: str) -> bool:
         """Give back everything; False if nothing was held. For a holder that is gone for good:
         where another claim may have been made meanwhile, `release_claim`."""
-        return await self._write(lambda tx: claims.release(tx, holder))
+        return await claims.release(self._ledger, holder)
 
     async def holders(self) -> Mapping[str, HeldBy]:
         """Everything held of devices, by consumer: by pods, and by other clients of the ledger."""
@@ -226,15 +226,41 @@ def take(tx: Transaction, owner: Claim, root: str, units: Mapping[str, int]) -> 
     places = devices.places(tx, list(names))
     for name, device in names.items():
         if name not in places:
-            raise Taken(f"device {device!r} of node {root!r} is there no more")
+            raise DeviceTaken(f"device {device!r} of node {root!r} is there no more")
     wanted = {uuid: {DEVICE_CLASS: units[names[name]]} for name, uuid in places.items()}
     try:
-        claims.replace(tx, [msgspec.structs.replace(owner, allocations=wanted)])
+        ledger_claims.replace(tx, [msgspec.structs.replace(owner, allocations=wanted)])
     except Refused as error:
         device = next(names[name] for name, uuid in places.items() if uuid == error.provider)
-        raise Taken(
+        raise DeviceTaken(
             f"device {device!r} of node {root!r} has fewer than {units[device]} units left"
         ) from error
+
+
+def device_decision(
+    tx: Transaction, root: str, holdings: Sequence[DeviceHolding], refusal: str | None
+) -> ClaimDecision:
+    """What to write down: the classes asked for, and the devices chosen for them.
+
+    Schedulers weigh the nodes before they come here: the ledger sees the one they chose.
+    """
+    classes: Counter[str] = Counter()
+    chosen: Counter[str] = Counter()
+    for holding in holdings:
+        classes[holding.class_name or holding.device] += holding.units
+        chosen[devices.provider_name(root, holding.device)] += holding.units
+    uuids_by_name = devices.places(tx, list(chosen))
+    names = ", ".join(repr(name) for name in dict.fromkeys(each.device for each in holdings))
+    what = f"{names} of node {root!r}"
+    return ClaimDecision(
+        query="class=" + ",".join(f"{name}:{count}" for name, count in classes.items()),
+        outcome=outcome_of(refusal),
+        candidates=1,
+        chosen=RankedOption(
+            1, {uuid: {DEVICE_CLASS: chosen[name]} for name, uuid in uuids_by_name.items()}
+        ),
+        words=f"Took {what}." if refusal is None else f"Asked for {what}, and refused: {refusal}",
+    )
 
 
 def changed_trees(

@@ -11,7 +11,7 @@ from dovetail.kube.classes.pod_devices import read_allocation
 from dovetail.kube.scheduler import ledger_watch, loop, queue
 from dovetail.kube.scheduler.pod_requirements import PodRequirements, RequirementsCache
 from dovetail.podfit.objects import Node, Pod, ResourceClass
-from dovetail.service.device_claims import Taken
+from dovetail.service.claims import DeviceTaken
 from tests.kube.scheduler.world import NAMESPACE, World, device, until, until_told
 from tests.ledger.world import make
 
@@ -256,7 +256,7 @@ async def claimed_by(world: World, holder: str, node: str, name: str) -> None:
         try:
             await world.devices.claim(holder, "project", "user", node, [DeviceHolding(name, 1)])
             return
-        except Taken:
+        except DeviceTaken:
             await asyncio.sleep(0.01)
 
 

@@ -75,6 +75,14 @@ def test_claims_are_counted_by_what_came_of_them(
     assert sample(client, "claims_total", outcome=outcome) == before + 1
 
 
+def test_what_is_no_claim_counts_as_an_invalid_one(client: Client) -> None:
+    before = sample(client, "claims_total", outcome="invalid")
+    assert client.call("PUT", f"/allocations/{uuid.uuid4()}", {}).status_code == 400
+    assert client.call("POST", "/dovetail/v1/claims", {"query": "rank=x"}).status_code == 400
+    assert client.call("POST", "/allocations", {}, x_auth_token="reader").status_code == 403
+    assert sample(client, "claims_total", outcome="invalid") == before + 3
+
+
 def test_a_conflict_is_a_refusal_with_its_route(client: Client) -> None:
     labels = {"route": "/allocations/{consumer_uuid}", "status": "409"}
     before = sample(client, "refused_requests_total", **labels)

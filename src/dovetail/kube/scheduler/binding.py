@@ -41,7 +41,7 @@ from dovetail.kube.scheduler import metrics
 from dovetail.kube.scheduler.claims import PodClaims
 from dovetail.kube.scheduler.plans import BindingPlan, Standing, binding_of, standing_of
 from dovetail.podfit.objects import Pod
-from dovetail.service.device_claims import AlreadyClaimed, Taken
+from dovetail.service.claims import AlreadyClaimed, DeviceTaken
 
 LOG = structlog.get_logger("dovetail.kube.scheduler")
 
@@ -89,7 +89,7 @@ class Binder:
         try:
             with metrics.timed("claim"):
                 await self._claims.claim(plan.pod, plan.node, plan.holdings)
-        except Taken:
+        except DeviceTaken:
             return BindingOutcome.TAKEN
         except AlreadyClaimed:
             return BindingOutcome.CLAIMED

@@ -12,7 +12,8 @@ from dovetail.devices.allocation.request import DeviceHolding
 from dovetail.kube.api.port import ApiError, ApiNotFound, ApiUnreachable, KubeApi
 from dovetail.kube.scheduler.plans import FENCE, holdings_of, is_over
 from dovetail.podfit.objects import Pod
-from dovetail.service.device_claims import DeviceLedger, Taken
+from dovetail.service.claims import DeviceTaken
+from dovetail.service.device_claims import DeviceLedger
 
 LOG = structlog.get_logger("dovetail.kube.scheduler")
 
@@ -41,7 +42,7 @@ class PodClaims:
         self._released = released
 
     async def claim(self, pod: Pod, node: str, holdings: Sequence[DeviceHolding]) -> None:
-        """Durable when it returns. Raises AlreadyClaimed, Taken."""
+        """Durable when it returns. Raises AlreadyClaimed, DeviceTaken."""
         await self._ledger.claim(*owner_of(pod), node, holdings)
 
     async def release(self, uid: str) -> bool:
@@ -67,7 +68,7 @@ class PodClaims:
         if wanted:
             try:
                 await self._ledger.correct(*owner_of(pod), node, wanted)
-            except Taken:
+            except DeviceTaken:
                 pass
             else:
                 return Agreement.EQUAL

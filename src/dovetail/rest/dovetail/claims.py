@@ -14,15 +14,20 @@ from dovetail.core.explanation import document
 from dovetail.core.request import Request
 from dovetail.ledger import provider_names
 from dovetail.rest.dovetail.explain import names_in
-from dovetail.rest.placement.allocation_candidates import classes_for, refuse_unknown_names
-from dovetail.rest.placement.allocations import UNNAMED_OWNER
+from dovetail.rest.placement.allocation_candidates import classes_for
 from dovetail.rest.query.asking import query_of, request_in
 from dovetail.rest.query.query_text import query_text
 from dovetail.rest.server.errors import HttpError, bad_request, conflict
 from dovetail.rest.server.http import Call, Reply
 from dovetail.rest.server.validation import refuse_nul
 from dovetail.service.asking import TooBroad
-from dovetail.service.claims import Outrun, Placed, place
+from dovetail.service.claims import (
+    UNNAMED_OWNER,
+    BestClaim,
+    NothingFits,
+    Outrun,
+    claim_best,
+)
 from dovetail.service.explanations import TooLong, diagnose
 from dovetail.telemetry.phases import phase
 
@@ -44,7 +49,6 @@ async def claim(call: Call) -> Reply:
         wanted = decoded(call.body)
         query = query_of(wanted.query)
     request = request_in(query, await classes_for(call.backend, query))
-    refuse_unknown_names(await call.backend.keeper.fresh(), request)
     consumer = str(wanted.consumer or uuids.uuid4())
 
     def claim_of(allocations: dict[str, dict[str, int]]) -> Claim:
@@ -57,8 +61,9 @@ async def claim(call: Call) -> Reply:
         )
 
     backend = call.backend
+    call.is_claiming = True
     try:
-        placed = await place(
+        claimed = await claim_best(
             backend.ledger,
             backend.keeper,
             request,
@@ -72,9 +77,9 @@ async def claim(call: Call) -> Reply:
         raise conflict(f"consumer {consumer} holds something already: {error}") from error
     except Outrun as error:
         raise conflict(str(error)) from error
-    if placed is None:
-        raise await nothing_fits(call, request)
-    return call.json(await as_document(call, consumer, placed), 201)
+    except NothingFits as error:
+        raise await nothing_fits(call, request) from error
+    return call.json(await as_document(call, consumer, claimed), 201)
 
 
 def decoded(body: bytes) -> Wanted:
@@ -98,15 +103,15 @@ async def nothing_fits(call: Call, request: Request) -> HttpError:
     return HttpError(409, explanation.summary, extra={"explanation": document(explanation)})
 
 
-async def as_document(call: Call, consumer: str, placed: Placed) -> dict[str, object]:
-    uuids = list(placed.allocations)
+async def as_document(call: Call, consumer: str, claimed: BestClaim) -> dict[str, object]:
+    uuids = list(claimed.allocations)
     names = await call.read(lambda tx: provider_names.find(tx, uuids))
     return {
         "consumer": consumer,
         "allocations": {
             uuid: {"name": names[uuid].name if uuid in names else None, "resources": resources}
-            for uuid, resources in placed.allocations.items()
+            for uuid, resources in claimed.allocations.items()
         },
-        "mappings": {suffix: sorted(uuids) for suffix, uuids in placed.mappings.items()},
-        "decision": placed.decision,
+        "mappings": {suffix: sorted(uuids) for suffix, uuids in claimed.mappings.items()},
+        "decision": claimed.decision,
     }

@@ -5,11 +5,12 @@ from __future__ import annotations
 from dovetail.core.explanation import document
 from dovetail.engine.explain import Diagnosis, Names
 from dovetail.ledger import provider_names
-from dovetail.rest.placement.allocation_candidates import classes_for, refuse_unknown_names
+from dovetail.rest.placement.allocation_candidates import classes_for
 from dovetail.rest.query.asking import request_in, without
 from dovetail.rest.query.query_text import query_text
 from dovetail.rest.server.errors import HttpError
 from dovetail.rest.server.http import Call, Reply
+from dovetail.service.asking import refuse_unknown_names
 from dovetail.service.explanations import TooLong, diagnose
 from dovetail.telemetry.phases import phase
 

@@ -49,7 +49,7 @@ OWN_ROUTES: Routes = {
         "POST": Endpoint(whatif.ask, EXPLAIN, takes_json=True, gives_json=True, reads=True)
     },
     "/dovetail/v1/claims": {
-        "POST": Endpoint(claims.claim, CLAIM, takes_json=True, gives_json=True)
+        "POST": Endpoint(claims.claim, CLAIM, takes_json=True, gives_json=True, claims=True)
     },
     "/dovetail/v1/decisions": {"GET": Endpoint(decisions.listing, EXPLAIN, gives_json=True)},
     "/dovetail/v1/names": {"POST": Endpoint(names.look_up, NAMES, takes_json=True, reads=True)},

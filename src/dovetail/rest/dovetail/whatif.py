@@ -18,7 +18,7 @@ from dovetail.engine.combine.round_robin import Block
 from dovetail.engine.explain import Diagnosis, Names, how_many
 from dovetail.ledger import Transaction, holdings, provider_names
 from dovetail.rest.dovetail.explain import names_in
-from dovetail.rest.placement.allocation_candidates import classes_for, refuse_unknown_names, written
+from dovetail.rest.placement.allocation_candidates import classes_for, written
 from dovetail.rest.placement.versions import NEWEST
 from dovetail.rest.query.asking import query_of, request_in
 from dovetail.rest.query.candidate_json import SummaryWriter
@@ -28,7 +28,7 @@ from dovetail.rest.server.backend import Backend
 from dovetail.rest.server.errors import HttpError, bad_request, conflict
 from dovetail.rest.server.http import Call, Query, Reply
 from dovetail.service import hypothetical
-from dovetail.service.asking import TooBroad, find_in, scores_of
+from dovetail.service.asking import TooBroad, find_in, refuse_unknown_names, scores_of
 from dovetail.service.explanations import TooLong, diagnose
 from dovetail.service.time_budget import OutOfTime, Pace
 from dovetail.telemetry.phases import phase

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
-from dovetail.core.request import Request
-from dovetail.engine import Search, Snapshot
+from dovetail.engine import Search
 from dovetail.engine.combine.round_robin import Block
 from dovetail.rest.placement import schemas
 from dovetail.rest.query.candidate_json import CandidateWriter, SummaryWriter
@@ -33,10 +32,9 @@ async def listing(call: Call) -> Reply:
         search, found = await asking.find(backend.keeper, request, backend.limits.search_seconds)
     except TooBroad as error:
         raise bad_request(str(error)) from error
-    refuse_unknown_names(search.snapshot, request)
     asked = call.request.scope["query_string"].decode("ascii")
     scores = asking.scores_of(search)
-    backend.recollection.remember(answer_of(asked, search, found, scores))
+    backend.recent_answers.remember(answer_of(asked, search, found, scores))
     with phase("encode"):
         shown = scores if shows_scores(call.query) else ()
         body = written(search, found, call.version, WRITER, shown)
@@ -63,26 +61,3 @@ def written(
     requests = CandidateWriter(search, version, scores).requests(found)
     summaries = writer.summaries(search.snapshot, search.slots, found, version)
     return b"".join((REQUESTS, requests, SUMMARIES, *summaries, END))
-
-
-def refuse_unknown_names(snapshot: Snapshot, request: Request) -> None:
-    """Names that nobody ever heard of are more likely misspelt than unavailable."""
-    for group in request.groups:
-        for name in group.resources:
-            if name not in snapshot.class_ids:
-                raise bad_request(
-                    f"Invalid resource class in resources parameter: No such resource class {name}."
-                )
-    named = [
-        *(names for group in request.groups for names in (*group.required, group.forbidden)),
-        *request.root_required,
-        request.root_forbidden,
-    ]
-    for names in named:
-        refuse_unknown_traits(snapshot, names)
-
-
-def refuse_unknown_traits(snapshot: Snapshot, names: Iterable[str]) -> None:
-    unknown = sorted(name for name in names if name not in snapshot.trait_ids)
-    if unknown:
-        raise bad_request(f"No such trait(s): {', '.join(unknown)}.")

@@ -3,26 +3,25 @@
 from __future__ import annotations
 
 import uuid as uuids
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from dovetail.core.claim import Claim
-from dovetail.core.errors import NotFound, ProviderNotFound, Refused, StaleGeneration
+from dovetail.core.errors import ProviderNotFound, Refused, StaleGeneration
 from dovetail.core.provider import Provider
-from dovetail.ledger import Transaction, claims, decisions, providers
+from dovetail.ledger import Transaction, claims, providers
 from dovetail.ledger.claims import UnknownProvider
 from dovetail.rest.placement import schemas
 from dovetail.rest.server import errors
 from dovetail.rest.server.errors import HttpError, bad_request, conflict, not_found
 from dovetail.rest.server.http import Call, Reply
 from dovetail.rest.server.validation import is_uuid_like
-from dovetail.service.decisions import Answer, decided
-
-UNNAMED_OWNER = "00000000-0000-0000-0000-000000000000"
-"""Project and user of consumers made by clients older than 1.8, which name none."""
+from dovetail.service import claims as claiming
+from dovetail.service.claims import UNNAMED_OWNER
 
 
 def claim_of(call: Call, consumer: str, data: Mapping[str, Any]) -> Claim:
+    """Clients older than 1.8 name no owner."""
     held = data["allocations"]
     if not call.since(12):
         held = {item["resource_provider"]["uuid"]: item for item in held}
@@ -51,9 +50,6 @@ def refusal(error: Exception, not_found_lead: str) -> HttpError:
     return bad_request(f"{not_found_lead} {error}")
 
 
-NOT_GRANTED = (UnknownProvider, StaleGeneration, Refused, NotFound)
-
-
 async def replace(call: Call) -> Reply:
     """PUT for one consumer."""
     given = call.params["consumer_uuid"]
@@ -62,27 +58,17 @@ async def replace(call: Call) -> Reply:
     consumer = str(uuids.UUID(given))
     data = schemas.PUT_ALLOCATIONS.at(call.version).body(call)
     claim = claim_of(call, consumer, data)
-    asked = call.backend.recollection.recall(claim.allocations)
     try:
-        await call.write(lambda tx: replace_and_record(tx, claim, asked))
-    except NOT_GRANTED as error:
-        if asked is not None:
-            record_refusal(call, consumer, asked, error)
+        await commit(call, [claim])
+    except claiming.NOT_GRANTED as error:
         lead = f"Unable to allocate inventory for consumer {consumer}:"
         raise refusal(error, lead) from error
     return call.empty()
 
 
-def replace_and_record(tx: Transaction, claim: Claim, asked: tuple[Answer, int] | None) -> None:
-    claims.replace(tx, [claim])
-    if asked is not None:
-        decisions.record(tx, claim.consumer, decided(*asked).encoded())
-
-
-def record_refusal(call: Call, consumer: str, asked: tuple[Answer, int], error: Exception) -> None:
-    """Nobody waits for it: the client has its answer, and what was refused is not in the ledger."""
-    document = decided(*asked, refusal=str(error)).encoded()
-    call.backend.ledger.write(lambda tx: decisions.record(tx, consumer, document))
+async def commit(call: Call, wanted: Sequence[Claim]) -> None:
+    call.is_claiming = True
+    await claiming.claim(call.backend.ledger, call.backend.recent_answers, wanted)
 
 
 async def replace_several(call: Call) -> Reply:
@@ -90,8 +76,8 @@ async def replace_several(call: Call) -> Reply:
     data = schemas.POST_ALLOCATIONS.at(call.version).body(call)
     wanted = [claim_of(call, consumer, item) for consumer, item in data.items()]
     try:
-        await call.write(lambda tx: claims.replace(tx, wanted))
-    except NOT_GRANTED as error:
+        await commit(call, wanted)
+    except claiming.NOT_GRANTED as error:
         raise refusal(error, "Unable to allocate inventory") from error
     return call.empty()
 
@@ -118,7 +104,7 @@ async def show(call: Call) -> Reply:
 
 async def delete(call: Call) -> Reply:
     consumer = call.params["consumer_uuid"]
-    if not await call.write(lambda tx: claims.release(tx, consumer)):
+    if not await claiming.release(call.backend.ledger, consumer):
         raise not_found(f"No allocations for consumer '{consumer}'")
     return call.empty()
 

@@ -23,9 +23,9 @@ def get(handler: Handler, action: str, since: Version = 0) -> Endpoint:
     return Endpoint(handler, f"placement:{action}", since, gives_json=True)
 
 
-def send(handler: Handler, action: str, since: Version = 0) -> Endpoint:
+def send(handler: Handler, action: str, since: Version = 0, *, claims: bool = False) -> Endpoint:
     """A request with a JSON body."""
-    return Endpoint(handler, f"placement:{action}", since, takes_json=True)
+    return Endpoint(handler, f"placement:{action}", since, takes_json=True, claims=claims)
 
 
 def bare(handler: Handler, action: str, since: Version = 0, missing: int = 404) -> Endpoint:
@@ -80,10 +80,12 @@ ROUTES: Routes = {
         "PUT": send(traits.replace, "resource_providers:traits:update", 6),
         "DELETE": bare(traits.delete_all, "resource_providers:traits:delete", 6),
     },
-    "/allocations": {"POST": send(allocations.replace_several, "allocations:manage", 13)},
+    "/allocations": {
+        "POST": send(allocations.replace_several, "allocations:manage", 13, claims=True)
+    },
     "/allocations/{consumer_uuid}": {
         "GET": get(allocations.show, "allocations:list"),
-        "PUT": send(allocations.replace, "allocations:update"),
+        "PUT": send(allocations.replace, "allocations:update", claims=True),
         "DELETE": bare(allocations.delete, "allocations:delete"),
     },
     "/allocation_candidates": {

@@ -95,6 +95,8 @@ class Application:
     def _tell(exchange: Exchange, reply: Reply, span: Span | None, seconds: float) -> None:
         method, route = exchange.request.method, exchange.route
         metrics.observe(method, route, reply.status, exchange.refusal, seconds)
+        if exchange.is_unmade_claim:
+            metrics.count_unmade_claim(reply.status)
         tracing.describe(
             span,
             method=method,
@@ -152,6 +154,7 @@ class Exchange:
         self.route: str | None = None
         self.refusal: HttpError | None = None
         self.endpoint: Endpoint | None = None
+        self.call: Call | None = None
         self._params: Mapping[str, str] = {}
         self._path = raw_path(request)
         self.is_own = self._path.startswith(OWN_PREFIX)
@@ -186,7 +189,7 @@ class Exchange:
         endpoint, params, self.route = self._router.find(self.request.method, self._path)
         self.endpoint, self._params = endpoint, params
         self._check_endpoint(endpoint)
-        call = Call(
+        self.call = call = Call(
             request=self.request,
             backend=self._backend,
             identity=self.identity,
@@ -198,6 +201,11 @@ class Exchange:
         if not endpoint.streams:
             call.body = await self._body()
         return await endpoint.handler(call)
+
+    @property
+    def is_unmade_claim(self) -> bool:
+        wanted = self.endpoint is not None and self.endpoint.claims
+        return wanted and (self.call is None or not self.call.is_claiming)
 
     async def _recognise(self) -> None:
         if not self._is_public():

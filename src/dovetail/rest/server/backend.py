@@ -16,7 +16,7 @@ from dovetail.rest.auth.rate_limit import RateLimiter
 from dovetail.rest.server.audit_log import AuditLog
 from dovetail.rest.server.policy import RuleSet
 from dovetail.rest.server.settings import RequestLimits
-from dovetail.service.decisions import Recollection
+from dovetail.service.recent_answers import RecentAnswers
 from dovetail.service.snapshots import SnapshotKeeper
 
 
@@ -30,7 +30,7 @@ class Backend(msgspec.Struct):
     metrics: Literal["guarded", "public", "off"] = "guarded"
     rate_limiter: RateLimiter | None = None
     audit_log: AuditLog | None = None
-    recollection: Recollection = msgspec.field(default_factory=Recollection)
+    recent_answers: RecentAnswers = msgspec.field(default_factory=RecentAnswers)
 
     def reload_on_hangup(self) -> None:
         """SIGHUP opens the audit log anew. Tokens and certificates are watched as it is."""

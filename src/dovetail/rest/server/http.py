@@ -69,6 +69,8 @@ class Call(Asked):
     identity: Identity
     params: Mapping[str, str]
     body: bytes = b""
+    is_claiming: bool = False
+    """Whether `service.claims` has the claim: it counts what becomes of it from then on."""
 
     async def read(self, operation: Operation[T]) -> T:
         with phase("read"):

@@ -10,7 +10,7 @@ from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, generate_l
 from prometheus_client.multiprocess import MultiProcessCollector
 
 from dovetail import __version__
-from dovetail.rest.server.errors import CONCURRENT_UPDATE, HttpError, not_found
+from dovetail.rest.server.errors import HttpError, not_found
 from dovetail.rest.server.http import Call, Reply
 from dovetail.telemetry.metrics import BUILD, CLAIMS, REFUSALS, REGISTRY, REQUESTS
 
@@ -18,14 +18,6 @@ ACTION = "dovetail:metrics:show"
 SHARED_FOLDER = "PROMETHEUS_MULTIPROC_DIR"
 """Where workers leave their numbers for whichever of them is asked."""
 METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
-CLAIM_ROUTES = frozenset(
-    {
-        ("PUT", "/allocations/{consumer_uuid}"),
-        ("POST", "/allocations"),
-        ("POST", "/dovetail/v1/claims"),
-    }
-)
-
 BUILD.labels(__version__).set(1)
 
 
@@ -54,8 +46,6 @@ def observe(
     observer(known, route or "none", f"{status // 100}xx")(seconds)
     if refusal is not None:
         REFUSALS.labels(route or "none", str(status)).inc()
-    if (method, route) in CLAIM_ROUTES:
-        CLAIMS.labels(outcome(status, refusal)).inc()
 
 
 @lru_cache(maxsize=1024)
@@ -63,9 +53,6 @@ def observer(method: str, route: str, status: str) -> Callable[[float], None]:
     return REQUESTS.labels(method, route, status).observe
 
 
-def outcome(status: int, refusal: HttpError | None) -> str:
-    if refusal is None:
-        return "granted"
-    if status == 409:
-        return "conflict" if refusal.code == CONCURRENT_UPDATE else "refused"
-    return "invalid" if status < 500 else "failed"
+def count_unmade_claim(status: int) -> None:
+    """A request for a claim that was turned away before `service.claims` saw it."""
+    CLAIMS.labels("invalid" if status < 500 else "failed").inc()

@@ -31,6 +31,8 @@ class Endpoint(msgspec.Struct, frozen=True):
     """Reads the body by itself."""
     reads: bool = False
     """Changes nothing, whatever the method."""
+    claims: bool = False
+    """Claims hardware: what is turned away before it is a claim counts as an invalid one."""
 
 
 Routes = Mapping[str, Mapping[str, Endpoint]]
