@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import ipaddress
 import os
 import socket
 import uuid
@@ -13,6 +12,7 @@ from typing import Any
 
 import structlog
 
+from dovetail.config.listening import is_loopback
 from dovetail.config.values import BadSettings
 from dovetail.devices.allocation.strategies import Strategy
 from dovetail.kube.api.client import connect
@@ -118,10 +118,3 @@ def address_of(extender: ExtenderSettings) -> tuple[str, int] | None:
             "--extender-open-beyond-loopback)"
         )
     return host, int(port)
-
-
-def is_loopback(host: str) -> bool:
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return host == "localhost"

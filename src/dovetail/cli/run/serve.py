@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ipaddress
 import os
 import socket
 import sys
@@ -20,6 +19,7 @@ from dovetail.cli.run.settings import SERVER, ServerSettings
 from dovetail.cli.run.worker import audit_log, authenticator, demand, hand_over
 from dovetail.cli.support.exits import Failed
 from dovetail.cli.support.setting_options import load_settings, with_settings
+from dovetail.config.listening import bound_socket, is_loopback
 from dovetail.core.errors import DovetailError
 from dovetail.ledger import open_ledger
 from dovetail.rest.server.http_protocol import HEAD_BYTES
@@ -53,18 +53,16 @@ def serve(print_config: bool, **flags: Any) -> None:
 
 
 def listening_socket(host: str, port: int) -> socket.socket:
-    found = socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET)
-    found.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    """Bound to the address, for this process or for its workers."""
     try:
-        found.bind((host, port))
+        bound = bound_socket(host, port)
     except OSError as error:
-        found.close()
         raise Failed(
             f"cannot listen on {host}, port {port}: {error.strerror}; "
             "choose others with --host and --port"
         ) from error
-    found.set_inheritable(True)
-    return found
+    bound.set_inheritable(True)
+    return bound
 
 
 def run(config: ServerSettings, bound: socket.socket) -> None:
@@ -118,15 +116,6 @@ def check_access(config: ServerSettings) -> None:
     opened = audit_log(config)
     if opened is not None:
         opened.close()
-
-
-def is_loopback(host: str) -> bool:
-    if host == "localhost":
-        return True
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return False
 
 
 def prepare(config: ServerSettings) -> None:

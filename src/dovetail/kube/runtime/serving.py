@@ -15,6 +15,7 @@ from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route
 
+from dovetail.config.listening import bound_socket
 from dovetail.core.errors import DovetailError
 from dovetail.telemetry.metrics import REGISTRY
 
@@ -35,14 +36,10 @@ class EmbeddedServer(uvicorn.Server):
 
 def listen(host: str, port: int) -> socket.socket:
     """A socket bound to the address, so that a wrong one is told before anything runs."""
-    found = socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET)
-    found.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
-        found.bind((host, port))
+        return bound_socket(host, port)
     except OSError as error:
-        found.close()
         raise BadListening(f"cannot listen on {host}, port {port}: {error}") from error
-    return found
 
 
 async def serve(app: Starlette, bound: socket.socket, tls: ssl.SSLContext | None = None) -> None:
