@@ -8,7 +8,7 @@ from typing import NamedTuple
 from tests.node.hints import literal
 
 from dovetail.node.common.cpus import CpuSet
-from dovetail.node.hints import Hint, Options, Policy, merge
+from dovetail.node.hints import Hint, TopologyOptions, TopologyPolicy, merge
 
 from .times import Times
 
@@ -19,7 +19,7 @@ FEW = 5
 
 
 class Merging(NamedTuple):
-    policy: Policy
+    policy: TopologyPolicy
     nodes: int
     fast: Times
     literal: Times | None = None
@@ -28,28 +28,28 @@ class Merging(NamedTuple):
 
 def measure(repeats: int = 20) -> list[Merging]:
     found = []
-    for policy in (Policy.BEST_EFFORT, Policy.RESTRICTED, Policy.NUMERIC):
+    for policy in (TopologyPolicy.BEST_EFFORT, TopologyPolicy.RESTRICTED, TopologyPolicy.NUMERIC):
         found.append(Merging(policy, FEW, *both(policy, FEW, repeats)))
         found.append(Merging(policy, ALL, fast(policy, ALL, repeats)))
     return found
 
 
-def fast(policy: Policy, count: int, repeats: int) -> Times:
+def fast(policy: TopologyPolicy, count: int, repeats: int) -> Times:
     times = Times()
     nodes, hints, distances = question(count)
     for _ in range(repeats):
         with times.one():
-            merge(policy, Options(), hints, nodes, distances)
+            merge(policy, TopologyOptions(), hints, nodes, distances)
     return times
 
 
-def both(policy: Policy, count: int, repeats: int) -> tuple[Times, Times]:
+def both(policy: TopologyPolicy, count: int, repeats: int) -> tuple[Times, Times]:
     nodes, hints, distances = question(count)
     times = Times()
     for _ in range(3):
         with times.one():
-            admitted, given = literal.merge(policy, Options(), hints, nodes, distances)
-    found = merge(policy, Options(), hints, nodes, distances)
+            admitted, given = literal.merge(policy, TopologyOptions(), hints, nodes, distances)
+    found = merge(policy, TopologyOptions(), hints, nodes, distances)
     assert (admitted, given) == (found.admitted, {each: found.of(each) for each in RESOURCES})
     return fast(policy, count, repeats), times
 

@@ -1,12 +1,13 @@
 """The proxy alone, with a gate that lets everything pass: `python -m ... LISTEN RUNTIME`."""
+# ruff: noqa: ARG002 (a gate that lets everything pass needs none of it)
 
 import asyncio
 import signal
 import sys
 from pathlib import Path
 
+from dovetail.node.common.container_settings import ContainerSettings
 from dovetail.node.common.pods import Sandbox
-from dovetail.node.common.settings import Settings
 from dovetail.node.cri_proxy.proxy import Proxy
 
 
@@ -14,13 +15,17 @@ class Open:
     async def admit(self, sandbox: Sandbox) -> None:
         pass
 
-    async def settings(self, sandbox: Sandbox, container: str, asked: Settings) -> Settings:  # noqa: ARG002
-        return Settings()
+    async def settings(
+        self, sandbox: Sandbox, container: str, asked: ContainerSettings
+    ) -> ContainerSettings:
+        return ContainerSettings()
 
-    def held(self, uid: str, container: str) -> Settings:  # noqa: ARG002
-        return Settings()
+    def held(self, uid: str, container: str) -> ContainerSettings:
+        return ContainerSettings()
 
-    async def created(self, sandbox: Sandbox, container: str, id_: str, given: Settings) -> None:
+    async def created(
+        self, sandbox: Sandbox, container: str, id_: str, given: ContainerSettings
+    ) -> None:
         pass
 
     async def gone(self, sandbox: Sandbox) -> None:

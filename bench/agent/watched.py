@@ -20,9 +20,9 @@ from dovetail.cli.main import main as dovetail
 from dovetail.node.admission import pod_admission as admission
 from dovetail.node.admission.gate import Manager
 from dovetail.node.hints.merge import merge
-from dovetail.node.registry.endpoint import Endpoint
-from dovetail.node.sources.directory import Directory
-from dovetail.node.state.store import Store
+from dovetail.node.registry.endpoint import PluginEndpoint
+from dovetail.node.sources.directory import ManifestDirectory
+from dovetail.node.state.store import StateStore
 
 ADMISSION = "admission"
 
@@ -92,9 +92,9 @@ def merges(original: Callable[..., Any]) -> Callable[..., Any]:
 def install() -> None:
     for owner, name, watched in (
         (Manager, "_admit", admissions(Manager._admit)),
-        (Endpoint, "call", calls(Endpoint.call, lambda _, method, __: method.name)),
-        (Store, "commit", calls(Store.commit, lambda _: "checkpoint")),
-        (Directory, "pod", calls(Directory.pod, lambda *_: "source")),
+        (PluginEndpoint, "call", calls(PluginEndpoint.call, lambda _, method, __: method.name)),
+        (StateStore, "commit", calls(StateStore.commit, lambda _: "checkpoint")),
+        (ManifestDirectory, "pod", calls(ManifestDirectory.pod, lambda *_: "source")),
         (admission, "merge", merges(merge)),
     ):
         setattr(owner, name, watched)

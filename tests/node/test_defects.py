@@ -13,10 +13,10 @@ import msgspec
 import pytest
 
 from dovetail.node.admission.configuration import Scope
-from dovetail.node.common.ports import Rejected
-from dovetail.node.common.settings import Settings
+from dovetail.node.common.container_settings import ContainerSettings
+from dovetail.node.common.ports import AdmissionRejected
 from dovetail.node.state.checkpoint import Checkpoint, decoded, encoded
-from dovetail.node.state.pod_state import Holding, PodState, State
+from dovetail.node.state.pod_state import AgentState, ContainerHolding, PodState
 from dovetail.node.wire.resource_plugin import (
     ListOfTopologyHints,
     ResourceAllocation,
@@ -37,7 +37,7 @@ def held(uid: str, **allocations: ResourceAllocationInfo) -> PodState:
         namespace="default",
         name=f"pod-{uid}",
         admitted=True,
-        containers={"main": Holding(allocations=allocations)},
+        containers={"main": ContainerHolding(allocations=allocations)},
     )
 
 
@@ -48,7 +48,7 @@ def test_defect_1_any_quantity_survives_the_checkpoint(quantity: float) -> None:
         allocation_result="\xff",
         topology_assignments={1: 237182648320, 0: 3},
     )
-    state = State(pods={"a": held("a", cpu=info)})
+    state = AgentState(pods={"a": held("a", cpu=info)})
     assert decoded(encoded(state)) == state
 
 
@@ -78,7 +78,7 @@ def test_defect_3_two_names_of_one_resource_are_a_bad_request(
 ) -> None:
     cpu = Pieces()
     own = pod("a", container(cpu=1, **{MILLI: 1}))
-    with pytest.raises(Rejected, match=f"both cpu and {MILLI}") as caught:
+    with pytest.raises(AdmissionRejected, match=f"both cpu and {MILLI}") as caught:
         asyncio.run(Node(tmp_path, [cpu], [own], configuration).manager.admit(sandbox(own)))
     assert caught.value.reason == "bad_request"
     assert not cpu.calls
@@ -139,7 +139,7 @@ def test_defect_6_order_of_allocation_and_of_errors_is_fixed(tmp_path: Path) -> 
             plugin.before = lambda method, name=name: order.append(name)  # type: ignore[misc]
             plugins.append(plugin)
         own = pod(str(turn), container(**{each.resource: 1 for each in plugins}))
-        with pytest.raises(Rejected) as caught:
+        with pytest.raises(AdmissionRejected) as caught:
             asyncio.run(Node(tmp_path, plugins, [own]).manager.admit(sandbox(own)))
         words.add(str(caught.value))
         assert order[:4] == sorted(names)
@@ -204,7 +204,7 @@ def test_defect_9_what_a_plugin_sets_is_there_when_the_container_is_created(
 
     async def story() -> Any:
         await node.manager.admit(sandbox(own))
-        return await node.manager.settings(sandbox(own), "main", Settings())
+        return await node.manager.settings(sandbox(own), "main", ContainerSettings())
 
     assert asyncio.run(story()).numbers == {"CpuShares": 77}
 
@@ -216,7 +216,7 @@ class Disk(Checkpoint):
         super().__init__(directory)
         self.room = 0
 
-    def save(self, state: State) -> None:
+    def save(self, state: AgentState) -> None:
         if not self.room:
             raise OSError(28, "No space left on device")
         self.room -= 1
@@ -230,7 +230,7 @@ def test_defect_11_what_cannot_be_written_down_is_not_admitted(tmp_path: Path, r
     disk.room = room
     own = pod("a", container(cpu=2))
     node = Node(tmp_path, [cpu], [own], checkpoint=disk)
-    with pytest.raises(Rejected, match="No space left") as caught:
+    with pytest.raises(AdmissionRejected, match="No space left") as caught:
         asyncio.run(node.manager.admit(sandbox(own)))
     assert (caught.value.reason, caught.value.later) == ("checkpoint_failed", True)
     assert bool(cpu.asked("Allocate")) == bool(room)
@@ -248,5 +248,5 @@ def test_no_preference_and_no_possibility_are_not_the_same(tmp_path: Path) -> No
         if fits:
             assert asyncio.run(node.start(own)) == {"main": "0"}
         else:
-            with pytest.raises(Rejected, match="fits on no set of NUMA nodes"):
+            with pytest.raises(AdmissionRejected, match="fits on no set of NUMA nodes"):
                 asyncio.run(node.start(own))

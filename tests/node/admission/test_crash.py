@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from dovetail.node.common.pods import Pod
-from dovetail.node.common.ports import Rejected
+from dovetail.node.common.ports import AdmissionRejected
 from dovetail.node.sdk.files import write_atomically
 from dovetail.node.state.checkpoint import Checkpoint
 from dovetail.node.wire.resource_plugin import ContainerType
@@ -63,7 +63,7 @@ class World:
 async def started(node: Node, own: Pod) -> object:
     try:
         return await node.start(own)
-    except Rejected as error:
+    except AdmissionRejected as error:
         return error.reason
 
 

@@ -10,9 +10,9 @@ import msgspec
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dovetail.node.admission.configuration import Configuration, Outage
+from dovetail.node.admission.configuration import AdmissionConfiguration, Outage
 from dovetail.node.common.pods import Pod
-from dovetail.node.common.ports import Failure, Rejected
+from dovetail.node.common.ports import AdmissionRejected, PluginFailure
 from dovetail.node.wire.resource_plugin import ContainerType
 from tests.support.node.fakes import TWO_NODES, Node, Pieces, container, pod
 
@@ -32,7 +32,7 @@ def own(uid: str) -> Pod:
 
 
 PODS = [own(each) for each in SIZES]
-CONFIGURATION: Configuration = msgspec.structs.replace(
+CONFIGURATION: AdmissionConfiguration = msgspec.structs.replace(
     TWO_NODES, outages={"open": Outage.FAIL_OPEN}
 )
 uids = st.sampled_from(sorted(SIZES))
@@ -61,7 +61,7 @@ class History:
         elif what in ("cpu", "gpu"):
             plugin = self.cpu if what == "cpu" else self.gpu
             plugin.up = whom != "down"
-            plugin.failure = Failure.REFUSED if whom == "refusing" else None
+            plugin.failure = PluginFailure.REFUSED if whom == "refusing" else None
         elif what == "release":
             await self.node.manager.release(whom)
         elif what == "start":
@@ -73,7 +73,7 @@ class History:
     async def start(self, uid: str) -> None:
         try:
             await self.node.start(own(uid))
-        except Rejected:
+        except AdmissionRejected:
             return
 
     def check(self) -> None:

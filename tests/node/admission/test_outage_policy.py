@@ -8,32 +8,32 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from dovetail.node.admission.configuration import Configuration, Outage
+from dovetail.node.admission.configuration import AdmissionConfiguration, Outage
+from dovetail.node.common.container_settings import ContainerSettings
 from dovetail.node.common.metrics import ADMISSIONS
-from dovetail.node.common.ports import Failure, Rejected
-from dovetail.node.common.settings import Settings
+from dovetail.node.common.ports import AdmissionRejected, PluginFailure
 from tests.support.node.fakes import TWO_NODES, Node, Pieces, container, pod, sandbox
 
 ROLE = {"kubernetes.io/pod-role": "batch"}
 OWN = pod("a", container(cpu=2), annotations=ROLE)
 
 
-def by(outage: Outage, wait: float = 0.2) -> Configuration:
+def by(outage: Outage, wait: float = 0.2) -> AdmissionConfiguration:
     return msgspec.structs.replace(TWO_NODES, outages={"batch": outage}, outage_wait=wait)
 
 
-def rejected(node: Node) -> Rejected:
-    with pytest.raises(Rejected) as caught:
+def rejected(node: Node) -> AdmissionRejected:
+    with pytest.raises(AdmissionRejected) as caught:
         asyncio.run(node.manager.admit(sandbox(OWN)))
     return caught.value
 
 
 @pytest.mark.parametrize("aligned", [True, False])
 @pytest.mark.parametrize(
-    ("failure", "reason"), [(None, "plugin_down"), (Failure.TIMEOUT, "plugin_timeout")]
+    ("failure", "reason"), [(None, "plugin_down"), (PluginFailure.TIMEOUT, "plugin_timeout")]
 )
 def test_reject_is_final(
-    tmp_path: Path, aligned: bool, failure: Failure | None, reason: str
+    tmp_path: Path, aligned: bool, failure: PluginFailure | None, reason: str
 ) -> None:
     cpu = Pieces(aligned=aligned)
     cpu.failure, cpu.up = failure, failure is not None
@@ -45,7 +45,7 @@ def test_reject_is_what_other_roles_get(tmp_path: Path) -> None:
     cpu = Pieces()
     cpu.up = False
     own = pod("b", container(cpu=2))
-    with pytest.raises(Rejected):
+    with pytest.raises(AdmissionRejected):
         asyncio.run(Node(tmp_path, [cpu], [own], by(Outage.FAIL_OPEN)).start(own))
 
 
@@ -72,7 +72,7 @@ def test_retry_ends_and_the_pod_may_come_later(tmp_path: Path) -> None:
 
 def test_retry_does_not_ask_again_who_refused(tmp_path: Path) -> None:
     cpu = Pieces()
-    cpu.failure = Failure.REFUSED
+    cpu.failure = PluginFailure.REFUSED
     error = rejected(Node(tmp_path, [cpu], [OWN], by(Outage.RETRY)))
     assert (error.reason, error.later) == ("plugin_refused", False)
     assert len(cpu.asked("GetTopologyHints")) == 1
@@ -113,21 +113,21 @@ def test_fail_open_makes_up_for_it_when_the_container_is_created_again(tmp_path:
     node = Node(tmp_path, [cpu], [OWN], by(Outage.FAIL_OPEN))
     asyncio.run(node.start(OWN))
     cpu.up = True
-    settings = asyncio.run(node.manager.settings(sandbox(OWN), "main", Settings()))
+    settings = asyncio.run(node.manager.settings(sandbox(OWN), "main", ContainerSettings()))
     assert settings.cpus == "0-1"
     assert node.store.pods["a"].containers["main"].missing == ()
 
 
 def test_nobody_fails_open_for_a_plugin_that_refuses(tmp_path: Path) -> None:
     cpu = Pieces()
-    cpu.failure = Failure.REFUSED
+    cpu.failure = PluginFailure.REFUSED
     assert rejected(Node(tmp_path, [cpu], [OWN], by(Outage.FAIL_OPEN))).reason == "plugin_refused"
 
 
 def test_a_plugin_that_was_asked_and_did_not_answer_hears_of_the_end(tmp_path: Path) -> None:
     """It may have allocated all the same."""
     cpu = Pieces(aligned=False)
-    cpu.failure = Failure.TIMEOUT
+    cpu.failure = PluginFailure.TIMEOUT
     node = Node(tmp_path, [cpu], [OWN], by(Outage.FAIL_OPEN))
 
     async def story() -> None:
@@ -182,12 +182,12 @@ def test_a_plugin_that_is_down_when_a_container_it_knows_starts(
     async def story() -> str:
         await node.manager.admit(sandbox(OWN))
         cpu.up = False
-        return (await node.manager.settings(sandbox(OWN), "main", Settings())).cpus
+        return (await node.manager.settings(sandbox(OWN), "main", ContainerSettings())).cpus
 
     if starts:
         assert asyncio.run(story()) == "0-1"
     else:
-        with pytest.raises(Rejected) as caught:
+        with pytest.raises(AdmissionRejected) as caught:
             asyncio.run(story())
         assert caught.value.reason == "plugin_down"
         assert caught.value.later is (outage is Outage.RETRY)

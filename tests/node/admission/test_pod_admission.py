@@ -11,13 +11,13 @@ import msgspec
 import pytest
 
 from dovetail.node.admission import gate as manager
-from dovetail.node.admission.admission_log import Record, Records
-from dovetail.node.admission.configuration import Configuration, Scope
+from dovetail.node.admission.admission_log import AdmissionLog, AdmissionRecord
+from dovetail.node.admission.configuration import AdmissionConfiguration, Scope
+from dovetail.node.common.container_settings import ContainerSettings
 from dovetail.node.common.cpus import CpuSet
 from dovetail.node.common.pods import Pod, Sandbox
-from dovetail.node.common.ports import Failure, Rejected
-from dovetail.node.common.settings import Settings
-from dovetail.node.state.store import Store
+from dovetail.node.common.ports import AdmissionRejected, PluginFailure
+from dovetail.node.state.store import StateStore
 from dovetail.node.wire.resource_plugin import (
     ContainerType,
     ResourceAllocation,
@@ -54,9 +54,9 @@ def test_a_container_gets_cpus_and_memory_of_one_node(tmp_path: Path) -> None:
     own = pod("a", container(cpu=2, memory=2**30))
     node = Node(tmp_path, [cpu, mems], [own])
 
-    async def story() -> Settings:
+    async def story() -> ContainerSettings:
         await node.manager.admit(sandbox(own))
-        return await node.manager.settings(sandbox(own), "main", Settings())
+        return await node.manager.settings(sandbox(own), "main", ContainerSettings())
 
     settings = asyncio.run(story())
     assert (settings.cpus, settings.mems) == ("4-5", "1")
@@ -112,11 +112,11 @@ def test_an_ephemeral_container_is_admitted_when_it_comes(tmp_path: Path) -> Non
 
 def test_a_failure_takes_back_what_others_gave(tmp_path: Path) -> None:
     cpu, mems = Pieces(), memory()
-    mems.failure = Failure.REFUSED
+    mems.failure = PluginFailure.REFUSED
     mems.options.with_topology_alignment = False
     own = pod("a", container(cpu=2, memory=1))
     node = Node(tmp_path, [cpu, mems], [own])
-    with pytest.raises(Rejected) as caught:
+    with pytest.raises(AdmissionRejected) as caught:
         asyncio.run(node.manager.admit(sandbox(own)))
     assert caught.value.reason == "plugin_refused"
     assert not caught.value.later
@@ -131,7 +131,7 @@ def test_a_failure_takes_back_what_others_gave(tmp_path: Path) -> None:
 def test_a_later_container_that_fails_takes_the_earlier_ones_along(tmp_path: Path) -> None:
     cpu = Pieces()
     own = pod("a", container(cpu=3), container("second", 1, cpu=5, type=ContainerType.SIDECAR))
-    with pytest.raises(Rejected, match="second") as caught:
+    with pytest.raises(AdmissionRejected, match="second") as caught:
         asyncio.run(Node(tmp_path, [cpu], [own]).manager.admit(sandbox(own)))
     assert caught.value.reason == "topology_affinity"
     assert cpu.held == {}
@@ -149,7 +149,7 @@ def test_what_cannot_be_taken_back_now_is_when_the_plugin_returns(tmp_path: Path
     mems.override["Allocate"] = leave
 
     async def story() -> None:
-        with pytest.raises(Rejected):
+        with pytest.raises(AdmissionRejected):
             await node.manager.admit(sandbox(own))
         assert node.store.state.removals == {"a": ("cpu",)}
         await node.manager.removals.deliver()
@@ -224,9 +224,9 @@ def test_stored_hints_count_when_only_another_resource_is_asked(tmp_path: Path) 
     asyncio.run(node.start(own))
     node.source.pods["a"] = grown = pod("a", container(cpu=2, memory=1))  # type: ignore[union-attr]
 
-    async def story() -> Settings:
+    async def story() -> ContainerSettings:
         await node.manager.admit(sandbox(grown))
-        return await node.manager.settings(sandbox(grown), "main", Settings())
+        return await node.manager.settings(sandbox(grown), "main", ContainerSettings())
 
     assert asyncio.run(story()).mems == "1"
     assert len(cpu.asked("Allocate")) == 1
@@ -243,7 +243,7 @@ def test_an_answer_without_allocation_is_garbage(tmp_path: Path) -> None:
     cpu = Pieces()
     cpu.override["Allocate"] = ResourceAllocationResponse()
     own = pod("a", container(cpu=1))
-    with pytest.raises(Rejected, match="it allocated nothing") as caught:
+    with pytest.raises(AdmissionRejected, match="it allocated nothing") as caught:
         asyncio.run(Node(tmp_path, [cpu], [own]).manager.admit(sandbox(own)))
     assert caught.value.reason == "plugin_garbage"
 
@@ -269,7 +269,7 @@ def test_a_quantity_that_is_none_is_garbage(tmp_path: Path, quantity: float) -> 
     )
     own = pod("a", container(cpu=1))
     node = Node(tmp_path, [cpu], [own])
-    with pytest.raises(Rejected) as caught:
+    with pytest.raises(AdmissionRejected) as caught:
         asyncio.run(node.manager.admit(sandbox(own)))
     assert caught.value.reason == "plugin_garbage"
     assert Node(tmp_path, [cpu], [own]).store.troubles == ()
@@ -278,7 +278,7 @@ def test_a_quantity_that_is_none_is_garbage(tmp_path: Path, quantity: float) -> 
 def test_hints_for_nodes_that_are_not_there_are_garbage(tmp_path: Path) -> None:
     cpu = Pieces(nodes={0: [0], 7: [1, 2, 3]})
     own = pod("a", container(cpu=2))
-    with pytest.raises(Rejected, match="7") as caught:
+    with pytest.raises(AdmissionRejected, match="7") as caught:
         asyncio.run(Node(tmp_path, [cpu], [own]).manager.admit(sandbox(own)))
     assert caught.value.reason == "plugin_garbage"
 
@@ -298,9 +298,9 @@ def test_accompanying_resources_are_kept_under_their_names(tmp_path: Path) -> No
     own = pod("a", container(cpu=1))
     node = Node(tmp_path, [cpu], [own])
 
-    async def story() -> Settings:
+    async def story() -> ContainerSettings:
         await node.manager.admit(sandbox(own))
-        return await node.manager.settings(sandbox(own), "main", Settings())
+        return await node.manager.settings(sandbox(own), "main", ContainerSettings())
 
     assert asyncio.run(story()).envs == {"CACHE": "3"}
     assert set(node.store.pods["a"].containers["main"].allocations) == {"cpu", "cache"}
@@ -309,7 +309,9 @@ def test_accompanying_resources_are_kept_under_their_names(tmp_path: Path) -> No
 def test_plugins_that_contradict_each_other_reject_the_pod(tmp_path: Path) -> None:
     one, other = Pieces(), Pieces("dsa", {0: [5], 1: [6]})
     own = pod("a", container(cpu=1, dsa=1))
-    with pytest.raises(Rejected, match="cpu and dsa set the property CpusetCpus") as caught:
+    with pytest.raises(
+        AdmissionRejected, match="cpu and dsa set the property CpusetCpus"
+    ) as caught:
         asyncio.run(Node(tmp_path, [one, other], [own]).manager.admit(sandbox(own)))
     assert caught.value.reason == "conflicting_settings"
     assert one.held == other.held == {}
@@ -330,7 +332,7 @@ def test_plugins_that_allocate_the_same_resource_differently_reject_the_pod(
 
     mems.override["Allocate"] = with_cpu
     own = pod("a", container(cpu=1, memory=1))
-    with pytest.raises(Rejected, match="cpu and memory both allocate cpu") as caught:
+    with pytest.raises(AdmissionRejected, match="cpu and memory both allocate cpu") as caught:
         asyncio.run(Node(tmp_path, [cpu, mems], [own]).start(own))
     assert caught.value.reason == "conflicting_settings"
     assert cpu.held == mems.held == {}
@@ -342,7 +344,9 @@ def test_an_answer_under_another_resources_name_alone_is_garbage(tmp_path: Path)
         allocation_result=ResourceAllocation(resource_allocation={"cpu": ResourceAllocationInfo()})
     )
     own = pod("a", container(memory=1))
-    with pytest.raises(Rejected, match="asked to allocate it, and it allocated cpu") as caught:
+    with pytest.raises(
+        AdmissionRejected, match="asked to allocate it, and it allocated cpu"
+    ) as caught:
         asyncio.run(Node(tmp_path, [mems], [own]).start(own))
     assert caught.value.reason == "plugin_garbage"
 
@@ -479,7 +483,7 @@ def test_when_the_agent_ends_nothing_is_left_half_done(tmp_path: Path) -> None:
                 await node.manager.admit(sandbox(own))
         await node.manager.stop()
         # Now another agent may begin, with what is on the disk.
-        assert Store.open(tmp_path).pods["a"].admitted
+        assert StateStore.open(tmp_path).pods["a"].admitted
 
     asyncio.run(story())
 
@@ -496,7 +500,7 @@ def test_an_agent_that_ends_takes_back_what_takes_too_long(
     monkeypatch.setattr(manager, "GRACE", 0.01)
     cpu, slow = Pieces("cpu"), Slow("gpu")
     own = pod("a", container(cpu=1, gpu=1))
-    node = Node(tmp_path, [cpu, slow], [own], Configuration())
+    node = Node(tmp_path, [cpu, slow], [own], AdmissionConfiguration())
 
     async def story() -> None:
         asking = asyncio.create_task(node.manager.admit(sandbox(own)))
@@ -507,11 +511,11 @@ def test_an_agent_that_ends_takes_back_what_takes_too_long(
     asyncio.run(story())
     assert not cpu.held
     assert [each.pod_uid for each in slow.asked("RemovePod")] == ["a"]
-    assert "a" not in Store.open(tmp_path).pods
+    assert "a" not in StateStore.open(tmp_path).pods
 
 
 def test_a_pod_that_nobody_knows_may_come_later(tmp_path: Path) -> None:
-    with pytest.raises(Rejected) as caught:
+    with pytest.raises(AdmissionRejected) as caught:
         asyncio.run(Node(tmp_path, [Pieces()]).manager.admit(sandbox("a")))
     assert (caught.value.reason, caught.value.later) == ("pod_unknown", True)
 
@@ -519,9 +523,11 @@ def test_a_pod_that_nobody_knows_may_come_later(tmp_path: Path) -> None:
 def test_without_a_source_containers_are_what_the_runtime_says(tmp_path: Path) -> None:
     cpu, mems = Pieces(), memory()
     node = Node(tmp_path, [cpu, mems], pods=None)
-    asked = Settings(numbers={"CpuShares": 2048, "MemoryLimitInBytes": 2**30, "OomScoreAdj": -997})
+    asked = ContainerSettings(
+        numbers={"CpuShares": 2048, "MemoryLimitInBytes": 2**30, "OomScoreAdj": -997}
+    )
 
-    async def story() -> Settings:
+    async def story() -> ContainerSettings:
         await node.manager.admit(sandbox("a"))
         await node.manager.settings(sandbox("a"), "first", asked)
         return await node.manager.settings(sandbox("a"), "second", asked)
@@ -617,7 +623,7 @@ class TestPodScope:
         cpu.options.with_topology_alignment = False
         cpu.held["other"] = {"main": cpu.nodes[0] | cpu.nodes[1]}
         own = pod("a", container(cpu=1))
-        with pytest.raises(Rejected, match="0 are free"):
+        with pytest.raises(AdmissionRejected, match="0 are free"):
             asyncio.run(Node(tmp_path, [cpu], [own], POD_SCOPE).start(own))
         assert not cpu.asked("Allocate")
 
@@ -630,7 +636,10 @@ class TestPodScope:
         node.source.pods["a"] = msgspec.structs.replace(  # type: ignore[union-attr]
             own, containers=(*own.containers, debug)
         )
-        assert asyncio.run(node.manager.settings(sandbox(own), "debug", Settings())).cpus == "0-1"
+        assert (
+            asyncio.run(node.manager.settings(sandbox(own), "debug", ContainerSettings())).cpus
+            == "0-1"
+        )
         assert not cpu.asked("Allocate")
 
 
@@ -653,7 +662,7 @@ class TestRecords:
     def test_tell_why_a_pod_was_rejected(self, tmp_path: Path) -> None:
         own = pod("a", container(cpu=5))
         node = Node(tmp_path, [Pieces()], [own])
-        with pytest.raises(Rejected):
+        with pytest.raises(AdmissionRejected):
             asyncio.run(node.manager.admit(sandbox(own)))
         (record,) = node.manager.records.of("a")
         assert (record.result, record.reason) == ("rejected", "topology_affinity")
@@ -674,11 +683,13 @@ class TestRecords:
         assert "a bug" in record.words
 
     def test_are_a_few_of_each_container(self) -> None:
-        records = Records()
+        records = AdmissionLog()
         for at in range(6):
             for name in ("", "one", "two"):
                 records.add(
-                    Record(uid="a", namespace="default", name="a", at=float(at), container=name)
+                    AdmissionRecord(
+                        uid="a", namespace="default", name="a", at=float(at), container=name
+                    )
                 )
         found = [(each.at, each.container) for each in records.of("a")]
         assert found == [(at, name) for at in (2, 3, 4, 5) for name in ("", "one", "two")]

@@ -6,10 +6,10 @@ from fractions import Fraction
 
 import pytest
 
-from dovetail.node.admission.pod_identity import identity
 from dovetail.node.admission.resource_requests import asks, bounded, needed, rounded
 from dovetail.node.admission.reuse import suffices
-from dovetail.node.common.ports import Rejected
+from dovetail.node.common.pod_identity import identity_of
+from dovetail.node.common.ports import AdmissionRejected
 from dovetail.node.wire.resource_plugin import ContainerType, ResourceAllocationInfo
 from tests.support.node.fakes import container, pod
 
@@ -62,7 +62,7 @@ def test_requests_are_in_the_order_of_what_plugins_call_them() -> None:
 
 
 def test_less_than_nothing_is_a_bad_request() -> None:
-    with pytest.raises(Rejected) as caught:
+    with pytest.raises(AdmissionRejected) as caught:
         asks("container x", {"cpu": Fraction(-1)}, {}, {})
     assert caught.value.reason == "bad_request"
 
@@ -97,7 +97,7 @@ def test_quantities_have_three_decimals_rounded_upwards() -> None:
 def test_roles(
     labels: dict[str, str], annotations: dict[str, str], expected: tuple[str, str]
 ) -> None:
-    assert identity(pod("a", labels=labels, annotations=annotations)) == expected
+    assert identity_of(pod("a", labels=labels, annotations=annotations)) == expected
 
 
 @pytest.mark.parametrize(

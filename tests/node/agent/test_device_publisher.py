@@ -8,7 +8,7 @@ from pathlib import Path
 
 from dovetail.core.device import Device
 from dovetail.core.errors import DovetailError
-from dovetail.node.agent.device_publisher import Devices
+from dovetail.node.agent.device_publisher import DevicePublisher
 from dovetail.node.agent.settings import AgentSettings, DeviceSettings
 from dovetail.node.topology import Nic
 from dovetail.node.topology.writer import write
@@ -27,12 +27,12 @@ class Told:
         self.names.append([device.name for device in devices if device.kind == "nic"])
 
 
-def watching(directory: Path) -> tuple[Devices, Told]:
+def watching(directory: Path) -> tuple[DevicePublisher, Told]:
     told = Told()
     config = AgentSettings(
         sysfs=str(directory / "sys"), devices=DeviceSettings(publish=True, node="n1")
     )
-    return Devices(config, told), told
+    return DevicePublisher(config, told), told
 
 
 def put(directory: Path, *nics: str) -> None:

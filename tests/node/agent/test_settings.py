@@ -21,9 +21,9 @@ from dovetail.node.agent.checks import check, check_machine, metrics_address
 from dovetail.node.agent.parts import configuration_of, source_of
 from dovetail.node.agent.settings import AgentSettings, RoleSettings, seconds
 from dovetail.node.common.cpus import CpuSet
-from dovetail.node.hints import BadPolicy, Policy
-from dovetail.node.sources.directory import Directory
-from dovetail.node.sources.kubelet import BadSource, Kubelet
+from dovetail.node.hints import BadPolicy, TopologyPolicy
+from dovetail.node.sources.directory import ManifestDirectory
+from dovetail.node.sources.kubelet import BadSource, KubeletPods
 from dovetail.node.topology import synthetic
 from tests.support.paths import ROOT
 
@@ -72,7 +72,7 @@ def test_the_file_is_taken_and_flags_win(tmp_path: Path) -> None:
     }
     check(config)
     found = configuration_of(config, synthetic())
-    assert (found.policy, found.scope) == (Policy.RESTRICTED, Scope.CONTAINER)
+    assert (found.policy, found.scope) == (TopologyPolicy.RESTRICTED, Scope.CONTAINER)
     assert found.outage_of("batch") is Outage.FAIL_OPEN
     assert found.outage_of("a role") is Outage.REJECT
     assert found.nodes == CpuSet({0, 1})
@@ -239,8 +239,8 @@ def test_machines_with_many_nodes_need_a_say() -> None:
 def test_pods_come_from_where_the_settings_say(tmp_path: Path) -> None:
     assert source_of(loaded(pods_source="none").pods) is None
     directory = loaded(pods_source="directory", pods_directory=str(tmp_path)).pods
-    assert isinstance(source_of(directory), Directory)
-    assert isinstance(source_of(loaded(pods_url="http://127.0.0.1:10255").pods), Kubelet)
+    assert isinstance(source_of(directory), ManifestDirectory)
+    assert isinstance(source_of(loaded(pods_url="http://127.0.0.1:10255").pods), KubeletPods)
     with pytest.raises(BadSource):
         source_of(loaded(pods_url="http://192.0.2.1:10255").pods)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from dovetail.node.common.settings import Settings
+from dovetail.node.common.container_settings import ContainerSettings
 from dovetail.node.cri import cgroups
 
 
@@ -30,7 +30,7 @@ def test_version_1_with_a_second_controller_and_an_empty_version_2(tmp_path: Pat
         "9:cpuset,foo:/pod/c\n3:cpu,cpuacct:/pod/c\n0::/other\n",
         {"cpuset/pod/c/cpuset.cpus": "0-1\n", "cpuset/pod/c/cpuset.mems": "0\n"},
     )
-    assert cgroups.pinning(7, proc) == Settings(cpus="0-1", mems="0")
+    assert cgroups.pinning(7, proc) == ContainerSettings(cpus="0-1", mems="0")
 
 
 def test_version_2(tmp_path: Path) -> None:
@@ -40,10 +40,10 @@ def test_version_2(tmp_path: Path) -> None:
         "0::/pod/c\n",
         {"cg/pod/c/cpuset.cpus": "2\n", "cg/pod/c/cpuset.mems": "\n"},
     )
-    assert cgroups.pinning(7, proc) == Settings(cpus="2"), "nothing set is nothing said"
+    assert cgroups.pinning(7, proc) == ContainerSettings(cpus="2"), "nothing set is nothing said"
 
 
 def test_process_that_went_or_files_that_are_not_ours_to_read(tmp_path: Path) -> None:
     proc = machine(tmp_path, "cgroup2 ROOT/cg cgroup2 rw 0 0\n", "0::/pod/c\n", {})
-    assert cgroups.pinning(7, proc) == Settings()
-    assert cgroups.pinning(8, proc) == Settings()
+    assert cgroups.pinning(7, proc) == ContainerSettings()
+    assert cgroups.pinning(8, proc) == ContainerSettings()

@@ -14,8 +14,8 @@ import grpc.aio
 import pytest
 from structlog.testing import capture_logs
 
-from dovetail.node.common.ports import RuntimeRefused, State
-from dovetail.node.common.settings import Settings
+from dovetail.node.common.container_settings import ContainerSettings
+from dovetail.node.common.ports import ContainerPhase, RuntimeRefused
 from dovetail.node.cri.client import CriRuntime, pid_of
 from dovetail.node.wire import cri
 from dovetail.node.wire.rpc import Refused, Served, offer
@@ -65,15 +65,15 @@ def test_sandboxes_and_containers_are_seen(server: Containerd) -> None:
         assert (seen.labels, seen.annotations) == ({"l": "v"}, {"a": "b"})
         by_name = {each.container: each for each in await runtime.containers()}
         assert {name: each.state for name, each in by_name.items()} == {
-            "waits": State.CREATED,
-            "runs": State.RUNNING,
-            "ended": State.EXITED,
+            "waits": ContainerPhase.CREATED,
+            "runs": ContainerPhase.RUNNING,
+            "ended": ContainerPhase.EXITED,
         }
         assert {each.pod_uid for each in by_name.values()} == {"uid-s1"}
         assert by_name["runs"].id == made[1]
         assert by_name["runs"].applied.cpus == "0-1"
         assert by_name["runs"].applied.numbers["CpuShares"] == 300
-        assert by_name["ended"].applied == Settings()
+        assert by_name["ended"].applied == ContainerSettings()
 
     with_runtime(server, test)
 
@@ -84,8 +84,8 @@ def test_update_applies_what_is_given_and_leaves_the_rest(server: Containerd) ->
         pod = await run(client, sandbox)
         config = container_config("c1", {"cpuset_cpus": "0", "cpu_shares": 300})
         pid = await start(client, id_ := await create(client, pod, sandbox, config))
-        await runtime.update(id_, Settings(cpus="1"))
-        await runtime.update(id_, Settings(envs={"A": "only at the start"}))
+        await runtime.update(id_, ContainerSettings(cpus="1"))
+        await runtime.update(id_, ContainerSettings(envs={"A": "only at the start"}))
         assert pods_on.pinned(pid).cpus == "1"
         (seen,) = await runtime.containers()
         assert (seen.applied.cpus, seen.applied.numbers["CpuShares"]) == ("1", 300)
@@ -100,10 +100,10 @@ def test_refused_update_says_why_and_changes_nothing(server: Containerd) -> None
         config = container_config("c1", {"cpuset_cpus": "0"})
         pid = await start(client, id_ := await create(client, pod, sandbox, config))
         with pytest.raises(RuntimeRefused, match=r"UpdateContainerResources at .*cpuset"):
-            await runtime.update(id_, Settings(cpus="4095"))
+            await runtime.update(id_, ContainerSettings(cpus="4095"))
         assert pods_on.pinned(pid).cpus == "0"
         with pytest.raises(RuntimeRefused, match="not_found"):
-            await runtime.update("nobody", Settings(cpus="0"))
+            await runtime.update("nobody", ContainerSettings(cpus="0"))
 
     with_runtime(server, test)
 
@@ -120,7 +120,7 @@ def test_kernel_has_the_last_word_on_what_is_in_force(server: Containerd) -> Non
         os.close(file)
         (seen,) = await runtime.containers()
         assert seen.applied.cpus == "1"
-        await runtime.update(seen.id, Settings(cpus="0"))
+        await runtime.update(seen.id, ContainerSettings(cpus="0"))
         assert pods_on.pinned(pid).cpus == "0"
 
     with_runtime(server, test)

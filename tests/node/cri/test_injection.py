@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from typing import Any
 
-from dovetail.node.common.settings import NUMBERS, Settings
+from dovetail.node.common.container_settings import INTEGER_PROPERTIES, ContainerSettings
 from dovetail.node.cri import injection
 from dovetail.node.nri import adjustment
 from dovetail.node.wire import cri, nri
 from dovetail.node.wire.codec import cooked, decode, raw_class
 from dovetail.node.wire.resource_plugin import DeviceSpec, Mount
 
-EVERYTHING = Settings(
-    numbers={name: 1000 + at for at, name in enumerate(NUMBERS)},
+EVERYTHING = ContainerSettings(
+    numbers={name: 1000 + at for at, name in enumerate(INTEGER_PROPERTIES)},
     cpus="0-3",
     mems="1",
     hugepages={"2MB": 4 << 20, "1GB": 1 << 30},
@@ -24,14 +24,14 @@ EVERYTHING = Settings(
 )
 
 
-def injected(settings: Settings, **config: Any) -> cri.ContainerConfig:
+def injected(settings: ContainerSettings, **config: Any) -> cri.ContainerConfig:
     request = raw_class(cri.CreateContainerRequest)()
     request.config.MergeFrom(type(request.config)(**config))
     injection.inject(request, settings)
     return decode(cri.CreateContainerRequest, request.SerializeToString()).config
 
 
-def resources(settings: Settings, **fields: Any) -> cri.LinuxContainerResources:
+def resources(settings: ContainerSettings, **fields: Any) -> cri.LinuxContainerResources:
     request = raw_class(cri.UpdateContainerResourcesRequest)()
     request.linux.MergeFrom(type(request.linux)(**fields))
     injection.put_resources(request.linux, settings)
@@ -39,7 +39,7 @@ def resources(settings: Settings, **fields: Any) -> cri.LinuxContainerResources:
 
 
 def test_every_number_of_the_settings_has_a_field() -> None:
-    assert set(injection.FIELDS) == set(NUMBERS)
+    assert set(injection.FIELDS) == set(INTEGER_PROPERTIES)
 
 
 def test_everything_is_injected_and_resources_are_read_back() -> None:
@@ -58,7 +58,7 @@ def test_everything_is_injected_and_resources_are_read_back() -> None:
 
 def test_resources_of_ours_win_and_others_stay() -> None:
     found = resources(
-        Settings(cpus="1", hugepages={"2MB": 5}, unified={"memory.high": "9"}),
+        ContainerSettings(cpus="1", hugepages={"2MB": 5}, unified={"memory.high": "9"}),
         cpuset_cpus="0",
         cpuset_mems="1",
         cpu_shares=7,
@@ -88,7 +88,7 @@ def test_no_settings_change_no_byte() -> None:
     request = raw_class(cri.CreateContainerRequest)()
     request.config.metadata.name = "c"
     before = request.SerializeToString()
-    injection.inject(request, Settings())
+    injection.inject(request, ContainerSettings())
     assert request.SerializeToString() == before
 
 

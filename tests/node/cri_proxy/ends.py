@@ -12,11 +12,11 @@ from dovetail.node.cri_proxy.frames import (
     END_HEADERS,
     END_STREAM,
     PREFACE,
-    Code,
-    Cutter,
+    ErrorCode,
     Frame,
-    Kind,
-    Setting,
+    FrameSplitter,
+    FrameType,
+    SettingsParameter,
     made,
     reset,
     window_update,
@@ -51,7 +51,7 @@ class Seen:
 
 
 def data(stream: int, body: bytes, *, ends: bool = True) -> bytes:
-    return made(Kind.DATA, END_STREAM if ends else 0, stream, body)
+    return made(FrameType.DATA, END_STREAM if ends else 0, stream, body)
 
 
 def patterned(size: int) -> bytes:
@@ -78,12 +78,12 @@ class End:
 
     def take(self, frame: Frame) -> None:
         self.frames.append(frame)
-        if frame.kind == Kind.HEADERS:
+        if frame.kind == FrameType.HEADERS:
             self.headers[frame.stream].append(dict(headers_of(frame.block, self.decoder)))
-        elif frame.kind == Kind.DATA:
+        elif frame.kind == FrameType.DATA:
             assert frame.stream not in self.ended, "DATA after the end"
             self.bodies[frame.stream] += frame.body
-        if frame.kind == Kind.RST_STREAM or (frame.kind in (0, 1) and frame.ends):
+        if frame.kind == FrameType.RST_STREAM or (frame.kind in (0, 1) and frame.ends):
             self.ended.add(frame.stream)
 
     def block(self, *headers: tuple[str, str]) -> bytes:
@@ -104,7 +104,7 @@ class Client(End):
         stream, self.next = self.next, self.next + 2
         self.credit[stream], self.unsent[stream] = 0, bytearray(body)
         block = self.block((":path", path), ("grpc-timeout", f"{stream}S"))
-        return stream, made(Kind.HEADERS, END_HEADERS, stream, block)
+        return stream, made(FrameType.HEADERS, END_HEADERS, stream, block)
 
     def more(self, largest: int = 16384) -> bytes:
         """As much as it may send now."""
@@ -126,16 +126,16 @@ class Client(End):
 
     def cancel(self, stream: int) -> bytes:
         self.unsent.pop(stream, None)
-        return reset(stream, Code.CANCEL)
+        return reset(stream, ErrorCode.CANCEL)
 
     def take(self, frame: Frame) -> None:
         super().take(frame)
-        if frame.kind == Kind.WINDOW_UPDATE and frame.stream == 0:
+        if frame.kind == FrameType.WINDOW_UPDATE and frame.stream == 0:
             self.window += frame.number
-        elif frame.kind == Kind.WINDOW_UPDATE:
+        elif frame.kind == FrameType.WINDOW_UPDATE:
             self.credit[frame.stream] += frame.number
-        elif frame.kind == Kind.SETTINGS:
-            self.initial = frame.settings.get(Setting.INITIAL_WINDOW_SIZE, self.initial)
+        elif frame.kind == FrameType.SETTINGS:
+            self.initial = frame.settings.get(SettingsParameter.INITIAL_WINDOW_SIZE, self.initial)
         elif frame.stream in self.ended:
             self.unsent.pop(frame.stream, None)
 
@@ -153,9 +153,9 @@ class Server(End):
 
     def take(self, frame: Frame) -> None:
         super().take(frame)
-        if frame.kind == Kind.HEADERS:
+        if frame.kind == FrameType.HEADERS:
             self.room.setdefault(frame.stream, 0)
-        if frame.kind == Kind.DATA:
+        if frame.kind == FrameType.DATA:
             assert frame.size <= self.largest
             self.window -= frame.size
             self.room[frame.stream] -= frame.size
@@ -166,7 +166,9 @@ class Server(End):
 
     def set(self, initial: int) -> bytes:
         self.initial = initial
-        return made(Kind.SETTINGS, 0, 0, PAIR.pack(Setting.INITIAL_WINDOW_SIZE, initial))
+        return made(
+            FrameType.SETTINGS, 0, 0, PAIR.pack(SettingsParameter.INITIAL_WINDOW_SIZE, initial)
+        )
 
     def give(self) -> bytes:
         """All that may be sent again."""
@@ -184,15 +186,15 @@ class Server(End):
         first = self.block((":status", "200"), ("content-type", "application/grpc"))
         last = self.block(("grpc-status", "0"), ("stream", str(stream)))
         return (
-            made(Kind.HEADERS, END_HEADERS, stream, first)
+            made(FrameType.HEADERS, END_HEADERS, stream, first)
             + data(stream, sealed(message), ends=False)
-            + made(Kind.HEADERS, END_HEADERS | END_STREAM, stream, last)
+            + made(FrameType.HEADERS, END_HEADERS | END_STREAM, stream, last)
         )
 
     def fail(self, stream: int) -> bytes:
         """An error, with nothing before it."""
         block = self.block((":status", "200"), ("grpc-status", "12"), ("stream", str(stream)))
-        return made(Kind.HEADERS, END_HEADERS | END_STREAM, stream, block)
+        return made(FrameType.HEADERS, END_HEADERS | END_STREAM, stream, block)
 
 
 class World:
@@ -201,7 +203,7 @@ class World:
     def __init__(self) -> None:
         self.seen, self.client, self.server = Seen(), Client(), Server()
         self.relay = Relay({WATCHED}, self.seen)
-        self._heard, self._served = Cutter(), Cutter(PREFACE)
+        self._heard, self._served = FrameSplitter(), FrameSplitter(PREFACE)
         self.up(PREFACE)
 
     def up(self, said: bytes) -> None:

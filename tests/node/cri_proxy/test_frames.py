@@ -16,10 +16,10 @@ from dovetail.node.cri_proxy.frames import (
     PREFACE,
     PRIORITY,
     BadFrames,
-    Code,
-    Cutter,
+    ErrorCode,
     Frame,
-    Kind,
+    FrameSplitter,
+    FrameType,
     made,
 )
 
@@ -37,8 +37,8 @@ PLAIN = st.builds(
 def headers(draw: st.DrawFn) -> bytes:
     """HEADERS or a promise, with as many continuations as it likes."""
     stream, parts = draw(STREAMS), draw(st.lists(st.binary(max_size=20), min_size=1, max_size=4))
-    kinds = [draw(st.sampled_from([Kind.HEADERS, Kind.PUSH_PROMISE]))]
-    kinds += [Kind.CONTINUATION] * (len(parts) - 1)
+    kinds = [draw(st.sampled_from([FrameType.HEADERS, FrameType.PUSH_PROMISE]))]
+    kinds += [FrameType.CONTINUATION] * (len(parts) - 1)
     last = len(parts) - 1
     return b"".join(
         made(kind, END_HEADERS if turn == last else 0, stream, part)
@@ -54,34 +54,45 @@ def pieces(data: bytes, cuts: list[int]) -> list[bytes]:
 @settings(max_examples=80, deadline=None)
 @given(st.lists(PLAIN | headers(), max_size=8), st.lists(st.integers(0, 10**6), max_size=12))
 def test_frames_are_the_same_however_they_come(said: list[bytes], cuts: list[int]) -> None:
-    cutter = Cutter(PREFACE)
+    cutter = FrameSplitter(PREFACE)
     data = PREFACE + b"".join(said)
     found = [frame for piece in pieces(data, cuts) for frame in cutter.feed(piece)]
     assert [frame.raw for frame in found] == said
-    (whole,) = (list(Cutter().feed(b"".join(said))),)
+    (whole,) = (list(FrameSplitter().feed(b"".join(said))),)
     assert found == whole
 
 
 def only(data: bytes) -> Frame:
-    (frame,) = Cutter().feed(data)
+    (frame,) = FrameSplitter().feed(data)
     return frame
 
 
 def test_a_frame_knows_its_parts() -> None:
-    frame = only(made(Kind.DATA, END_STREAM | PADDED, 7, b"\x03bodypad"))
-    assert (frame.kind, frame.stream, frame.ends) == (Kind.DATA, 7, True)
+    frame = only(made(FrameType.DATA, END_STREAM | PADDED, 7, b"\x03bodypad"))
+    assert (frame.kind, frame.stream, frame.ends) == (FrameType.DATA, 7, True)
     assert (frame.body, frame.size) == (b"body", 8), "padding counts in flow control"
     assert only(frames.window_update(5, 1000)).number == 1000
-    assert only(made(Kind.SETTINGS, 0, 0, bytes.fromhex("000400010000"))).settings == {4: 65536}
+    assert only(made(FrameType.SETTINGS, 0, 0, bytes.fromhex("000400010000"))).settings == {
+        4: 65536
+    }
 
 
 def test_headers_that_go_on_are_one_piece() -> None:
     first = made(
-        Kind.HEADERS, END_STREAM | PADDED | PRIORITY, 3, b"\x02" + b"prior" + b"ab" + b".."
+        FrameType.HEADERS, END_STREAM | PADDED | PRIORITY, 3, b"\x02" + b"prior" + b"ab" + b".."
     )
-    data = first + made(Kind.CONTINUATION, 0, 3, b"cd") + made(Kind.CONTINUATION, 4, 3, b"ef")
+    data = (
+        first
+        + made(FrameType.CONTINUATION, 0, 3, b"cd")
+        + made(FrameType.CONTINUATION, 4, 3, b"ef")
+    )
     frame = only(data)
-    assert (frame.kind, frame.ends, frame.block, frame.raw) == (Kind.HEADERS, True, b"abcdef", data)
+    assert (frame.kind, frame.ends, frame.block, frame.raw) == (
+        FrameType.HEADERS,
+        True,
+        b"abcdef",
+        data,
+    )
 
 
 @pytest.mark.parametrize("size", [0, 1, 2**14, 2**14 + 1, 40_000])
@@ -92,39 +103,45 @@ def test_last_headers_take_as_many_frames_as_they_need(size: int) -> None:
 
 
 def test_what_is_made_is_understood() -> None:
-    reset = only(frames.reset(3, Code.CANCEL))
-    assert (reset.kind, reset.stream, reset.raw[9:]) == (Kind.RST_STREAM, 3, b"\0\0\0\x08")
-    leaving = only(frames.goaway(5, Code.PROTOCOL_ERROR))
-    assert (leaving.kind, leaving.raw[9:]) == (Kind.GOAWAY, b"\0\0\0\x05\0\0\0\x01")
+    reset = only(frames.reset(3, ErrorCode.CANCEL))
+    assert (reset.kind, reset.stream, reset.raw[9:]) == (FrameType.RST_STREAM, 3, b"\0\0\0\x08")
+    leaving = only(frames.goaway(5, ErrorCode.PROTOCOL_ERROR))
+    assert (leaving.kind, leaving.raw[9:]) == (FrameType.GOAWAY, b"\0\0\0\x05\0\0\0\x01")
 
 
 @pytest.mark.parametrize(
     ("data", "words"),
     [
-        (made(Kind.CONTINUATION, END_HEADERS, 1), "headers begin or go on"),
-        (made(Kind.HEADERS, 0, 1) + made(Kind.DATA, 0, 1), "headers begin or go on"),
-        (made(Kind.HEADERS, 0, 1) + made(Kind.HEADERS, 0, 1), "headers begin or go on"),
-        (made(Kind.HEADERS, 0, 1) + made(Kind.CONTINUATION, 0, 3), "headers begin or go on"),
-        (made(Kind.HEADERS, 0, 1) + made(Kind.CONTINUATION, 0, 1, bytes(2**20)), "more than"),
+        (made(FrameType.CONTINUATION, END_HEADERS, 1), "headers begin or go on"),
+        (made(FrameType.HEADERS, 0, 1) + made(FrameType.DATA, 0, 1), "headers begin or go on"),
+        (made(FrameType.HEADERS, 0, 1) + made(FrameType.HEADERS, 0, 1), "headers begin or go on"),
+        (
+            made(FrameType.HEADERS, 0, 1) + made(FrameType.CONTINUATION, 0, 3),
+            "headers begin or go on",
+        ),
+        (
+            made(FrameType.HEADERS, 0, 1) + made(FrameType.CONTINUATION, 0, 1, bytes(2**20)),
+            "more than",
+        ),
     ],
 )
 def test_headers_out_of_order_are_an_error(data: bytes, words: str) -> None:
     with pytest.raises(BadFrames, match=words):
-        list(Cutter().feed(data))
+        list(FrameSplitter().feed(data))
 
 
 def test_parts_that_do_not_fit_are_an_error() -> None:
     with pytest.raises(BadFrames, match="padding"):
-        _ = only(made(Kind.DATA, PADDED, 1, b"\x05abc")).body
+        _ = only(made(FrameType.DATA, PADDED, 1, b"\x05abc")).body
     with pytest.raises(BadFrames, match="padding"):
-        _ = only(made(Kind.DATA, PADDED, 1)).body
+        _ = only(made(FrameType.DATA, PADDED, 1)).body
     with pytest.raises(BadFrames, match="4 are right"):
-        _ = only(made(Kind.WINDOW_UPDATE, 0, 1, b"abc")).number
+        _ = only(made(FrameType.WINDOW_UPDATE, 0, 1, b"abc")).number
     with pytest.raises(BadFrames, match="multiples of 6"):
-        _ = only(made(Kind.SETTINGS, 0, 0, b"abc")).settings
+        _ = only(made(FrameType.SETTINGS, 0, 0, b"abc")).settings
 
 
 @pytest.mark.parametrize("data", [b"GET / HTTP/1.1\r\n\r\n", b"PRI * HTTP/1", b"\x16\x03\x01"])
 def test_what_is_not_http2_is_told_as_soon_as_it_is_seen(data: bytes) -> None:
     with pytest.raises(BadFrames, match="does not speak"):
-        list(Cutter(PREFACE).feed(data))
+        list(FrameSplitter(PREFACE).feed(data))

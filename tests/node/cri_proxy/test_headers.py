@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dovetail.node.cri_proxy.frames import BadFrames
-from dovetail.node.cri_proxy.headers import Reader, refusal
+from dovetail.node.cri_proxy.headers import HeaderReader, refusal
 from tests.node.cri_proxy.ends import headers_of
 
 CODE = grpc.StatusCode.FAILED_PRECONDITION
@@ -20,7 +20,7 @@ CODE = grpc.StatusCode.FAILED_PRECONDITION
 @settings(max_examples=50, deadline=None)
 @given(st.lists(st.sampled_from(["/a/B", "/a/C", "/d/E"]), max_size=8))
 def test_paths_are_read_though_later_blocks_refer_to_earlier_ones(paths: list[str]) -> None:
-    encoder, reader = Encoder(), Reader()
+    encoder, reader = Encoder(), HeaderReader()
     for path in paths:
         call = [(":method", "POST"), (":path", path), ("grpc-timeout", "9S")]
         assert reader.path(encoder.encode(call)) == path
@@ -28,7 +28,7 @@ def test_paths_are_read_though_later_blocks_refer_to_earlier_ones(paths: list[st
 
 
 def test_a_client_refers_to_as_much_as_the_runtime_allows() -> None:
-    encoder, reader = Encoder(), Reader()
+    encoder, reader = Encoder(), HeaderReader()
     reader.allow(100_000)
     reader.allow(0)
     encoder.header_table_size = 65536
@@ -41,7 +41,7 @@ def test_a_client_that_refers_to_more_is_not_understood() -> None:
     encoder = Encoder()
     encoder.header_table_size = 65536
     with pytest.raises(BadFrames, match="can't be unpacked"):
-        Reader().path(encoder.encode([(":path", "/a/B")]))
+        HeaderReader().path(encoder.encode([(":path", "/a/B")]))
 
 
 def test_a_refusal_of_what_has_begun_is_only_its_end() -> None:
@@ -52,7 +52,7 @@ def test_a_refusal_of_what_has_begun_is_only_its_end() -> None:
 @pytest.mark.parametrize("block", [b"\xff\xff\xff\xff", b"\xbe", b"\x40\x0aab"])
 def test_garbage_is_told(block: bytes) -> None:
     with pytest.raises(BadFrames, match="can't be unpacked"):
-        Reader().path(block)
+        HeaderReader().path(block)
 
 
 @settings(max_examples=100, deadline=None)

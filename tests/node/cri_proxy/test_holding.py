@@ -11,11 +11,18 @@ import grpc.aio
 import pytest
 
 from dovetail.node.common import metrics
+from dovetail.node.common.container_settings import ContainerSettings
 from dovetail.node.common.pods import Sandbox
-from dovetail.node.common.ports import Rejected
-from dovetail.node.common.settings import Settings
+from dovetail.node.common.ports import AdmissionRejected
 from dovetail.node.cri.client import LARGEST
-from dovetail.node.cri_proxy.frames import PREFACE, Code, Cutter, Kind, goaway, made
+from dovetail.node.cri_proxy.frames import (
+    PREFACE,
+    ErrorCode,
+    FrameSplitter,
+    FrameType,
+    goaway,
+    made,
+)
 from dovetail.node.wire import cri
 from dovetail.node.wire.codec import decode, encode
 from tests.node.cri_proxy.backend import VERSION, between
@@ -40,7 +47,7 @@ PATHS = [
 class Slow(Scripted):
     """Decides when it is told to."""
 
-    def __init__(self, **given: Settings) -> None:
+    def __init__(self, **given: ContainerSettings) -> None:
         super().__init__(**given)
         self.asked_now, self.decide = asyncio.Event(), asyncio.Event()
         self.cancelled = False
@@ -119,7 +126,7 @@ def test_compressed_question_is_refused() -> None:
 @pytest.mark.parametrize("path", [RUN, CREATE])
 def test_large_question_is_held_and_sent(path: str) -> None:
     async def test() -> None:
-        gate = Scripted(c=Settings(annotations={"given": "y" * 70_000}))
+        gate = Scripted(c=ContainerSettings(annotations={"given": "y" * 70_000}))
         body = (pod if path == RUN else container)(10 << 20)
         async with between(gate) as here:
             # The answer is what the runtime got.
@@ -151,7 +158,7 @@ def test_question_beyond_what_is_allowed_is_refused() -> None:
 def test_long_words_of_a_refusal_arrive() -> None:
     async def test() -> None:
         gate, words = Scripted(), "ü% " * 1500
-        gate.rejects = Rejected("topology_affinity", words)
+        gate.rejects = AdmissionRejected("topology_affinity", words)
         async with between(gate) as here:
             wide = [("grpc.max_metadata_size", 1 << 20)]
             async with grpc.aio.insecure_channel(f"unix:{here.listen}", wide) as channel:
@@ -288,8 +295,8 @@ def test_calls_that_do_not_end_are_ended_with_the_proxy() -> None:
     "said",
     [
         b"GET / HTTP/1.1\r\n\r\n",
-        PREFACE + made(Kind.HEADERS, 4, 1, b"\xff\xff\xff\xff"),
-        PREFACE + made(Kind.CONTINUATION, 4, 1, b""),
+        PREFACE + made(FrameType.HEADERS, 4, 1, b"\xff\xff\xff\xff"),
+        PREFACE + made(FrameType.CONTINUATION, 4, 1, b""),
     ],
     ids=["another protocol", "headers", "frames"],
 )
@@ -300,8 +307,8 @@ def test_client_that_speaks_something_else_is_told_and_left(said: bytes) -> None
             writer.write(said)
             heard = await reader.read()
             writer.close()
-            (*_, last) = Cutter().feed(heard)
-            assert last.raw == goaway(0, Code.PROTOCOL_ERROR)
+            (*_, last) = FrameSplitter().feed(heard)
+            assert last.raw == goaway(0, ErrorCode.PROTOCOL_ERROR)
             assert await call(here.channel, VERSION, b"x") == b"x", "others do not notice"
 
     run(test())
@@ -319,7 +326,7 @@ def test_calls_are_timed_by_kind() -> None:
             before = counted()
             await call(here.channel, VERSION, b"x")
             await call(here.channel, RUN, pod())
-            gate.rejects = Rejected("plugin_refused", "no")
+            gate.rejects = AdmissionRejected("plugin_refused", "no")
             await failure(call(here.channel, RUN, pod()))
             await failure(call(here.channel, VERSION, b"fail"))
             after = counted()

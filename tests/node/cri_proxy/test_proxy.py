@@ -13,8 +13,8 @@ import grpc
 import grpc.aio
 import pytest
 
-from dovetail.node.common.ports import Rejected, RuntimeRefused
-from dovetail.node.common.settings import Settings
+from dovetail.node.common.container_settings import ContainerSettings
+from dovetail.node.common.ports import AdmissionRejected, RuntimeRefused
 from dovetail.node.cri.client import CriRuntime
 from dovetail.node.cri_proxy.proxy import Proxy
 from dovetail.node.wire.listening import CannotServe
@@ -54,7 +54,7 @@ def test_container_is_pinned_and_all_else_is_as_the_client_said(
 ) -> None:
     (tmp_path / "given").write_text("mounted")
     gate = Scripted(
-        c1=Settings(
+        c1=ContainerSettings(
             numbers={"CpuShares": 512},
             cpus="1",
             mems="0",
@@ -100,7 +100,7 @@ def test_container_is_pinned_and_all_else_is_as_the_client_said(
 
 def test_rejected_pod_leaves_nothing(server: Containerd) -> None:
     gate = Scripted()
-    gate.rejects = Rejected("topology_affinity", "no NUMA node has 4 free CPUs")
+    gate.rejects = AdmissionRejected("topology_affinity", "no NUMA node has 4 free CPUs")
 
     async def test(client: Client) -> None:
         with pytest.raises(grpc.aio.AioRpcError) as caught:
@@ -115,7 +115,7 @@ def test_rejected_pod_leaves_nothing(server: Containerd) -> None:
 
 def test_pod_that_may_be_admitted_later_is_unavailable(server: Containerd) -> None:
     gate = Scripted()
-    gate.rejects = Rejected("plugin_down", "the plugin of cpu is not there", later=True)
+    gate.rejects = AdmissionRejected("plugin_down", "the plugin of cpu is not there", later=True)
 
     async def test(client: Client) -> None:
         with pytest.raises(grpc.aio.AioRpcError) as caught:
@@ -131,7 +131,7 @@ def test_rejected_container_is_not_created(server: Containerd) -> None:
     async def test(client: Client) -> None:
         sandbox = sandbox_config(server, "p3")
         pod = await run(client, sandbox)
-        gate.rejects = Rejected("plugin_refused", "no")
+        gate.rejects = AdmissionRejected("plugin_refused", "no")
         with pytest.raises(grpc.aio.AioRpcError, match="plugin_refused"):
             await create(client, pod, sandbox, container_config("c1"))
         gate.rejects = None
@@ -155,7 +155,7 @@ def test_gate_hears_that_the_runtime_failed_to_make_an_admitted_pod(server: Cont
 
 
 def test_updates_of_the_kubelet_do_not_undo_the_pinning(server: Containerd) -> None:
-    gate = Scripted(c1=Settings(cpus="1", mems="0"))
+    gate = Scripted(c1=ContainerSettings(cpus="1", mems="0"))
 
     async def test(client: Client) -> None:
         sandbox = sandbox_config(server, "p5")
@@ -173,7 +173,7 @@ def test_updates_of_the_kubelet_do_not_undo_the_pinning(server: Containerd) -> N
         assert (one.cpuset_cpus, one.cpu_shares) == ("1", 700)
         assert (other.cpuset_cpus, other.cpu_shares) == ("0", 700), "not ours: as it was asked"
         # The kubelet may always change what runs, whatever state we are in.
-        gate.rejects = Rejected("plugin_down", "no")
+        gate.rejects = AdmissionRejected("plugin_down", "no")
         await client("UpdateContainerResources", container_id=c1, linux={"cpu_shares": 800})
         assert pods_on.pinned(pid).cpus == "1"
 
@@ -181,7 +181,7 @@ def test_updates_of_the_kubelet_do_not_undo_the_pinning(server: Containerd) -> N
 
 
 def test_empty_ids_are_the_runtimes_to_answer_and_touch_no_pod(server: Containerd) -> None:
-    gate = Scripted(c1=Settings(cpus="1", mems="0"))
+    gate = Scripted(c1=ContainerSettings(cpus="1", mems="0"))
 
     async def test(client: Client) -> None:
         sandbox = sandbox_config(server, "p8")
@@ -220,7 +220,7 @@ def test_method_that_the_runtime_does_not_know_is_unimplemented_each_time(
 
 
 def test_restart_of_containerd_keeps_the_pinning_and_the_proxy(server: Containerd) -> None:
-    gate = Scripted(c1=Settings(cpus="1", mems="0"))
+    gate = Scripted(c1=ContainerSettings(cpus="1", mems="0"))
 
     async def test(client: Client) -> None:
         sandbox = sandbox_config(server, "p6")
@@ -232,7 +232,7 @@ def test_restart_of_containerd_keeps_the_pinning_and_the_proxy(server: Container
         async with asyncio.timeout(10):
             while True:
                 try:
-                    await runtime.update(id_, Settings(cpus="0"))
+                    await runtime.update(id_, ContainerSettings(cpus="0"))
                     break
                 except RuntimeRefused:
                     await asyncio.sleep(0.1)

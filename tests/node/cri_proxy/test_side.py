@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 
-from dovetail.node.cri_proxy.side import Side
+from dovetail.node.cri_proxy.side import JoinedSocket
 
 
 class Pipe(asyncio.Transport):
@@ -36,8 +36,8 @@ class Joined:
         self.heard: list[bytes] = []
         self.lost = 0
         self.one, self.other = (
-            Side(self.heard.append, self.lose),
-            Side(self.heard.append, self.lose),
+            JoinedSocket(self.heard.append, self.lose),
+            JoinedSocket(self.heard.append, self.lose),
         )
         self.one.join(self.other)
         self.pipes = Pipe(), Pipe()

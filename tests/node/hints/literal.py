@@ -7,26 +7,26 @@ from functools import partial, reduce
 from itertools import pairwise, product
 
 from dovetail.node.common.cpus import CpuSet
-from dovetail.node.hints import Distances, Hint, Hints, Options, Policy
+from dovetail.node.hints import Distances, Hint, Hints, TopologyOptions, TopologyPolicy
 
 Answer = tuple[bool, Mapping[str, Hint]]
 """Whether it is admitted, and what each resource gets."""
 
 
 def merge(
-    policy: Policy,
-    options: Options,
+    policy: TopologyPolicy,
+    options: TopologyOptions,
     hints: Mapping[str, Hints],
     nodes: CpuSet,
     distances: Distances,
 ) -> Answer:
     lists = {name: explicit(each) for name, each in hints.items()}
-    closest = options.prefer_closest_numa_nodes and policy is not Policy.SINGLE_NUMA_NODE
-    if policy is Policy.NONE:
+    closest = options.prefer_closest_numa_nodes and policy is not TopologyPolicy.SINGLE_NUMA_NODE
+    if policy is TopologyPolicy.NONE:
         return True, dict.fromkeys(hints, Hint(None, preferred=True))
-    if policy is Policy.NUMERIC:
+    if policy is TopologyPolicy.NUMERIC:
         return numeric(options, hints, nodes, distances)
-    if policy is Policy.SINGLE_NUMA_NODE:
+    if policy is TopologyPolicy.SINGLE_NUMA_NODE:
         lists = {
             name: [
                 hint
@@ -36,9 +36,9 @@ def merge(
             for name, each in lists.items()
         }
     best = folded(list(lists.values()), nodes, distances if closest else None)
-    if policy is Policy.SINGLE_NUMA_NODE and best.mask == nodes.mask:
+    if policy is TopologyPolicy.SINGLE_NUMA_NODE and best.mask == nodes.mask:
         best = Hint(None, preferred=best.preferred)
-    return policy is Policy.BEST_EFFORT or best.preferred, dict.fromkeys(hints, best)
+    return policy is TopologyPolicy.BEST_EFFORT or best.preferred, dict.fromkeys(hints, best)
 
 
 def explicit(hints: Hints) -> Sequence[Hint]:
@@ -96,7 +96,7 @@ def mean(mask: int, distances: Distances) -> float:
 
 
 def numeric(
-    options: Options, hints: Mapping[str, Hints], nodes: CpuSet, distances: Distances
+    options: TopologyOptions, hints: Mapping[str, Hints], nodes: CpuSet, distances: Distances
 ) -> Answer:
     names = sorted(hints)
     beside = [name for name in names if name not in options.align]

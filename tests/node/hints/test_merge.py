@@ -11,21 +11,30 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dovetail.node.common.cpus import CpuSet
-from dovetail.node.hints import Cause, Distances, Hint, Hints, Merged, Options, Policy, merge
+from dovetail.node.hints import (
+    Cause,
+    Distances,
+    Hint,
+    Hints,
+    MergedHint,
+    TopologyOptions,
+    TopologyPolicy,
+    merge,
+)
 from dovetail.node.hints.merge import overlaps
 from tests.node.hints import literal
 
 CASES = 24_000
 NAMES = ("cpu", "memory", "nic", "gpu")
 TWO = CpuSet({0, 1})
-PLAIN = Options()
+PLAIN = TopologyOptions()
 
 
 def flat(nodes: CpuSet) -> Distances:
     return {a: {b: 10 if a == b else 20 for b in nodes} for a in nodes}
 
 
-def asked(policy: Policy, hints: Mapping[str, Hints], nodes: CpuSet = TWO) -> Merged:
+def asked(policy: TopologyPolicy, hints: Mapping[str, Hints], nodes: CpuSet = TWO) -> MergedHint:
     return merge(policy, PLAIN, hints, nodes, flat(nodes))
 
 
@@ -45,8 +54,8 @@ class Question:
 
     def __init__(self, chance: random.Random) -> None:
         self.nodes = CpuSet(chance.sample(range(6), chance.randint(1, 4)))
-        self.policy = chance.choice(list(Policy))
-        self.options = Options(
+        self.policy = chance.choice(list(TopologyPolicy))
+        self.options = TopologyOptions(
             prefer_closest_numa_nodes=chance.random() < 0.5,
             align=chance.choice([("cpu", "memory"), ("cpu", "memory", "nic"), ("nic",), ()]),
         )
@@ -85,7 +94,7 @@ def both(question: Question) -> tuple[literal.Answer, literal.Answer]:
 
 def test_equals_the_literal_merge() -> None:
     chance = random.Random(3461)
-    seen: set[tuple[Policy, bool, bool]] = set()
+    seen: set[tuple[TopologyPolicy, bool, bool]] = set()
     for _ in range(CASES):
         question = Question(chance)
         ours, theirs = both(question)
@@ -93,8 +102,8 @@ def test_equals_the_literal_merge() -> None:
         closest = question.options.prefer_closest_numa_nodes
         seen.add((question.policy, closest, ours[0]))
     # Every policy was met with and without distances, and those that can refuse did both.
-    always = {Policy.NONE, Policy.BEST_EFFORT}
-    assert len(seen) == 2 * (2 * len(Policy) - len(always))
+    always = {TopologyPolicy.NONE, TopologyPolicy.BEST_EFFORT}
+    assert len(seen) == 2 * (2 * len(TopologyPolicy) - len(always))
 
 
 @settings(max_examples=300, deadline=None)
@@ -115,9 +124,11 @@ def test_many_pairs_go_another_way_to_the_same_end() -> None:
 
 
 @pytest.mark.timeout(20)
-@pytest.mark.parametrize("policy", [each for each in Policy if each is not Policy.NONE])
+@pytest.mark.parametrize(
+    "policy", [each for each in TopologyPolicy if each is not TopologyPolicy.NONE]
+)
 @pytest.mark.parametrize("agreeing", [True, False])
-def test_eight_nodes_cost_little(policy: Policy, agreeing: bool) -> None:
+def test_eight_nodes_cost_little(policy: TopologyPolicy, agreeing: bool) -> None:
     """16.6 million combinations: tried one by one they take more than the time allowed."""
     nodes = CpuSet(range(8))
     hints = {
@@ -127,74 +138,83 @@ def test_eight_nodes_cost_little(policy: Policy, agreeing: bool) -> None:
         for at, name in enumerate(("cpu", "memory", "nic"))
     }
     before = perf_counter()
-    merged = merge(policy, Options(prefer_closest_numa_nodes=True), hints, nodes, flat(nodes))
+    merged = merge(
+        policy, TopologyOptions(prefer_closest_numa_nodes=True), hints, nodes, flat(nodes)
+    )
     print(f"{policy}: {1000 * (perf_counter() - before):.1f} ms")
-    generous = {Policy.BEST_EFFORT, Policy.NUMERIC}
+    generous = {TopologyPolicy.BEST_EFFORT, TopologyPolicy.NUMERIC}
     assert merged.admitted == (agreeing or policy in generous)
     if agreeing:
         assert merged.hint == good(0)
 
 
-@pytest.mark.parametrize("policy", [Policy.BEST_EFFORT, Policy.RESTRICTED, Policy.SINGLE_NUMA_NODE])
-def test_the_node_that_all_prefer(policy: Policy) -> None:
+@pytest.mark.parametrize(
+    "policy",
+    [TopologyPolicy.BEST_EFFORT, TopologyPolicy.RESTRICTED, TopologyPolicy.SINGLE_NUMA_NODE],
+)
+def test_the_node_that_all_prefer(policy: TopologyPolicy) -> None:
     merged = asked(policy, {"cpu": [good(0), good(1), poor(0, 1)], "memory": [good(1), poor(0, 1)]})
-    assert merged == Merged(hint=good(1), admitted=True, why=Cause.ALIGNED)
+    assert merged == MergedHint(hint=good(1), admitted=True, why=Cause.ALIGNED)
 
 
 def test_best_effort_takes_what_is_left() -> None:
-    merged = asked(Policy.BEST_EFFORT, {"cpu": [good(0)], "memory": [poor(0, 1)]})
-    assert merged == Merged(hint=poor(0), admitted=True, why=Cause.UNALIGNED)
+    merged = asked(TopologyPolicy.BEST_EFFORT, {"cpu": [good(0)], "memory": [poor(0, 1)]})
+    assert merged == MergedHint(hint=poor(0), admitted=True, why=Cause.UNALIGNED)
 
 
 def test_rather_less_than_is_needed_than_more_even_if_that_is_nearer() -> None:
     """Three nodes are needed; one or four can be had."""
     hints = {"cpu": [good(0, 1, 2, 3), good(0, 4, 5)], "memory": [poor(0, 1, 2, 3), good(1, 4, 6)]}
-    assert asked(Policy.BEST_EFFORT, hints, CpuSet(range(7))).hint == poor(0)
+    assert asked(TopologyPolicy.BEST_EFFORT, hints, CpuSet(range(7))).hint == poor(0)
 
 
 def test_best_effort_admits_what_cannot_be_anywhere() -> None:
-    merged = asked(Policy.BEST_EFFORT, {"cpu": [good(1)], "nic": ()})
-    assert merged == Merged(hint=poor(1), admitted=True, why=Cause.UNALIGNED)
+    merged = asked(TopologyPolicy.BEST_EFFORT, {"cpu": [good(1)], "nic": ()})
+    assert merged == MergedHint(hint=poor(1), admitted=True, why=Cause.UNALIGNED)
 
 
 @pytest.mark.parametrize(
     ("policy", "hints", "why"),
     [
-        (Policy.RESTRICTED, {"cpu": [good(0)], "memory": [good(1)]}, Cause.NO_COMMON_NODE),
-        (Policy.RESTRICTED, {"cpu": [good(0)], "memory": [poor(0, 1)]}, Cause.NOT_PREFERRED),
-        (Policy.RESTRICTED, {"cpu": ()}, Cause.IMPOSSIBLE),
-        (Policy.SINGLE_NUMA_NODE, {"cpu": [good(0, 1)]}, Cause.NO_SINGLE_NODE),
-        (Policy.SINGLE_NUMA_NODE, {"cpu": [poor(0)]}, Cause.NO_SINGLE_NODE),
-        (Policy.SINGLE_NUMA_NODE, {"cpu": ()}, Cause.IMPOSSIBLE),
-        (Policy.NUMERIC, {"cpu": [good(0)], "memory": [good(1)]}, Cause.NOT_NESTED),
-        (Policy.NUMERIC, {"cpu": [poor(0)], "memory": [poor(0)]}, Cause.NOT_NESTED),
-        (Policy.NUMERIC, {"cpu": [good(0)], "memory": ()}, Cause.IMPOSSIBLE),
+        (TopologyPolicy.RESTRICTED, {"cpu": [good(0)], "memory": [good(1)]}, Cause.NO_COMMON_NODE),
+        (
+            TopologyPolicy.RESTRICTED,
+            {"cpu": [good(0)], "memory": [poor(0, 1)]},
+            Cause.NOT_PREFERRED,
+        ),
+        (TopologyPolicy.RESTRICTED, {"cpu": ()}, Cause.IMPOSSIBLE),
+        (TopologyPolicy.SINGLE_NUMA_NODE, {"cpu": [good(0, 1)]}, Cause.NO_SINGLE_NODE),
+        (TopologyPolicy.SINGLE_NUMA_NODE, {"cpu": [poor(0)]}, Cause.NO_SINGLE_NODE),
+        (TopologyPolicy.SINGLE_NUMA_NODE, {"cpu": ()}, Cause.IMPOSSIBLE),
+        (TopologyPolicy.NUMERIC, {"cpu": [good(0)], "memory": [good(1)]}, Cause.NOT_NESTED),
+        (TopologyPolicy.NUMERIC, {"cpu": [poor(0)], "memory": [poor(0)]}, Cause.NOT_NESTED),
+        (TopologyPolicy.NUMERIC, {"cpu": [good(0)], "memory": ()}, Cause.IMPOSSIBLE),
     ],
 )
-def test_refused(policy: Policy, hints: Mapping[str, Hints], why: Cause) -> None:
+def test_refused(policy: TopologyPolicy, hints: Mapping[str, Hints], why: Cause) -> None:
     merged = asked(policy, hints)
     assert not merged.admitted
     assert merged.why is why
 
 
 def test_restricted_allows_two_nodes_to_what_needs_two() -> None:
-    merged = asked(Policy.RESTRICTED, {"cpu": [good(0, 1)], "memory": [good(0, 1)]})
-    assert merged == Merged(hint=good(0, 1), admitted=True, why=Cause.ALIGNED)
+    merged = asked(TopologyPolicy.RESTRICTED, {"cpu": [good(0, 1)], "memory": [good(0, 1)]})
+    assert merged == MergedHint(hint=good(0, 1), admitted=True, why=Cause.ALIGNED)
 
 
-@pytest.mark.parametrize("policy", [Policy.BEST_EFFORT, Policy.RESTRICTED])
-def test_without_a_preference_all_nodes_are_given(policy: Policy) -> None:
+@pytest.mark.parametrize("policy", [TopologyPolicy.BEST_EFFORT, TopologyPolicy.RESTRICTED])
+def test_without_a_preference_all_nodes_are_given(policy: TopologyPolicy) -> None:
     assert asked(policy, {"cpu": None}).hint == good(0, 1)
     assert asked(policy, {}).hint == good(0, 1)
 
 
 def test_without_a_preference_the_single_node_is_left_open() -> None:
-    assert asked(Policy.SINGLE_NUMA_NODE, {"cpu": None}).hint == ANY
+    assert asked(TopologyPolicy.SINGLE_NUMA_NODE, {"cpu": None}).hint == ANY
 
 
 def test_nobody_is_asked() -> None:
-    merged = asked(Policy.NONE, {"cpu": ()})
-    assert merged == Merged(hint=ANY, admitted=True, why=Cause.NOT_ASKED)
+    merged = asked(TopologyPolicy.NONE, {"cpu": ()})
+    assert merged == MergedHint(hint=ANY, admitted=True, why=Cause.NOT_ASKED)
 
 
 def test_numeric_gives_each_its_own() -> None:
@@ -204,7 +224,7 @@ def test_numeric_gives_each_its_own() -> None:
         "gpu": [good(1)],
         "disk": None,
     }
-    merged = asked(Policy.NUMERIC, hints)
+    merged = asked(TopologyPolicy.NUMERIC, hints)
     assert merged.admitted
     assert merged.own == {"cpu": good(0, 1), "memory": poor(0, 1), "gpu": good(1), "disk": ANY}
     assert merged.hint == poor(0, 1)
@@ -212,15 +232,15 @@ def test_numeric_gives_each_its_own() -> None:
 
 def test_numeric_counts_every_aligned_resource_when_it_looks_for_one_that_prefers() -> None:
     """Katalyst looks at the last two of them."""
-    options = Options(align=("a", "b", "c"))
+    options = TopologyOptions(align=("a", "b", "c"))
     hints = {"a": [good(0)], "b": [poor(0)], "c": [poor(0)]}
-    assert merge(Policy.NUMERIC, options, hints, TWO, flat(TWO)).admitted
+    assert merge(TopologyPolicy.NUMERIC, options, hints, TWO, flat(TWO)).admitted
 
 
 def test_closest_nodes() -> None:
     nodes = CpuSet({0, 1, 2})
     near = {0: {0: 10, 1: 31, 2: 12}, 1: {0: 31, 1: 10, 2: 21}, 2: {0: 12, 1: 21, 2: 10}}
     hints = {"cpu": [good(0, 1), good(0, 2), good(1, 2)]}
-    closest = Options(prefer_closest_numa_nodes=True)
-    assert merge(Policy.RESTRICTED, PLAIN, hints, nodes, near).hint == good(0, 1)
-    assert merge(Policy.RESTRICTED, closest, hints, nodes, near).hint == good(0, 2)
+    closest = TopologyOptions(prefer_closest_numa_nodes=True)
+    assert merge(TopologyPolicy.RESTRICTED, PLAIN, hints, nodes, near).hint == good(0, 1)
+    assert merge(TopologyPolicy.RESTRICTED, closest, hints, nodes, near).hint == good(0, 2)

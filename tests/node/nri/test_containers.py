@@ -10,8 +10,8 @@ from pathlib import Path
 import grpc.aio
 import pytest
 
-from dovetail.node.common.ports import Rejected, RuntimeRefused, State
-from dovetail.node.common.settings import Settings
+from dovetail.node.common.container_settings import ContainerSettings
+from dovetail.node.common.ports import AdmissionRejected, ContainerPhase, RuntimeRefused
 from dovetail.node.cri.client import CriRuntime
 from dovetail.node.nri.runtime import NriRuntime
 from dovetail.node.wire.resource_plugin import DeviceSpec, Mount
@@ -55,7 +55,7 @@ def test_container_is_adjusted_at_its_creation(newer_server: Containerd, tmp_pat
     server = newer_server
     (tmp_path / "given").write_text("mounted")
     gate = Scripted(
-        c1=Settings(
+        c1=ContainerSettings(
             numbers={"CpuShares": 512},
             cpus="1",
             mems="0",
@@ -86,7 +86,7 @@ def test_container_is_adjusted_at_its_creation(newer_server: Containerd, tmp_pat
         assert (seen_sandbox.uid, seen_sandbox.id) == (admitted.uid, admitted.id)
         (observed,) = await runtime.containers()
         assert (observed.id, observed.pod_uid, observed.container) == (id_, "uid-n1", "c1")
-        assert observed.state is State.RUNNING
+        assert observed.state is ContainerPhase.RUNNING
         assert (observed.applied.cpus, observed.applied.mems) == ("1", "0")
 
     with_plugin(server, gate, test)
@@ -99,21 +99,21 @@ def test_running_container_is_moved(newer_server: Containerd) -> None:
         pod = await run(client, sandbox)
         id_ = await create(client, pod, sandbox, container_config("c1"))
         pid = await start(client, id_)
-        await runtime.update(id_, Settings(numbers={"CpuShares": 512}, cpus="0", mems="0"))
+        await runtime.update(id_, ContainerSettings(numbers={"CpuShares": 512}, cpus="0", mems="0"))
         assert pods_on.pinned(pid).cpus == "0"
         (observed,) = await runtime.containers()
         assert observed.applied.cpus == "0"
         assert observed.applied.numbers["CpuShares"] == 512
         with pytest.raises(RuntimeRefused):
-            await runtime.update(id_, Settings(cpus="4095"))
+            await runtime.update(id_, ContainerSettings(cpus="4095"))
         assert pods_on.pinned(pid).cpus == "0"
 
-    with_plugin(newer_server, Scripted(c1=Settings(cpus="1")), test)
+    with_plugin(newer_server, Scripted(c1=ContainerSettings(cpus="1")), test)
 
 
 def test_rejected_pod_leaves_nothing(newer_server: Containerd) -> None:
     gate = Scripted()
-    gate.rejects = Rejected("topology_affinity", "no NUMA node has 4 free CPUs")
+    gate.rejects = AdmissionRejected("topology_affinity", "no NUMA node has 4 free CPUs")
 
     async def test(client: Client, runtime: NriRuntime) -> None:
         with pytest.raises(grpc.aio.AioRpcError, match="no NUMA node has 4 free CPUs"):
@@ -135,11 +135,11 @@ def test_updates_of_the_kubelet_do_not_undo_the_pinning(newer_server: Containerd
         status = (await client("ContainerStatus", container_id=id_)).status
         assert status.resources.linux.cpu_shares == 700
 
-    with_plugin(newer_server, Scripted(c1=Settings(cpus="1", mems="0")), test)
+    with_plugin(newer_server, Scripted(c1=ContainerSettings(cpus="1", mems="0")), test)
 
 
 def test_connects_again_and_knows_what_runs(newer_server: Containerd) -> None:
-    gate = Scripted(c1=Settings(cpus="1", mems="0"))
+    gate = Scripted(c1=ContainerSettings(cpus="1", mems="0"))
 
     async def test(client: Client, runtime: NriRuntime) -> None:
         sandbox = sandbox_config(newer_server, "n5")
@@ -148,15 +148,15 @@ def test_connects_again_and_knows_what_runs(newer_server: Containerd) -> None:
         await asyncio.to_thread(newer_server.stop)
         await asyncio.sleep(0.1)
         with pytest.raises(RuntimeRefused, match="not connected"):
-            await runtime.update(id_, Settings(cpus="0"))
+            await runtime.update(id_, ContainerSettings(cpus="0"))
         await asyncio.to_thread(newer_server.start)
         async with asyncio.timeout(20):
             await runtime.ready()
         assert [each.uid for each in await runtime.sandboxes()] == ["uid-n5"]
         (observed,) = await runtime.containers()
-        assert (observed.id, observed.state) == (id_, State.RUNNING)
+        assert (observed.id, observed.state) == (id_, ContainerPhase.RUNNING)
         assert observed.applied.cpus == "1"
-        await runtime.update(id_, Settings(cpus="0"))
+        await runtime.update(id_, ContainerSettings(cpus="0"))
         assert pods_on.pinned(pid).cpus == "0"
 
     with_plugin(newer_server, gate, test)

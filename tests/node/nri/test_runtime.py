@@ -12,9 +12,14 @@ from pathlib import Path
 
 import pytest
 
+from dovetail.node.common.container_settings import ContainerSettings
 from dovetail.node.common.pods import Sandbox
-from dovetail.node.common.ports import Observed, Rejected, RuntimeRefused, State
-from dovetail.node.common.settings import Settings
+from dovetail.node.common.ports import (
+    AdmissionRejected,
+    ContainerPhase,
+    ObservedContainer,
+    RuntimeRefused,
+)
 from dovetail.node.nri import runtime as back_end
 from dovetail.node.nri.adjustment import resources
 from dovetail.node.nri.runtime import NriRuntime
@@ -26,7 +31,7 @@ from tests.support.node.gates import Scripted
 
 POD = nri.PodSandbox(id="p", name="pod", uid="u", namespace="n")
 CONTAINER = nri.Container(id="c", name="c1")
-CHANGE = Settings(cpus="0")
+CHANGE = ContainerSettings(cpus="0")
 FAILED_PRECONDITION, UNIMPLEMENTED, UNAVAILABLE = 9, 12, 14
 
 
@@ -98,15 +103,19 @@ class Seen:
     async def sandboxes(self) -> Sequence[Sandbox]:
         return [Sandbox(uid="seen", namespace="n", name="pod", id="s")]
 
-    async def containers(self) -> Sequence[Observed]:
-        running = State.RUNNING
+    async def containers(self) -> Sequence[ObservedContainer]:
+        running = ContainerPhase.RUNNING
         return [
-            Observed(
-                id="seen-c1", pod_uid="seen", container="c1", state=running, applied=Settings()
+            ObservedContainer(
+                id="seen-c1",
+                pod_uid="seen",
+                container="c1",
+                state=running,
+                applied=ContainerSettings(),
             )
         ]
 
-    async def update(self, id_: str, change: Settings) -> None:
+    async def update(self, id_: str, change: ContainerSettings) -> None:
         raise AssertionError("updates go by NRI")
 
 
@@ -200,7 +209,7 @@ def test_pod_is_admitted_or_not(own_method: bool) -> None:
                 return await played.call("RunPodSandbox", nri.PodEvent(pod=POD))
             return await played.change(nri.Event.RUN_POD_SANDBOX)
 
-        gate.rejects = Rejected("topology_affinity", "no room")
+        gate.rejects = AdmissionRejected("topology_affinity", "no room")
         refused = await run_pod()
         assert refused.status is not None
         assert refused.status.code == FAILED_PRECONDITION
@@ -282,7 +291,7 @@ def test_device_that_is_none_refuses_the_container() -> None:
         assert refused.status.message == "/etc/hostname is no device"
         assert gate.made == []
 
-    gate.given["c1"] = Settings(devices=(device,))
+    gate.given["c1"] = ContainerSettings(devices=(device,))
     playing(gate, test)
 
 

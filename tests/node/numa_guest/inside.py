@@ -20,7 +20,7 @@ NODES = Path("/sys/devices/system/node")
 
 async def prove() -> bool:
     # Not above: the machine that builds the guest needs none of these.
-    from dovetail.node.common.settings import Settings
+    from dovetail.node.common.container_settings import ContainerSettings
     from dovetail.node.cri import client as cri
     from dovetail.node.cri_proxy.proxy import Proxy
     from tests.support.node import containerd, cri_client, pods_on
@@ -30,7 +30,7 @@ async def prove() -> bool:
     cpus = {node: (NODES / f"node{node}/cpulist").read_text().strip() for node in (0, 1)}
     print(f"nodes {cpus}", flush=True)
     with containerd.running() as server:
-        gate = Scripted(c1=Settings(cpus=cpus[1], mems="1"))
+        gate = Scripted(c1=ContainerSettings(cpus=cpus[1], mems="1"))
         proxy = Proxy(server.directory / "p.sock", server.socket, gate)
         await proxy.start()
         client = cri_client.Client(server.directory / "p.sock")
@@ -41,7 +41,7 @@ async def prove() -> bool:
         pid = await pods_on.start(client, id_)
         made = await settled("made on node 1", pid, cpus[1], 1)
         runtime = cri.CriRuntime(server.socket)
-        await runtime.update(id_, Settings(cpus=cpus[0], mems="0"))
+        await runtime.update(id_, ContainerSettings(cpus=cpus[0], mems="0"))
         moved = await settled("moved to node 0", pid, cpus[0], 0)
         (seen,) = await runtime.containers()
         read_back = (seen.applied.cpus, seen.applied.mems) == (cpus[0], "0")

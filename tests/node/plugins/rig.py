@@ -11,11 +11,11 @@ from pathlib import Path
 from typing import Any
 
 from dovetail.node.common.cpus import CpuSet
-from dovetail.node.plugins.common.requests import Ask
+from dovetail.node.plugins.common.requests import PluginRequest
 from dovetail.node.plugins.common.role_file import parse
-from dovetail.node.plugins.common.roles import Role
+from dovetail.node.plugins.common.roles import PodRole
 from dovetail.node.plugins.common.serving import RolePlugin
-from dovetail.node.plugins.common.store import Store
+from dovetail.node.plugins.common.store import PluginStore
 from dovetail.node.plugins.running import KINDS
 from dovetail.node.sdk.serving import PluginServer
 from dovetail.node.topology import Machine, Nic, NumaNode, synthetic
@@ -105,7 +105,7 @@ async def serving(plugin: RolePlugin[Any], socket: Path) -> AsyncIterator[Caller
 
 def plugin(kind: str, machine: Machine, roles: str, state: Path) -> RolePlugin[Any]:
     book = parse(roles, machine)
-    return KINDS[kind](machine, book, Store(state / f"{kind}.json"))
+    return KINDS[kind](machine, book, PluginStore(state / f"{kind}.json"))
 
 
 def request(
@@ -142,7 +142,7 @@ def with_hint(
 
 def ask(
     pod: str,
-    role: Role,
+    role: PodRole,
     amount: int | Fraction,
     *,
     resource: str = "cpu",
@@ -150,9 +150,9 @@ def ask(
     init: bool = False,
     nodes: CpuSet | None = None,
     preferred: bool = True,
-) -> Ask:
+) -> PluginRequest:
     """For rules without sockets."""
-    return Ask(
+    return PluginRequest(
         pod=pod,
         namespace="default",
         name=f"name-of-{pod}",

@@ -14,7 +14,7 @@ from dovetail.node.common.cpus import CpuSet
 from dovetail.node.hints.hint import Hint
 from dovetail.node.plugins.common.requests import Impossible
 from dovetail.node.plugins.common.role_file import BadRoles, parse
-from dovetail.node.plugins.common.store import NotKept, Store
+from dovetail.node.plugins.common.store import PluginStore, StateNotSaved
 from dovetail.node.plugins.cpu import hints
 from dovetail.node.plugins.cpu.plugin import CpuPlugin
 from dovetail.node.plugins.cpu.sizes import remembered
@@ -53,7 +53,7 @@ def without(machine: Machine, offline: str) -> Machine:
 
 
 def cpu_plugin(tmp_path: Path, roles: str = ROLES, machine: Machine = MACHINE) -> CpuPlugin:
-    return CpuPlugin(machine, parse(roles, machine), Store(tmp_path / "cpu.json"))
+    return CpuPlugin(machine, parse(roles, machine), PluginStore(tmp_path / "cpu.json"))
 
 
 def allocate(plugin: CpuPlugin, pod: str, role: str, amount: int) -> str:
@@ -155,19 +155,19 @@ def test_a_file_whose_outcome_cannot_be_kept_is_not_followed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def full(*_: object) -> None:
-        raise NotKept("no space")
+        raise StateNotSaved("no space")
 
     plugin = cpu_plugin(tmp_path)
     before = plugin.book, plugin.cpus, plugin.state
-    monkeypatch.setattr(Store, "save", full)
-    with pytest.raises(NotKept):
+    monkeypatch.setattr(PluginStore, "save", full)
+    with pytest.raises(StateNotSaved):
         plugin.adopt(parse(POOLS, MACHINE))
     assert (plugin.book, plugin.cpus, plugin.state) == before
 
 
 def test_a_numa_node_that_goes_leaves_the_others_bound(tmp_path: Path) -> None:
     def plugin(machine: Machine) -> MemoryPlugin:
-        return MemoryPlugin(machine, parse(ROLES, machine), Store(tmp_path / "memory.json"))
+        return MemoryPlugin(machine, parse(ROLES, machine), PluginStore(tmp_path / "memory.json"))
 
     before = plugin(MACHINE)
     own = before.book.roles["own"]
@@ -190,7 +190,7 @@ def test_a_numa_node_that_goes_leaves_the_others_bound(tmp_path: Path) -> None:
 
 def test_a_nic_that_goes_is_replaced_when_the_container_is_admitted_again(tmp_path: Path) -> None:
     def plugin(machine: Machine) -> NicPlugin:
-        return NicPlugin(machine, parse(ROLES, machine), Store(tmp_path / "NIC.json"))
+        return NicPlugin(machine, parse(ROLES, machine), PluginStore(tmp_path / "NIC.json"))
 
     before = plugin(MACHINE)
     wanted = ask("a", before.book.roles["own"], 0, resource="NIC")

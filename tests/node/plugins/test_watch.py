@@ -10,7 +10,7 @@ import pytest
 
 from dovetail.node.plugins import running
 from dovetail.node.plugins.common.role_file import parse
-from dovetail.node.plugins.common.store import NotKept, Store
+from dovetail.node.plugins.common.store import PluginStore, StateNotSaved
 from dovetail.node.plugins.cpu.plugin import CpuPlugin
 from dovetail.node.plugins.watch import PoolWatch, RoleWatch
 from dovetail.node.topology import synthetic
@@ -34,7 +34,7 @@ cpu = { pool = "online", exclusive = true }
 
 
 def made(tmp_path: Path, roles: str = ROLES) -> CpuPlugin:
-    return CpuPlugin(MACHINE, parse(roles, MACHINE), Store(tmp_path / "cpu.json"))
+    return CpuPlugin(MACHINE, parse(roles, MACHINE), PluginStore(tmp_path / "cpu.json"))
 
 
 def sizes(plugin: CpuPlugin) -> tuple[int, int]:
@@ -127,13 +127,13 @@ class TestWishes:
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         def full(*_: object) -> None:
-            raise NotKept("no space")
+            raise StateNotSaved("no space")
 
         plugin = made(tmp_path)
         watch = PoolWatch(plugin, tmp_path / "pools.json", tmp_path)
         (tmp_path / "pools.json").write_text('{"online": 8}')
         with monkeypatch.context() as broken:
-            broken.setattr(Store, "save", full)
+            broken.setattr(PluginStore, "save", full)
             watch.look()
         assert sizes(plugin) == (20, 10)
         watch.look()
@@ -198,7 +198,7 @@ def test_a_plugin_that_cannot_look_any_more_ends(
 
     monkeypatch.setattr(running, "keep_looking", broken)
     with directory() as made_here:
-        setup = running.Setup(
+        setup = running.PluginSetup(
             kind="cpu",
             resource="cpu",
             roles=tmp_path / "roles.toml",

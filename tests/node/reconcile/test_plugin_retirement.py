@@ -8,10 +8,10 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from dovetail.node.common.ports import Rejected
-from dovetail.node.reconcile.plugin_retirement import Retirement
-from dovetail.node.state.pod_state import Holding
-from dovetail.node.state.store import Store
+from dovetail.node.common.ports import AdmissionRejected
+from dovetail.node.reconcile.plugin_retirement import PluginRetirement
+from dovetail.node.state.pod_state import ContainerHolding
+from dovetail.node.state.store import StateStore
 from tests.support.node.fakes import FakePlugins, Node, Pieces, container, pod, sandbox
 
 
@@ -34,7 +34,7 @@ class World:
         self.plugins = Forgetting(self.cpu)
         self.node.store.remember("cpu", self.cpu.options)
         self.now = 100.0
-        self.retirement = Retirement(self.node.store, self.plugins, clock=lambda: self.now)
+        self.retirement = PluginRetirement(self.node.store, self.plugins, clock=lambda: self.now)
 
     def go(self) -> None:
         self.cpu.up, self.cpu.down_since = False, self.now
@@ -44,7 +44,7 @@ class World:
         self.now = second
         await self.retirement.look()
         known = "cpu" in self.plugins.known
-        assert ("cpu" in Store.open(self.directory).state.plugins) is known
+        assert ("cpu" in StateStore.open(self.directory).state.plugins) is known
         return known
 
 
@@ -83,7 +83,7 @@ def test_not_as_long_as_a_pod_has_something_of_it(tmp_path: Path) -> None:
         await world.node.start(world.pods[0])
         world.go()
         assert await world.look(1000)
-        with pytest.raises(Rejected, match="cpu is not there"):
+        with pytest.raises(AdmissionRejected, match="cpu is not there"):
             await world.node.manager.admit(sandbox("b"))
         await world.node.manager.release("a")
         assert not await world.look(1001)
@@ -97,7 +97,7 @@ def test_not_as_long_as_a_pod_waits_for_it(tmp_path: Path) -> None:
     async def story() -> None:
         await world.node.start(world.pods[0])
         own = world.node.store.pods["a"]
-        waiting = {"main": Holding(missing=("cpu",))}
+        waiting = {"main": ContainerHolding(missing=("cpu",))}
         world.node.store.put(msgspec.structs.replace(own, plugins=(), containers=waiting))
         world.go()
         assert await world.look(1000)

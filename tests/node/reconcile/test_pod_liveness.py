@@ -8,13 +8,13 @@ from typing import Any
 
 import pytest
 
-from dovetail.node.admission.locks import Locks
+from dovetail.node.admission.pod_locks import PodLocks
 from dovetail.node.common.pods import Pod
-from dovetail.node.common.ports import Failure, PluginError
-from dovetail.node.reconcile.pod_liveness import STARTING, Absences, unlisted
-from dovetail.node.reconcile.remove_pod_queue import Removals
+from dovetail.node.common.ports import PluginError, PluginFailure
+from dovetail.node.reconcile.pod_liveness import STARTING, PodLiveness, unlisted
+from dovetail.node.reconcile.remove_pod_queue import RemovePodQueue
 from dovetail.node.state.pod_state import PodState
-from dovetail.node.state.store import Store
+from dovetail.node.state.store import StateStore
 from tests.support.node.fakes import (
     FakePlugin,
     FakePlugins,
@@ -55,7 +55,7 @@ class TestWithASource:
         node, cpu = self.collected(tmp_path, listed=False, sandbox=False)
         assert not node.store.pods
         assert not cpu.held
-        assert not Store.open(tmp_path).pods, "durably"
+        assert not StateStore.open(tmp_path).pods, "durably"
 
     @pytest.mark.parametrize(
         "case",
@@ -108,7 +108,7 @@ class TestWithoutASource:
         assert not cpu.held
 
     def test_a_sandbox_in_between_begins_the_period_anew(self) -> None:
-        absences = Absences()
+        absences = PodLiveness()
         absences.look(["a"], [], 0)
         absences.look(["a"], ["a"], 5)
         absences.look(["a"], [], 6)
@@ -116,7 +116,7 @@ class TestWithoutASource:
         assert absences.longer_than(3, 9) == {"a"}
 
     def test_one_that_was_just_admitted_has_time_to_come_up(self) -> None:
-        absences = Absences()
+        absences = PodLiveness()
         absences.admitted("a", 0)
         absences.look(["a"], [], STARTING - 1)
         assert absences.longer_than(0, STARTING - 1) == set()
@@ -124,7 +124,7 @@ class TestWithoutASource:
         assert absences.longer_than(0, STARTING) == {"a"}
 
     def test_unless_its_sandbox_is_said_to_have_failed(self) -> None:
-        absences = Absences()
+        absences = PodLiveness()
         absences.admitted("a", 0)
         absences.removed("a")
         absences.look(["a"], [], 1)
@@ -146,19 +146,21 @@ class Clock:
 
 
 class TestRemovals:
-    def removals(self, tmp_path: Path, *plugins: FakePlugin) -> tuple[Removals, Store, Clock]:
-        store, clock = Store.open(tmp_path), Clock()
-        return Removals(store, FakePlugins(*plugins), Locks(), clock), store, clock
+    def removals(
+        self, tmp_path: Path, *plugins: FakePlugin
+    ) -> tuple[RemovePodQueue, StateStore, Clock]:
+        store, clock = StateStore.open(tmp_path), Clock()
+        return RemovePodQueue(store, FakePlugins(*plugins), PodLocks(), clock), store, clock
 
     def test_survive_a_restart(self, tmp_path: Path) -> None:
-        store = Store.open(tmp_path)
+        store = StateStore.open(tmp_path)
         store.drop("a", ["cpu"])
         asyncio.run(store.commit())
         cpu = Pieces()
         removals, store, _ = self.removals(tmp_path, cpu)
         asyncio.run(removals.deliver())
         assert [each.pod_uid for each in cpu.asked("RemovePod")] == ["a"]
-        assert Store.open(tmp_path).state.removals == {}
+        assert StateStore.open(tmp_path).state.removals == {}
 
     def test_a_plugin_that_fails_is_left_alone_for_longer_and_longer(self, tmp_path: Path) -> None:
         cpu = Pieces()
@@ -167,7 +169,7 @@ class TestRemovals:
         store.drop("b", ["cpu"])
 
         def fail(question: Any) -> None:
-            raise PluginError("cpu", Failure.TIMEOUT, "no answer")
+            raise PluginError("cpu", PluginFailure.TIMEOUT, "no answer")
 
         cpu.override["RemovePod"] = fail
         tries = []
@@ -190,7 +192,7 @@ class TestRemovals:
         cpu.delay = 0.01
 
         def fail(question: Any) -> None:
-            raise PluginError("cpu", Failure.TIMEOUT, "no answer")
+            raise PluginError("cpu", PluginFailure.TIMEOUT, "no answer")
 
         cpu.override["RemovePod"] = fail
         uids = [str(each) for each in range(20)]

@@ -11,11 +11,17 @@ import msgspec
 import pytest
 
 from dovetail.node.admission.configuration import Outage
+from dovetail.node.common.container_settings import ContainerSettings
 from dovetail.node.common.cpus import CpuSet
 from dovetail.node.common.metrics import DRIFT, UPDATES
 from dovetail.node.common.pods import Sandbox
-from dovetail.node.common.ports import Failure, Observed, PluginError, RuntimeRefused, State
-from dovetail.node.common.settings import Settings
+from dovetail.node.common.ports import (
+    ContainerPhase,
+    ObservedContainer,
+    PluginError,
+    PluginFailure,
+    RuntimeRefused,
+)
 from dovetail.node.reconcile import reconciler as reconcile
 from dovetail.node.reconcile.reconciler import Reconciler
 from dovetail.node.registry import poll
@@ -58,16 +64,18 @@ class Runtime:
 
     def __init__(self) -> None:
         self.present: list[Sandbox] = []
-        self.found: dict[str, Observed] = {}
-        self.updates: list[tuple[str, Settings]] = []
+        self.found: dict[str, ObservedContainer] = {}
+        self.updates: list[tuple[str, ContainerSettings]] = []
         self.refusal: str = ""
         self.deaf: set[str] = set()
         """Ids of containers that say yes and do nothing."""
 
-    def add(self, uid: str, name: str, cpus: str, state: State = State.RUNNING) -> None:
+    def add(
+        self, uid: str, name: str, cpus: str, state: ContainerPhase = ContainerPhase.RUNNING
+    ) -> None:
         id_ = f"{uid}-{name}"
-        self.found[id_] = Observed(
-            id=id_, pod_uid=uid, container=name, state=state, applied=Settings(cpus=cpus)
+        self.found[id_] = ObservedContainer(
+            id=id_, pod_uid=uid, container=name, state=state, applied=ContainerSettings(cpus=cpus)
         )
         self.present = [*{each.uid: each for each in [*self.present, sandbox(uid)]}.values()]
 
@@ -77,10 +85,10 @@ class Runtime:
     async def sandboxes(self) -> Sequence[Sandbox]:
         return self.present
 
-    async def containers(self) -> Sequence[Observed]:
+    async def containers(self) -> Sequence[ObservedContainer]:
         return list(self.found.values())
 
-    async def update(self, id_: str, change: Settings) -> None:
+    async def update(self, id_: str, change: ContainerSettings) -> None:
         self.updates.append((id_, change))
         if self.refusal:
             raise RuntimeRefused(self.refusal)
@@ -152,7 +160,7 @@ def test_a_pool_that_changed_is_applied_and_saved(tmp_path: Path) -> None:
         world.repool("a", "4-6")
         await world.look()
         await world.look()
-        assert world.runtime.updates == [("a-main", Settings(cpus="4-6"))]
+        assert world.runtime.updates == [("a-main", ContainerSettings(cpus="4-6"))]
         again = Node(tmp_path, []).store.pods["a"].containers["main"].allocations["cpu"]
         assert (again.allocation_result, again.allocated_quantity) == ("4-6", 3)
 
@@ -217,22 +225,22 @@ def test_a_container_that_was_made_anew_has_not_drifted(tmp_path: Path) -> None:
         await world.start()
         drifts = count(DRIFT)
         del world.runtime.found["a-main"]
-        world.runtime.found["newer"] = Observed(
+        world.runtime.found["newer"] = ObservedContainer(
             id="newer",
             pod_uid="a",
             container="main",
-            state=State.CREATED,
-            applied=Settings(cpus="0-7"),
+            state=ContainerPhase.CREATED,
+            applied=ContainerSettings(cpus="0-7"),
         )
         await world.look()
-        assert world.runtime.updates == [("newer", Settings(cpus="0-1"))]
+        assert world.runtime.updates == [("newer", ContainerSettings(cpus="0-1"))]
         assert count(DRIFT) == drifts
 
     play(story)
 
 
-@pytest.mark.parametrize("state", [State.EXITED, State.UNKNOWN])
-def test_containers_that_do_not_run_are_left_alone(tmp_path: Path, state: State) -> None:
+@pytest.mark.parametrize("state", [ContainerPhase.EXITED, ContainerPhase.UNKNOWN])
+def test_containers_that_do_not_run_are_left_alone(tmp_path: Path, state: ContainerPhase) -> None:
     world = World(tmp_path, "a")
 
     async def story() -> None:
@@ -283,7 +291,7 @@ def test_an_update_that_does_not_stick_is_not_repeated_at_every_look(tmp_path: P
 def test_one_refusal_does_not_hold_up_the_others(tmp_path: Path) -> None:
     world = World(tmp_path, "a", "b")
 
-    async def refuse_a(id_: str, change: Settings) -> None:
+    async def refuse_a(id_: str, change: ContainerSettings) -> None:
         if id_ == "a-main":
             raise RuntimeRefused("no")
         world.runtime.found[id_] = msgspec.structs.replace(world.runtime.found[id_], applied=change)
@@ -308,7 +316,7 @@ def test_who_gives_cpus_away_goes_before_who_gets_them(tmp_path: Path) -> None:
         world.repool("b", "2")
         log: list[str] = []
 
-        async def slowly(id_: str, change: Settings) -> None:
+        async def slowly(id_: str, change: ContainerSettings) -> None:
             log.append(f"{id_} begins")
             await asyncio.sleep(0.01)
             log.append(f"{id_} has {change.cpus}")
@@ -349,7 +357,7 @@ def test_a_late_answer_counts_unless_the_container_got_something_else_meanwhile(
     tmp_path: Path, changed: bool
 ) -> None:
     world = World(tmp_path, "a")
-    slow: poll.Polls[Any, Any, Any] = world.reconciler._polls
+    slow: poll.PluginPoll[Any, Any, Any] = world.reconciler._polls
     slow._patience = 0.01
 
     async def story() -> None:
@@ -368,8 +376,10 @@ def test_a_late_answer_counts_unless_the_container_got_something_else_meanwhile(
     play(story)
 
 
-@pytest.mark.parametrize("failure", [Failure.REFUSED, Failure.GARBAGE, Failure.TIMEOUT])
-def test_a_plugin_that_fails_changes_nothing(tmp_path: Path, failure: Failure) -> None:
+@pytest.mark.parametrize(
+    "failure", [PluginFailure.REFUSED, PluginFailure.GARBAGE, PluginFailure.TIMEOUT]
+)
+def test_a_plugin_that_fails_changes_nothing(tmp_path: Path, failure: PluginFailure) -> None:
     world = World(tmp_path, "a")
 
     async def story() -> None:
@@ -613,7 +623,7 @@ def test_a_plugin_that_does_not_let_a_pod_go_holds_up_nobody(
 def test_a_runtime_that_is_away_is_waited_for(tmp_path: Path) -> None:
     world = World(tmp_path, "a")
 
-    async def away() -> Sequence[Observed]:
+    async def away() -> Sequence[ObservedContainer]:
         raise RuntimeRefused("containerd is restarting")
 
     async def story() -> None:
@@ -634,7 +644,7 @@ def test_pods_that_are_over_are_released_even_if_containers_cannot_be_seen(
 ) -> None:
     world = World(tmp_path, "a")
 
-    async def broken() -> Sequence[Observed]:
+    async def broken() -> Sequence[ObservedContainer]:
         raise RuntimeRefused("one of them has no status")
 
     async def story() -> None:
@@ -701,7 +711,7 @@ def test_looks_go_on_and_are_hastened_by_a_sandbox_that_went(
         nonlocal looks
         looks += 1
         if looks == 1:
-            raise PluginError("cpu", Failure.DOWN, "one look that fails is not the last")
+            raise PluginError("cpu", PluginFailure.DOWN, "one look that fails is not the last")
 
     monkeypatch.setattr(world.reconciler, "look", look)
     monkeypatch.setattr(reconcile, "SHORTEST_PAUSE", 0.05)

@@ -6,51 +6,58 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dovetail.node.common.settings import Settings
+from dovetail.node.common.container_settings import ContainerSettings
 from dovetail.node.reconcile.settings_diff import described, difference, drifted, narrows
 
-NOTHING = Settings()
+NOTHING = ContainerSettings()
 
 
 def test_a_container_that_is_as_wanted_is_left_alone() -> None:
-    wanted = Settings(cpus="0-3", mems="0", numbers={"CpuShares": 1024}, unified={"io.weight": "9"})
+    wanted = ContainerSettings(
+        cpus="0-3", mems="0", numbers={"CpuShares": 1024}, unified={"io.weight": "9"}
+    )
     assert difference(wanted, NOTHING, wanted) == NOTHING
 
 
 def test_only_the_fields_that_differ_are_changed() -> None:
-    wanted = Settings(cpus="0-3", mems="0", numbers={"CpuShares": 2, "CpuQuota": 5})
-    observed = Settings(cpus="0-7", mems="0", numbers={"CpuShares": 2, "CpuQuota": 4})
-    assert difference(wanted, NOTHING, observed) == Settings(cpus="0-3", numbers={"CpuQuota": 5})
+    wanted = ContainerSettings(cpus="0-3", mems="0", numbers={"CpuShares": 2, "CpuQuota": 5})
+    observed = ContainerSettings(cpus="0-7", mems="0", numbers={"CpuShares": 2, "CpuQuota": 4})
+    assert difference(wanted, NOTHING, observed) == ContainerSettings(
+        cpus="0-3", numbers={"CpuQuota": 5}
+    )
 
 
 def test_fields_that_no_plugin_sets_are_left_to_others() -> None:
-    observed = Settings(cpus="0-7", mems="1", numbers={"CpuShares": 2}, hugepages={"2MB": 0})
-    assert difference(Settings(cpus="0-7"), NOTHING, observed) == NOTHING
+    observed = ContainerSettings(
+        cpus="0-7", mems="1", numbers={"CpuShares": 2}, hugepages={"2MB": 0}
+    )
+    assert difference(ContainerSettings(cpus="0-7"), NOTHING, observed) == NOTHING
 
 
 def test_what_is_observed_counts_more_than_what_was_applied() -> None:
-    wanted = Settings(cpus="0-3")
-    assert difference(wanted, wanted, Settings(cpus="0-7")) == wanted
-    assert difference(wanted, Settings(cpus="0-7"), wanted) == NOTHING
+    wanted = ContainerSettings(cpus="0-3")
+    assert difference(wanted, wanted, ContainerSettings(cpus="0-7")) == wanted
+    assert difference(wanted, ContainerSettings(cpus="0-7"), wanted) == NOTHING
 
 
 def test_what_the_runtime_does_not_show_is_applied_once() -> None:
-    wanted = Settings(cpus="0-3", unified={"io.weight": "9"}, hugepages={"2MB": 4})
-    observed = Settings(cpus="0-3")
+    wanted = ContainerSettings(cpus="0-3", unified={"io.weight": "9"}, hugepages={"2MB": 4})
+    observed = ContainerSettings(cpus="0-3")
     change = difference(wanted, NOTHING, observed)
-    assert change == Settings(unified={"io.weight": "9"}, hugepages={"2MB": 4})
+    assert change == ContainerSettings(unified={"io.weight": "9"}, hugepages={"2MB": 4})
     assert difference(wanted, wanted, observed) == NOTHING
 
 
 def test_environment_annotations_and_mounts_cannot_change_any_longer() -> None:
     assert (
-        difference(Settings(envs={"A": "b"}, annotations={"c": "d"}), NOTHING, NOTHING) == NOTHING
+        difference(ContainerSettings(envs={"A": "b"}, annotations={"c": "d"}), NOTHING, NOTHING)
+        == NOTHING
     )
 
 
 NUMBERS = st.dictionaries(st.sampled_from(["CpuShares", "CpuQuota"]), st.integers(1, 3))
 SETTINGS = st.builds(
-    Settings,
+    ContainerSettings,
     cpus=st.sampled_from(["", "0", "0-1"]),
     mems=st.sampled_from(["", "0", "1"]),
     numbers=NUMBERS,
@@ -58,9 +65,9 @@ SETTINGS = st.builds(
 )
 
 
-def overlaid(below: Settings, above: Settings) -> Settings:
+def overlaid(below: ContainerSettings, above: ContainerSettings) -> ContainerSettings:
     """What the runtime shows after an update."""
-    return Settings(
+    return ContainerSettings(
         cpus=above.cpus or below.cpus,
         mems=above.mems or below.mems,
         numbers={**below.numbers, **above.numbers},
@@ -70,21 +77,23 @@ def overlaid(below: Settings, above: Settings) -> Settings:
 
 @given(SETTINGS, SETTINGS, SETTINGS)
 def test_after_the_change_there_is_no_difference(
-    wanted: Settings, applied: Settings, observed: Settings
+    wanted: ContainerSettings, applied: ContainerSettings, observed: ContainerSettings
 ) -> None:
     change = difference(wanted, applied, observed)
     assert difference(wanted, wanted, overlaid(observed, change)) == NOTHING
 
 
 def test_drift_is_what_somebody_else_changed_since() -> None:
-    applied = Settings(cpus="0-3", numbers={"CpuShares": 2, "CpuQuota": 5})
-    observed = Settings(cpus="0-7", mems="1", numbers={"CpuShares": 2, "CpuQuota": 4})
-    assert drifted(applied, observed) == Settings(cpus="0-7", numbers={"CpuQuota": 4})
+    applied = ContainerSettings(cpus="0-3", numbers={"CpuShares": 2, "CpuQuota": 5})
+    observed = ContainerSettings(cpus="0-7", mems="1", numbers={"CpuShares": 2, "CpuQuota": 4})
+    assert drifted(applied, observed) == ContainerSettings(cpus="0-7", numbers={"CpuQuota": 4})
 
 
-@pytest.mark.parametrize("unseen", [NOTHING, Settings(mems="1"), Settings(numbers={"CpuQuota": 1})])
-def test_what_cannot_be_seen_has_not_drifted(unseen: Settings) -> None:
-    assert drifted(Settings(cpus="0-3", numbers={"CpuShares": 2}), unseen) == NOTHING
+@pytest.mark.parametrize(
+    "unseen", [NOTHING, ContainerSettings(mems="1"), ContainerSettings(numbers={"CpuQuota": 1})]
+)
+def test_what_cannot_be_seen_has_not_drifted(unseen: ContainerSettings) -> None:
+    assert drifted(ContainerSettings(cpus="0-3", numbers={"CpuShares": 2}), unseen) == NOTHING
 
 
 @pytest.mark.parametrize(
@@ -99,11 +108,11 @@ def test_what_cannot_be_seen_has_not_drifted(unseen: Settings) -> None:
     ],
 )
 def test_who_only_loses_cpus_is_told_apart(after: str, before: str, narrower: bool) -> None:
-    assert narrows(Settings(cpus=after), Settings(cpus=before)) is narrower
+    assert narrows(ContainerSettings(cpus=after), ContainerSettings(cpus=before)) is narrower
 
 
 def test_a_change_is_logged_by_its_fields() -> None:
-    assert described(Settings(cpus="1", unified={"io.weight": "9"}, envs={"A": "b"})) == {
+    assert described(ContainerSettings(cpus="1", unified={"io.weight": "9"}, envs={"A": "b"})) == {
         "cpus": "1",
         "unified": {"io.weight": "9"},
     }

@@ -11,8 +11,8 @@ from typing import Any
 import grpc.aio
 
 from dovetail.node.registry.deadlines import Deadlines
+from dovetail.node.registry.plugin_status import PluginStatus
 from dovetail.node.registry.registry import Registry
-from dovetail.node.registry.status import Status
 from dovetail.node.sdk.plugin import ResourcePlugin, allocation_for, refuse
 from dovetail.node.sdk.serving import PluginServer
 from dovetail.node.wire.registration import RegistrationStatus, RegistrationStatusResponse
@@ -108,7 +108,7 @@ def is_up(registry: Registry, resource: str = "cpu") -> bool:
     return found is not None and found.up
 
 
-def status(registry: Registry, socket: Path) -> Status | None:
+def status(registry: Registry, socket: Path) -> PluginStatus | None:
     return next((each for each in registry.statuses() if each.socket == str(socket)), None)
 
 

@@ -14,9 +14,9 @@ import msgspec
 import pytest
 
 from dovetail.node.common.metrics import REGISTRY
-from dovetail.node.common.ports import Failure, PluginError
+from dovetail.node.common.ports import PluginError, PluginFailure
 from dovetail.node.registry.deadlines import Deadlines
-from dovetail.node.registry.endpoint import Endpoint
+from dovetail.node.registry.endpoint import PluginEndpoint
 from dovetail.node.sdk.plugin import allocation_for
 from dovetail.node.wire import rpc
 from dovetail.node.wire.codec import encode
@@ -39,7 +39,7 @@ from tests.support.node.stories import eventually, story
 @asynccontextmanager
 async def endpoint(
     directory: Path, plugin: Pinner, *, grace: float = 0, deadlines: Deadlines | None = None
-) -> AsyncIterator[Endpoint]:
+) -> AsyncIterator[PluginEndpoint]:
     async with (
         plugin_at(directory / "cpu.sock", plugin, grace),
         registry_of(directory, deadlines=deadlines) as registry,
@@ -57,15 +57,19 @@ def from_pod(name: str) -> ResourceRequest:
 @pytest.mark.parametrize(
     ("pod", "failure", "words"),
     [
-        ("hang", Failure.TIMEOUT, "Allocate of the plugin for cpu: Deadline Exceeded"),
-        ("refuse", Failure.REFUSED, "Allocate of the plugin for cpu: all CPUs are taken"),
-        ("huge", Failure.GARBAGE, "larger than max"),
-        ("other", Failure.GARBAGE, "it answered for pod_uid 'uid-2', and was asked for 'uid-1'"),
+        ("hang", PluginFailure.TIMEOUT, "Allocate of the plugin for cpu: Deadline Exceeded"),
+        ("refuse", PluginFailure.REFUSED, "Allocate of the plugin for cpu: all CPUs are taken"),
+        ("huge", PluginFailure.GARBAGE, "larger than max"),
+        (
+            "other",
+            PluginFailure.GARBAGE,
+            "it answered for pod_uid 'uid-2', and was asked for 'uid-1'",
+        ),
     ],
 )
 @story
 async def test_each_failure_has_its_kind_and_words(
-    directory: Path, pod: str, failure: Failure, words: str
+    directory: Path, pod: str, failure: PluginFailure, words: str
 ) -> None:
     async with endpoint(directory, Pinner(), deadlines=HASTY) as plugin:
         with pytest.raises(PluginError, match=words) as failed:
@@ -76,7 +80,7 @@ async def test_each_failure_has_its_kind_and_words(
 
 
 @asynccontextmanager
-async def answering(directory: Path, answer: Callable[[], bytes]) -> AsyncIterator[Endpoint]:
+async def answering(directory: Path, answer: Callable[[], bytes]) -> AsyncIterator[PluginEndpoint]:
     """A plugin that answers Allocate with any bytes, as many as it likes."""
 
     async def answered(_: bytes, __: object) -> bytes:
@@ -89,7 +93,7 @@ async def answering(directory: Path, answer: Callable[[], bytes]) -> AsyncIterat
     server.add_generic_rpc_handlers([service])
     server.add_insecure_port(f"unix:{directory}/p.sock")
     await server.start()
-    endpoint = Endpoint("cpu", ResourcePluginOptions(), Deadlines(), monotonic)
+    endpoint = PluginEndpoint("cpu", ResourcePluginOptions(), Deadlines(), monotonic)
     endpoint.channel = rpc.connect(f"{directory}/p.sock")
     try:
         yield endpoint
@@ -103,7 +107,7 @@ async def test_an_answer_too_large_to_receive_is_garbage(directory: Path) -> Non
     async with answering(directory, lambda: bytes(2**22 + 1)) as plugin:
         with pytest.raises(PluginError, match="larger than max") as failed:
             await plugin.call(ALLOCATE, REQUEST)
-        assert failed.value.failure is Failure.GARBAGE
+        assert failed.value.failure is PluginFailure.GARBAGE
 
 
 @story
@@ -137,7 +141,7 @@ async def test_a_call_that_the_plugin_does_not_offer_is_told_from_a_refusal(
             PluginError, match=r"does not offer AllocateForPod .UNIMPLEMENTED"
         ) as no:
             await plugin.call(ALLOCATE_FOR_POD, PodResourceRequest(pod_uid="uid-1"))
-        assert no.value.failure is Failure.UNIMPLEMENTED
+        assert no.value.failure is PluginFailure.UNIMPLEMENTED
 
 
 @story
@@ -146,7 +150,7 @@ async def test_a_plugin_that_is_down_fails_at_once(directory: Path) -> None:
         plugin = registry.remember("cpu", ResourcePluginOptions())
         with pytest.raises(PluginError, match="the plugin for cpu is not there") as failed:
             await plugin.call(ALLOCATE, REQUEST)
-        assert failed.value.failure is Failure.DOWN
+        assert failed.value.failure is PluginFailure.DOWN
 
 
 @story
@@ -164,7 +168,7 @@ async def test_a_plugin_that_dies_meanwhile_is_down(directory: Path) -> None:
         await server.server.stop(None)
         with pytest.raises(PluginError) as failed:
             await asking
-        assert failed.value.failure is Failure.DOWN
+        assert failed.value.failure is PluginFailure.DOWN
 
 
 @story
@@ -180,7 +184,7 @@ async def test_a_registry_that_stops_fails_calls_instead_of_cancelling_the_calle
             await asyncio.sleep(0.1)
         with pytest.raises(PluginError) as failed:
             await asking
-        assert failed.value.failure is Failure.DOWN
+        assert failed.value.failure is PluginFailure.DOWN
 
 
 @story
@@ -214,7 +218,7 @@ async def test_calls_do_not_wait_for_each_other(directory: Path) -> None:
         assert not any(each.done() for each in hanging)
         failed = await asyncio.gather(*hanging, return_exceptions=True)
         assert {each.failure for each in failed if isinstance(each, PluginError)} == {
-            Failure.TIMEOUT
+            PluginFailure.TIMEOUT
         }
 
 

@@ -14,8 +14,8 @@ from pathlib import Path
 
 import pytest
 
-from dovetail.node.common.ports import Failure, PluginError
-from dovetail.node.registry.endpoint import Endpoint
+from dovetail.node.common.ports import PluginError, PluginFailure
+from dovetail.node.registry.endpoint import PluginEndpoint
 from dovetail.node.registry.registry import Registry
 from dovetail.node.wire.resource_plugin import (
     ALLOCATE,
@@ -40,7 +40,7 @@ from tests.support.paths import ROOT
 
 
 @asynccontextmanager
-async def foreign(directory: Path) -> AsyncIterator[Endpoint]:
+async def foreign(directory: Path) -> AsyncIterator[PluginEndpoint]:
     plugin = await asyncio.create_subprocess_exec(
         sys.executable, "-m", "tests.node.registry.foreign_plugin", directory / "f.sock", cwd=ROOT
     )
@@ -128,7 +128,7 @@ async def test_what_it_does_not_know_or_garbles_is_told(directory: Path) -> None
     async with foreign(directory) as plugin:
         with pytest.raises(PluginError) as unknown:
             await plugin.call(ALLOCATE_FOR_POD, PodResourceRequest(pod_uid="uid-1"))
-        assert unknown.value.failure is Failure.UNIMPLEMENTED
+        assert unknown.value.failure is PluginFailure.UNIMPLEMENTED
         with pytest.raises(PluginError, match="bytes are no ResourceHintsResponse") as garbled:
             await plugin.call(GET_TOPOLOGY_HINTS, asking("garbage"))
-        assert garbled.value.failure is Failure.GARBAGE
+        assert garbled.value.failure is PluginFailure.GARBAGE

@@ -15,7 +15,7 @@ import pytest
 
 from dovetail.aio.backoff import doubling
 from dovetail.core.errors import DovetailError
-from dovetail.node.registry.attendant import FIRST_RETRY_SECONDS, LONGEST_RETRY_SECONDS
+from dovetail.node.registry.registration import FIRST_RETRY_SECONDS, LONGEST_RETRY_SECONDS
 from dovetail.node.registry.registry import Registry
 from dovetail.node.wire.registration import GET_INFO, NOTIFY_REGISTRATION_STATUS, PluginInfo
 from dovetail.node.wire.resource_plugin import ALLOCATE, ResourcePluginOptions, TopologyHint

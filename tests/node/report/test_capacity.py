@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from dovetail.node.common.metrics import REGISTRY
-from dovetail.node.common.ports import Failure
-from dovetail.node.report.capacity import Amount, Capacity, NodeStatus, at_least, of_node
-from dovetail.node.state.pod_state import Holding, PodState
+from dovetail.node.common.ports import PluginFailure
+from dovetail.node.report.capacity import NodeAmount, NodeCapacity, NodeStatus, at_least, of_node
+from dovetail.node.state.pod_state import ContainerHolding, PodState
 from dovetail.node.wire.resource_plugin import (
     AllocatableTopologyAwareResource,
     GetTopologyAwareAllocatableResourcesResponse,
@@ -42,14 +42,14 @@ class World:
         self.plugin = Bandwidth()
         self.node = Node(directory, [self.plugin])
         self.now = 0.0
-        self.capacity = Capacity(self.node.store, self.node.plugins, clock=lambda: self.now)
+        self.capacity = NodeCapacity(self.node.store, self.node.plugins, clock=lambda: self.now)
 
     def at(self, now: float) -> NodeStatus:
         self.now = now
         return asyncio.run(self.capacity.look())
 
 
-HUNDRED = {"bandwidth": Amount(capacity=100, allocatable=99)}
+HUNDRED = {"bandwidth": NodeAmount(capacity=100, allocatable=99)}
 
 
 def test_a_resource_of_the_node_is_told(tmp_path: Path) -> None:
@@ -67,7 +67,7 @@ def test_others_are_not(told: dict[str, bool]) -> None:
 
 
 def test_amounts_have_three_decimals() -> None:
-    assert of_node({"x": resource(1.23456)})["x"] == Amount(capacity=1.235, allocatable=0.235)
+    assert of_node({"x": resource(1.23456)})["x"] == NodeAmount(capacity=1.235, allocatable=0.235)
 
 
 def test_amounts_stay_while_a_plugin_is_down_for_five_minutes(tmp_path: Path) -> None:
@@ -96,8 +96,10 @@ def test_a_plugin_that_comes_back_starts_anew(tmp_path: Path) -> None:
     assert world.at(601) == NodeStatus(resources=HUNDRED)
 
 
-@pytest.mark.parametrize("failure", [Failure.TIMEOUT, Failure.REFUSED, Failure.GARBAGE])
-def test_a_plugin_that_fails_is_as_good_as_down(tmp_path: Path, failure: Failure) -> None:
+@pytest.mark.parametrize(
+    "failure", [PluginFailure.TIMEOUT, PluginFailure.REFUSED, PluginFailure.GARBAGE]
+)
+def test_a_plugin_that_fails_is_as_good_as_down(tmp_path: Path, failure: PluginFailure) -> None:
     world = World(tmp_path)
     world.at(0)
     world.plugin.failure = failure
@@ -115,13 +117,13 @@ def test_a_plugin_that_answers_is_believed_at_once(tmp_path: Path) -> None:
 def test_never_less_than_pods_hold(tmp_path: Path) -> None:
     world = World(tmp_path)
     held = ResourceAllocationInfo(allocated_quantity=60.0, is_scalar_resource=True)
-    holding = Holding(allocations={"bandwidth": held})
+    holding = ContainerHolding(allocations={"bandwidth": held})
     for uid in ("a", "b"):
         world.node.store.put(
             PodState(uid=uid, namespace="d", name=uid, containers={"main": holding}, admitted=True)
         )
     world.plugin.has = {"bandwidth": resource(1.0)}
-    assert world.at(0).resources == {"bandwidth": Amount(capacity=120, allocatable=120)}
+    assert world.at(0).resources == {"bandwidth": NodeAmount(capacity=120, allocatable=120)}
     wide = PodState(
         uid="b",
         namespace="d",
@@ -134,5 +136,5 @@ def test_never_less_than_pods_hold(tmp_path: Path) -> None:
 
 
 def test_more_than_pods_hold_stays_as_told() -> None:
-    told = Amount(capacity=5, allocatable=4)
+    told = NodeAmount(capacity=5, allocatable=4)
     assert at_least(told, 3.0) == told

@@ -11,10 +11,10 @@ import grpc
 import msgspec
 import pytest
 
-from dovetail.node.common.ports import Failure
+from dovetail.node.common.ports import PluginFailure
 from dovetail.node.report import pod_resources
-from dovetail.node.report.capacity import Capacity
-from dovetail.node.report.pod_resources import Bucket, PodResources
+from dovetail.node.report.capacity import NodeCapacity
+from dovetail.node.report.pod_resources import PodResourcesApi, TokenBucket
 from dovetail.node.wire import pod_resources as wire
 from dovetail.node.wire.resource_plugin import (
     AllocatableTopologyAwareResource,
@@ -79,9 +79,9 @@ class World:
         self.cpu, self.memory = Cpu(aligned=False), Memory()
         self.pods = pods
         self.node = Node(directory, [self.cpu, self.memory], pods, **more)
-        self.capacity = Capacity(self.node.store, self.node.plugins)
+        self.capacity = NodeCapacity(self.node.store, self.node.plugins)
         self.now = 0.0
-        self.api = PodResources(
+        self.api = PodResourcesApi(
             self.node.store,
             self.node.plugins,
             self.capacity,
@@ -183,7 +183,7 @@ def test_a_plugin_that_is_away_or_fails_does_not_make_the_list_shorter(
 
     async def story() -> None:
         await world.start()
-        world.cpu.up, world.cpu.failure = up, Failure.TIMEOUT
+        world.cpu.up, world.cpu.failure = up, PluginFailure.TIMEOUT
         (main,) = (await world.list())["pod-a"].containers
         assert main.cpu_ids == (0, 1)
         assert [(each.resource_name, each.aggregated_quantity) for each in main.resources] == [
@@ -278,6 +278,6 @@ def test_too_many_questions_are_refused(tmp_path: Path) -> None:
 
 def test_a_bucket_never_holds_more_than_its_burst() -> None:
     now = 0.0
-    bucket = Bucket(10, 2, lambda: now)
+    bucket = TokenBucket(10, 2, lambda: now)
     now = 100.0
     assert [bucket.take() for _ in range(3)] == [True, True, False]

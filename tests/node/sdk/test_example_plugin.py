@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from dovetail.node.common.ports import Failure, PluginError
+from dovetail.node.common.ports import PluginError, PluginFailure
 from dovetail.node.registry.registry import Registry
 from dovetail.node.wire.resource_plugin import (
     ALLOCATE,
@@ -63,7 +63,7 @@ async def test_the_example_gives_out_its_cpus(directory: Path) -> None:
         assert [each.nodes for each in hints["example.com/core"].hints] == [(0,)]
         with pytest.raises(PluginError, match="no CPU is left on the NUMA nodes") as refused:
             await plugin.call(ALLOCATE, asking("c", 1))
-        assert refused.value.failure is Failure.REFUSED
+        assert refused.value.failure is PluginFailure.REFUSED
 
         await plugin.call(REMOVE_POD, RemovePodRequest(pod_uid="a"))
         assert cpu(await plugin.call(ALLOCATE, asking("c", 1))) == "6"

@@ -6,7 +6,7 @@ import asyncio
 from fractions import Fraction
 
 from dovetail.node.common.pods import Pod
-from dovetail.node.sources.implicit_resources import Needing
+from dovetail.node.sources.implicit_resources import ImplicitResources
 from dovetail.node.wire.resource_plugin import ContainerType
 from tests.support.node.fakes import FakeSource, container, pod, sandbox
 
@@ -14,7 +14,7 @@ ROLE = {"kubernetes.io/pod-role": "web"}
 
 
 def asked(source: FakeSource, *always: str) -> dict[str, dict[str, Fraction]]:
-    found = asyncio.run(Needing(source, {"web": ("NIC",)}, always).pod(sandbox("a")))
+    found = asyncio.run(ImplicitResources(source, {"web": ("NIC",)}, always).pod(sandbox("a")))
     assert isinstance(found, Pod)
     return {each.name: dict(each.requests) for each in found.containers}
 
@@ -54,7 +54,7 @@ def test_container_that_asks_for_no_cpus_asks_for_the_least() -> None:
 
 def test_what_the_source_does_not_know_stays_unknown() -> None:
     source = FakeSource()
-    needing = Needing(source, {"web": ("NIC",)}, ())
+    needing = ImplicitResources(source, {"web": ("NIC",)}, ())
     assert asyncio.run(needing.pod(sandbox("a"))) is None
     assert asyncio.run(needing.active()) == []
     source.known = False

@@ -13,12 +13,12 @@ from typing import Any
 
 import pytest
 
+from dovetail.node.common.container_settings import ContainerSettings
 from dovetail.node.common.pods import Sandbox
-from dovetail.node.common.ports import Rejected
-from dovetail.node.common.settings import Settings
+from dovetail.node.common.ports import AdmissionRejected
 from dovetail.node.sources import directory, kubelet
-from dovetail.node.sources.directory import Directory
-from dovetail.node.sources.kubelet import BadSource, Kubelet
+from dovetail.node.sources.directory import ManifestDirectory
+from dovetail.node.sources.kubelet import BadSource, KubeletPods
 from dovetail.node.sources.runtime import amounts
 from tests.rest.certificates import Authority
 
@@ -82,10 +82,10 @@ async def serving(context: ssl.SSLContext | None = None) -> AsyncIterator[tuple[
         listening.close()
 
 
-def with_kubelet(story: Callable[[Server, Kubelet], Awaitable[None]], **options: Any) -> None:
+def with_kubelet(story: Callable[[Server, KubeletPods], Awaitable[None]], **options: Any) -> None:
     async def run() -> None:
         async with serving() as (server, url):
-            source = Kubelet(url, **options)
+            source = KubeletPods(url, **options)
             try:
                 await story(server, source)
             finally:
@@ -96,7 +96,7 @@ def with_kubelet(story: Callable[[Server, Kubelet], Awaitable[None]], **options:
 
 class TestKubelet:
     def test_knows_its_pods(self) -> None:
-        async def story(server: Server, source: Kubelet) -> None:
+        async def story(server: Server, source: KubeletPods) -> None:
             server.pods = [document("a"), document("b", status={"phase": "Failed"})]
             pod = await source.pod(sandbox("a"))
             assert pod
@@ -109,7 +109,7 @@ class TestKubelet:
         with_kubelet(story)
 
     def test_is_asked_again_for_a_pod_that_is_not_listed_yet(self) -> None:
-        async def story(server: Server, source: Kubelet) -> None:
+        async def story(server: Server, source: KubeletPods) -> None:
             server.pods, server.late = [document("a")], 2
             assert await source.pod(sandbox("a"))
             assert len(server.seen) == 3
@@ -118,7 +118,7 @@ class TestKubelet:
         with_kubelet(story)
 
     def test_every_answer_is_newer_than_the_question_and_shared(self) -> None:
-        async def story(server: Server, source: Kubelet) -> None:
+        async def story(server: Server, source: KubeletPods) -> None:
             server.hold.clear()
             first = asyncio.create_task(source.active())
             await server.met.wait()
@@ -131,9 +131,11 @@ class TestKubelet:
         with_kubelet(story)
 
     def test_a_bad_pod_is_rejected_and_not_taken_for_gone(self) -> None:
-        async def story(server: Server, source: Kubelet) -> None:
+        async def story(server: Server, source: KubeletPods) -> None:
             server.pods = ["?", bad("a"), document("b")]
-            with pytest.raises(Rejected, match=r"pod 1 of .*/pods: spec.containers\[0\]") as caught:
+            with pytest.raises(
+                AdmissionRejected, match=r"pod 1 of .*/pods: spec.containers\[0\]"
+            ) as caught:
                 await source.pod(sandbox("a"))
             assert caught.value.reason == "bad_request"
             assert await source.pod(sandbox("b"))
@@ -153,24 +155,24 @@ class TestKubelet:
         ],
     )
     def test_an_answer_that_tells_nothing(self, status: int, body: bytes, words: str) -> None:
-        async def story(server: Server, source: Kubelet) -> None:
+        async def story(server: Server, source: KubeletPods) -> None:
             server.status, server.body = status, body
             assert await source.active() is None
-            with pytest.raises(Rejected, match=words) as caught:
+            with pytest.raises(AdmissionRejected, match=words) as caught:
                 await source.pod(sandbox("a"))
             assert (caught.value.reason, caught.value.later) == ("pod_unknown", True)
 
         with_kubelet(story)
 
     def test_no_pods_at_all(self) -> None:
-        async def story(server: Server, source: Kubelet) -> None:
+        async def story(server: Server, source: KubeletPods) -> None:
             server.pods = None
             assert await source.active() == []
 
         with_kubelet(story)
 
     def test_one_that_hangs_is_not_waited_for(self) -> None:
-        async def story(server: Server, source: Kubelet) -> None:
+        async def story(server: Server, source: KubeletPods) -> None:
             server.hold.clear()
             assert await source.active() is None
 
@@ -178,8 +180,8 @@ class TestKubelet:
 
     def test_nobody_there(self) -> None:
         async def story() -> None:
-            source = Kubelet("http://127.0.0.1:1")
-            with pytest.raises(Rejected, match="cannot be asked"):
+            source = KubeletPods("http://127.0.0.1:1")
+            with pytest.raises(AdmissionRejected, match="cannot be asked"):
                 await source.pod(sandbox("a"))
             await source.close()
 
@@ -188,9 +190,9 @@ class TestKubelet:
     def test_more_than_anybody_can_have_is_not_read(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(kubelet, "MOST_BYTES", 100)
 
-        async def story(server: Server, source: Kubelet) -> None:
+        async def story(server: Server, source: KubeletPods) -> None:
             server.pods = [document(str(each)) for each in range(10)]
-            with pytest.raises(Rejected, match="more than 100 bytes"):
+            with pytest.raises(AdmissionRejected, match="more than 100 bytes"):
                 await source.pod(sandbox("1"))
 
         with_kubelet(story)
@@ -199,7 +201,7 @@ class TestKubelet:
         token = tmp_path / "token"
         token.write_text("first\n")
 
-        async def story(server: Server, source: Kubelet) -> None:
+        async def story(server: Server, source: KubeletPods) -> None:
             await source.active()
             token.write_text("second\n")
             await source.active()
@@ -214,8 +216,8 @@ class TestKubelet:
         token = tmp_path / "token"
         token.write_bytes(b"\xff\xfe")
 
-        async def story(_: Server, source: Kubelet) -> None:
-            with pytest.raises(Rejected, match=r"the kubelet's token .*token"):
+        async def story(_: Server, source: KubeletPods) -> None:
+            with pytest.raises(AdmissionRejected, match=r"the kubelet's token .*token"):
                 await source.pod(sandbox("a"))
             assert await source.active() is None
 
@@ -227,7 +229,7 @@ class TestKubelet:
         if content:
             file.write_text(content)
         with pytest.raises(BadSource, match=r"ca\.crt: no certificate of an authority: "):
-            Kubelet("https://127.0.0.1:10250", ca_file=file)
+            KubeletPods("https://127.0.0.1:10250", ca_file=file)
 
     def test_only_the_authority_that_was_named_is_trusted(self, tmp_path: Path) -> None:
         authority = Authority(tmp_path, "node")
@@ -237,7 +239,7 @@ class TestKubelet:
         async def story() -> None:
             async with serving(context) as (server, url):
                 server.pods = [document("a")]
-                trusting, wary = Kubelet(url, ca_file=authority.file), Kubelet(url)
+                trusting, wary = KubeletPods(url, ca_file=authority.file), KubeletPods(url)
                 assert await trusting.active()
                 assert await wary.active() is None
                 await trusting.close()
@@ -251,11 +253,11 @@ class TestKubelet:
     )
     def test_addresses_that_must_not_be_asked(self, url: str) -> None:
         with pytest.raises(BadSource):
-            Kubelet(url)
+            KubeletPods(url)
 
 
 class TestDirectory:
-    def active(self, source: Directory) -> list[str] | None:
+    def active(self, source: ManifestDirectory) -> list[str] | None:
         found = asyncio.run(source.active())
         return None if found is None else [each.name for each in found]
 
@@ -268,14 +270,14 @@ class TestDirectory:
         (tmp_path / "3.yml").write_text(json.dumps({"kind": "List", "items": [document("d")]}))
         (tmp_path / ".hidden.json").write_text("?")
         (tmp_path / "README").write_text("?")
-        assert self.active(Directory(tmp_path)) == ["pod-a", "b", "c", "pod-d"]
+        assert self.active(ManifestDirectory(tmp_path)) == ["pod-a", "b", "c", "pod-d"]
 
     def test_a_changed_file_is_read_again_and_others_are_not(
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         for uid in "ab":
             (tmp_path / f"{uid}.json").write_text(json.dumps(document(uid)))
-        source = Directory(tmp_path)
+        source = ManifestDirectory(tmp_path)
         assert self.active(source) == ["pod-a", "pod-b"]
         (tmp_path / "b.json").write_text(json.dumps(document("b", "new")))
         os.utime(tmp_path / "b.json", ns=(1, 1))
@@ -297,30 +299,30 @@ class TestDirectory:
     ) -> None:
         (tmp_path / "a.json").write_text(json.dumps(document("a")))
         (tmp_path / "b.json").write_text('{"metadata": {')
-        source = Directory(tmp_path)
+        source = ManifestDirectory(tmp_path)
         assert self.active(source) is None
         assert asyncio.run(source.pod(sandbox("a")))
         (tmp_path / "b.json").write_text(json.dumps(document("b")))
         assert self.active(source) == ["pod-a", "pod-b"]
 
     def test_so_does_a_directory_that_is_not_there(self, tmp_path: Path) -> None:
-        source = Directory(tmp_path / "missing")
+        source = ManifestDirectory(tmp_path / "missing")
         assert self.active(source) is None
         assert asyncio.run(source.pod(sandbox("a"))) is None
 
     def test_a_bad_pod_is_rejected_with_its_place(self, tmp_path: Path) -> None:
         (tmp_path / "a.json").write_text(json.dumps([1]))
         (tmp_path / "b.json").write_text(json.dumps({"items": [document("x"), bad("b")]}))
-        source = Directory(tmp_path)
+        source = ManifestDirectory(tmp_path)
         with pytest.raises(
-            Rejected, match=r"b.json \(document 2\): spec.containers\[0\].resources"
+            AdmissionRejected, match=r"b.json \(document 2\): spec.containers\[0\].resources"
         ):
             asyncio.run(source.pod(sandbox("b")))
         assert self.active(source) == ["pod-x", "pod-b"]
 
     def test_a_manifest_without_uid_is_for_the_pod_of_its_name(self, tmp_path: Path) -> None:
         (tmp_path / "a.json").write_text(json.dumps(document("", "web")))
-        pod = asyncio.run(Directory(tmp_path).pod(sandbox("whatever", "web")))
+        pod = asyncio.run(ManifestDirectory(tmp_path).pod(sandbox("whatever", "web")))
         assert pod
         assert pod.uid == "whatever"
 
@@ -328,14 +330,14 @@ class TestDirectory:
 class TestRuntime:
     @pytest.mark.parametrize("milli", [3, 10, 100, 250, 1000, 1500, 20000, 63999])
     def test_cpus_follow_from_the_shares_that_the_kubelet_gives(self, milli: int) -> None:
-        requests, _ = amounts(Settings(numbers={"CpuShares": milli * 1024 // 1000}))
+        requests, _ = amounts(ContainerSettings(numbers={"CpuShares": milli * 1024 // 1000}))
         assert requests["cpu"] * 1000 == milli
 
     def test_no_shares_no_request(self) -> None:
-        assert amounts(Settings(numbers={"CpuShares": 2, "CpuQuota": -1})) == ({}, {})
+        assert amounts(ContainerSettings(numbers={"CpuShares": 2, "CpuQuota": -1})) == ({}, {})
 
     def test_limits(self) -> None:
-        asked = Settings(
+        asked = ContainerSettings(
             numbers={"CpuQuota": 150000, "CpuPeriod": 100000, "MemoryLimitInBytes": 2**30}
         )
         requests, limits = amounts(asked)

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from dovetail.node.sources.specification import BadPod, is_over, pod_of
+from dovetail.node.sources.specification import BadPodDocument, is_over, pod_of
 from dovetail.node.wire.resource_plugin import ContainerType
 
 
@@ -175,6 +175,6 @@ def without(path: str) -> dict[str, Any]:
     ],
 )
 def test_nonsense_is_said_where_it_is(found: Any, words: str) -> None:
-    with pytest.raises(BadPod) as caught:
+    with pytest.raises(BadPodDocument) as caught:
         pod_of(found)
     assert words in str(caught.value)

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dovetail.node.state.checkpoint import NAME, Checkpoint, checksum, decoded, encoded
-from dovetail.node.state.pod_state import Holding, PodState, State
+from dovetail.node.state.pod_state import AgentState, ContainerHolding, PodState
 from dovetail.node.wire.resource_plugin import (
     ListOfTopologyHints,
     Mount,
@@ -48,13 +48,13 @@ pods = st.builds(
     plugins=st.lists(texts, max_size=2).map(tuple),
     containers=st.dictionaries(
         texts,
-        st.builds(Holding, allocations=st.dictionaries(texts, infos, max_size=2)),
+        st.builds(ContainerHolding, allocations=st.dictionaries(texts, infos, max_size=2)),
         max_size=2,
     ),
     at=st.floats(0, 2e9),
 )
 states = st.builds(
-    State,
+    AgentState,
     pods=st.lists(pods, max_size=2).map(lambda found: {each.uid: each for each in found}),
     removals=st.dictionaries(texts, st.tuples(texts), max_size=2),
     plugins=st.dictionaries(texts, st.just(ResourcePluginOptions(need_reconcile=True))),
@@ -65,12 +65,12 @@ def pod(uid: str, *, admitted: bool = True) -> PodState:
     return PodState(uid=uid, namespace="n", name=uid, admitted=admitted, plugins=("cpu",))
 
 
-def of(*found: PodState) -> State:
-    return State(pods={each.uid: each for each in found})
+def of(*found: PodState) -> AgentState:
+    return AgentState(pods={each.uid: each for each in found})
 
 
 @given(states)
-def test_any_state_is_read_as_it_was_written(state: State) -> None:
+def test_any_state_is_read_as_it_was_written(state: AgentState) -> None:
     assert decoded(encoded(state)) == state
 
 
@@ -89,7 +89,7 @@ def test_the_file_says_its_version_and_checksum(tmp_path: Path) -> None:
 
 
 def test_without_a_file_one_begins_with_nothing(tmp_path: Path) -> None:
-    assert Checkpoint(tmp_path).load() == (State(), ())
+    assert Checkpoint(tmp_path).load() == (AgentState(), ())
 
 
 def test_the_one_before_is_kept(tmp_path: Path) -> None:
@@ -158,7 +158,7 @@ def test_two_bad_files_are_no_reason_not_to_start(tmp_path: Path) -> None:
     for name in (NAME, f"{NAME}.last", f"{NAME}.corrupt-1"):
         (tmp_path / name).write_text("?")
     state, troubles = Checkpoint(tmp_path).load()
-    assert state == State()
+    assert state == AgentState()
     assert len(troubles) == 2
     assert sorted(each.name for each in tmp_path.iterdir()) == [
         f"{NAME}.corrupt-{number}" for number in (1, 2, 3)
@@ -168,14 +168,14 @@ def test_two_bad_files_are_no_reason_not_to_start(tmp_path: Path) -> None:
 def test_a_file_that_is_a_directory_is_no_reason_either(tmp_path: Path) -> None:
     (tmp_path / NAME).mkdir()
     state, troubles = Checkpoint(tmp_path).load()
-    assert state == State()
+    assert state == AgentState()
     assert "Is a directory" in troubles[0]
 
 
 def test_who_was_only_meant_to_be_admitted_is_taken_back(tmp_path: Path) -> None:
     checkpoint = Checkpoint(tmp_path)
     checkpoint.save(of(pod("a"), pod("b", admitted=False)))
-    assert checkpoint.load().state == State(pods={"a": pod("a")}, removals={"b": ("cpu",)})
+    assert checkpoint.load().state == AgentState(pods={"a": pod("a")}, removals={"b": ("cpu",)})
 
 
 def test_in_an_older_state_they_are_kept_for_they_may_run_by_now(tmp_path: Path) -> None:

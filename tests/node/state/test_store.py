@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from dovetail.node.common.settings import Settings
+from dovetail.node.common.container_settings import ContainerSettings
 from dovetail.node.state.checkpoint import Checkpoint
-from dovetail.node.state.pod_state import Holding, PodState, State
-from dovetail.node.state.store import Applied, NotWritten, Store
+from dovetail.node.state.pod_state import AgentState, ContainerHolding, PodState
+from dovetail.node.state.store import AppliedSettings, NotWritten, StateStore
 from dovetail.node.wire.resource_plugin import ResourceAllocationInfo
 
 
@@ -24,9 +24,9 @@ class Slow(Checkpoint):
 
     def __init__(self, directory: Path) -> None:
         super().__init__(directory)
-        self.go, self.saved = threading.Event(), list[State]()
+        self.go, self.saved = threading.Event(), list[AgentState]()
 
-    def save(self, state: State) -> None:
+    def save(self, state: AgentState) -> None:
         assert self.go.wait(10)
         self.saved.append(state)
         super().save(state)
@@ -34,7 +34,7 @@ class Slow(Checkpoint):
 
 def test_commits_that_wait_together_share_a_write(tmp_path: Path) -> None:
     disk = Slow(tmp_path)
-    store = Store(disk)
+    store = StateStore(disk)
 
     async def admit(uid: str) -> None:
         store.put(pod(uid))
@@ -55,7 +55,7 @@ def test_commits_that_wait_together_share_a_write(tmp_path: Path) -> None:
 def test_nothing_changed_nothing_written(tmp_path: Path) -> None:
     disk = Slow(tmp_path)
     disk.go.set()
-    store = Store(disk)
+    store = StateStore(disk)
 
     async def story() -> None:
         store.put(pod("a"))
@@ -68,17 +68,17 @@ def test_nothing_changed_nothing_written(tmp_path: Path) -> None:
 
 
 def test_what_is_not_written_is_said(tmp_path: Path) -> None:
-    store = Store.open(tmp_path / "missing")
+    store = StateStore.open(tmp_path / "missing")
     store.put(pod("a"))
     with pytest.raises(NotWritten, match="No such file or directory"):
         asyncio.run(store.commit())
 
 
 def test_a_pod_that_goes_takes_along_what_was_applied(tmp_path: Path) -> None:
-    store = Store.open(tmp_path)
+    store = StateStore.open(tmp_path)
     for uid in "ab":
         store.put(pod(uid))
-        store.applied[uid, "main"] = Applied(id="1", settings=Settings())
+        store.applied[uid, "main"] = AppliedSettings(id="1", settings=ContainerSettings())
     store.drop("a", ["cpu"])
     assert list(store.applied) == [("b", "main")]
     assert store.state.removals == {"a": ("cpu",)}
@@ -90,15 +90,17 @@ def test_a_pod_that_goes_takes_along_what_was_applied(tmp_path: Path) -> None:
 
 
 def test_news_of_containers_that_are_not_there_are_none(tmp_path: Path) -> None:
-    store = Store.open(tmp_path)
+    store = StateStore.open(tmp_path)
     assert not store.refresh("a", "main", {"cpu": ResourceAllocationInfo()})
     store.put(pod("a"))
     assert not store.refresh("a", "main", {"cpu": ResourceAllocationInfo()})
 
 
 def test_news_add_to_what_is_known_and_end_what_is_missing(tmp_path: Path) -> None:
-    store = Store.open(tmp_path)
-    known = Holding(allocations={"memory": ResourceAllocationInfo()}, missing=("cpu", "gpu"))
+    store = StateStore.open(tmp_path)
+    known = ContainerHolding(
+        allocations={"memory": ResourceAllocationInfo()}, missing=("cpu", "gpu")
+    )
     store.put(PodState(uid="a", namespace="n", name="a", containers={"main": known}))
     assert store.refresh("a", "main", {"cpu": ResourceAllocationInfo(allocation_result="1")})
     found = store.pods["a"].containers["main"]

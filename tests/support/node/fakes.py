@@ -9,15 +9,15 @@ from itertools import combinations
 from pathlib import Path
 from typing import Any
 
-from dovetail.node.admission.configuration import Configuration
+from dovetail.node.admission.configuration import AdmissionConfiguration
 from dovetail.node.admission.gate import Manager
+from dovetail.node.common.container_settings import ContainerSettings
 from dovetail.node.common.cpus import CpuSet
-from dovetail.node.common.pods import Container, Pod, Sandbox
-from dovetail.node.common.ports import Failure, PluginError
-from dovetail.node.common.settings import Settings
-from dovetail.node.hints.policy import Policy
+from dovetail.node.common.pods import ContainerSpec, Pod, Sandbox
+from dovetail.node.common.ports import PluginError, PluginFailure
+from dovetail.node.hints.policy import TopologyPolicy
 from dovetail.node.state.checkpoint import Checkpoint
-from dovetail.node.state.store import Store
+from dovetail.node.state.store import StateStore
 from dovetail.node.wire.resource_plugin import (
     ContainerType,
     ListOfTopologyHints,
@@ -34,8 +34,8 @@ from dovetail.node.wire.resource_plugin import (
     TopologyHint,
 )
 
-TWO_NODES = Configuration(
-    policy=Policy.SINGLE_NUMA_NODE,
+TWO_NODES = AdmissionConfiguration(
+    policy=TopologyPolicy.SINGLE_NUMA_NODE,
     nodes=CpuSet({0, 1}),
     distances={0: {0: 10, 1: 21}, 1: {0: 21, 1: 10}},
 )
@@ -51,7 +51,7 @@ class FakePlugin:
         )
         self.up = True
         self.down_since: float | None = None
-        self.failure: Failure | None = None
+        self.failure: PluginFailure | None = None
         """Of every call that allocates or hints, until it is taken away."""
         self.calls: list[tuple[str, Any]] = []
         self.before: Callable[[str], None] = lambda method: None
@@ -64,7 +64,7 @@ class FakePlugin:
         self.before(method.name)
         await asyncio.sleep(self.delay)
         if not self.up:
-            raise PluginError(self.resource, Failure.DOWN, f"{self.resource} is not there")
+            raise PluginError(self.resource, PluginFailure.DOWN, f"{self.resource} is not there")
         self.calls.append((method.name, question))
         if self.failure and method.name != "RemovePod":
             raise PluginError(self.resource, self.failure, f"{self.resource} fails")
@@ -74,7 +74,7 @@ class FakePlugin:
         elif handler := getattr(self, method.name, None):
             answer = handler(question)
         else:
-            raise PluginError(self.resource, Failure.UNIMPLEMENTED, f"no {method.name}")
+            raise PluginError(self.resource, PluginFailure.UNIMPLEMENTED, f"no {method.name}")
         self.after(method.name)
         return answer
 
@@ -82,7 +82,7 @@ class FakePlugin:
         return [question for name, question in self.calls if name == method]
 
     def refuse(self, words: str) -> PluginError:
-        return PluginError(self.resource, Failure.REFUSED, words)
+        return PluginError(self.resource, PluginFailure.REFUSED, words)
 
 
 class Pieces(FakePlugin):
@@ -195,12 +195,12 @@ class FakeRuntime:
         raise AssertionError("nobody updates here")
 
 
-def container(name: str = "main", index: int = 0, /, **wants: Any) -> Container:
+def container(name: str = "main", index: int = 0, /, **wants: Any) -> ContainerSpec:
     """`wants` in CPUs and the like; type, restartable and limits as they are."""
     kind = wants.pop("type", ContainerType.MAIN)
     restartable = wants.pop("restartable", False)
     limits = {key: Fraction(value) for key, value in wants.pop("limits", {}).items()}
-    return Container(
+    return ContainerSpec(
         name=name,
         type=kind,
         index=index,
@@ -210,7 +210,7 @@ def container(name: str = "main", index: int = 0, /, **wants: Any) -> Container:
     )
 
 
-def pod(uid: str = "a", *containers: Container, **more: Any) -> Pod:
+def pod(uid: str = "a", *containers: ContainerSpec, **more: Any) -> Pod:
     return Pod(uid=uid, namespace="default", name=f"pod-{uid}", containers=containers, **more)
 
 
@@ -228,13 +228,13 @@ class Node:
         directory: Path,
         plugins: Sequence[FakePlugin],
         pods: Sequence[Pod] | None = (),
-        configuration: Configuration = TWO_NODES,
+        configuration: AdmissionConfiguration = TWO_NODES,
         checkpoint: Checkpoint | None = None,
     ) -> None:
         """`pods` of None: nobody knows them."""
         self.plugins = FakePlugins(*plugins)
         self.source = None if pods is None else FakeSource(*pods)
-        self.store = Store(checkpoint or Checkpoint(directory))
+        self.store = StateStore(checkpoint or Checkpoint(directory))
         self.manager = Manager(configuration, self.plugins, self.store, self.source)
 
     async def start(self, pod: Pod) -> dict[str, str]:
@@ -242,7 +242,7 @@ class Node:
         await self.manager.admit(sandbox(pod))
         found = {}
         for each in pod.containers:
-            settings = await self.manager.settings(sandbox(pod), each.name, Settings())
+            settings = await self.manager.settings(sandbox(pod), each.name, ContainerSettings())
             await self.manager.created(sandbox(pod), each.name, f"id-{each.name}", settings)
             found[each.name] = settings.cpus
         return found

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
+from dovetail.node.common.container_settings import ContainerSettings
 from dovetail.node.common.pods import Sandbox
-from dovetail.node.common.ports import Rejected
-from dovetail.node.common.settings import Settings
+from dovetail.node.common.ports import AdmissionRejected
 
 
 class Scripted:
-    def __init__(self, **given: Settings) -> None:
+    def __init__(self, **given: ContainerSettings) -> None:
         self.given = given
         """By name of the container."""
-        self.rejects: Rejected | None = None
+        self.rejects: AdmissionRejected | None = None
         self.admitted: list[Sandbox] = []
         self.asked: list[str] = []
         """Names of the containers whose settings were asked for."""
@@ -24,19 +24,23 @@ class Scripted:
             raise self.rejects
         self.admitted.append(sandbox)
 
-    async def settings(self, sandbox: Sandbox, container: str, asked: Settings) -> Settings:
+    async def settings(
+        self, sandbox: Sandbox, container: str, asked: ContainerSettings
+    ) -> ContainerSettings:
         self.asked.append(container)
         if self.rejects:
             raise self.rejects
-        return self.given.get(container, Settings())
+        return self.given.get(container, ContainerSettings())
 
-    def held(self, uid: str, container: str) -> Settings:
+    def held(self, uid: str, container: str) -> ContainerSettings:
         if self.rejects:
             raise self.rejects
-        return self.given.get(container, Settings())
+        return self.given.get(container, ContainerSettings())
 
-    async def created(self, sandbox: Sandbox, container: str, id_: str, given: Settings) -> None:
-        assert given == self.given.get(container, Settings())
+    async def created(
+        self, sandbox: Sandbox, container: str, id_: str, given: ContainerSettings
+    ) -> None:
+        assert given == self.given.get(container, ContainerSettings())
         self.made.append((sandbox.uid, container, id_))
 
     async def gone(self, sandbox: Sandbox) -> None:

@@ -55,7 +55,7 @@ def command(
     from dovetail.node.plugins import running
 
     logs.configure(log_level)
-    setup = running.Setup(
+    setup = running.PluginSetup(
         kind=kind,
         resource=resource or running.RESOURCES[kind],
         roles=roles,

@@ -40,7 +40,7 @@ class ResourceRecord(msgspec.Struct, kw_only=True, omit_defaults=True):
     allocation: ResourceAllocationInfo | None = None
 
 
-class Record(msgspec.Struct, kw_only=True, omit_defaults=True):
+class AdmissionRecord(msgspec.Struct, kw_only=True, omit_defaults=True):
     """One admission of a pod, or of a container that came later."""
 
     uid: str
@@ -61,14 +61,14 @@ class Record(msgspec.Struct, kw_only=True, omit_defaults=True):
     resources: list[ResourceRecord] = []
 
 
-class Records:
+class AdmissionLog:
     """The latest admissions of the latest pods: a few of the whole, and of each late container."""
 
     def __init__(self, most: int = MOST, each: int = 4) -> None:
         self._most, self._each = most, each
-        self._pods: OrderedDict[str, list[Record]] = OrderedDict()
+        self._pods: OrderedDict[str, list[AdmissionRecord]] = OrderedDict()
 
-    def add(self, record: Record) -> None:
+    def add(self, record: AdmissionRecord) -> None:
         kept = [*self._pods.pop(record.uid, ()), record]
         alike = [at for at, other in enumerate(kept) if other.container == record.container]
         if len(alike) > self._each:
@@ -77,7 +77,7 @@ class Records:
         if len(self._pods) > self._most:
             self._pods.popitem(last=False)
 
-    def of(self, pod: str) -> Sequence[Record]:
+    def of(self, pod: str) -> Sequence[AdmissionRecord]:
         """Of a pod, latest last: by uid, by namespace/name, or by a name alone."""
         if pod in self._pods:
             return tuple(self._pods[pod])

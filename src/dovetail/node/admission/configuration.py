@@ -9,7 +9,7 @@ import msgspec
 
 from dovetail.node.common.cpus import CpuSet
 from dovetail.node.hints.merge import Distances
-from dovetail.node.hints.policy import Options, Policy
+from dovetail.node.hints.policy import TopologyOptions, TopologyPolicy
 
 
 class Scope(StrEnum):
@@ -30,9 +30,9 @@ class Outage(StrEnum):
     """Without what the plugin would have set."""
 
 
-class Configuration(msgspec.Struct, frozen=True, kw_only=True):
-    policy: Policy = Policy.NONE
-    options: Options = Options()
+class AdmissionConfiguration(msgspec.Struct, frozen=True, kw_only=True):
+    policy: TopologyPolicy = TopologyPolicy.NONE
+    options: TopologyOptions = TopologyOptions()
     scope: Scope = Scope.CONTAINER
     nodes: CpuSet = CpuSet({0})
     """The NUMA nodes of this machine."""

@@ -16,22 +16,22 @@ import structlog
 
 from dovetail.aio.background import Background
 from dovetail.node.admission import resource_requests
-from dovetail.node.admission.admission_log import Record, Records
-from dovetail.node.admission.configuration import Configuration
-from dovetail.node.admission.container_settings import settings_of
-from dovetail.node.admission.locks import Locks
-from dovetail.node.admission.outage_policy import Asking
-from dovetail.node.admission.transaction import Transactions
+from dovetail.node.admission.admission_log import AdmissionLog, AdmissionRecord
+from dovetail.node.admission.configuration import AdmissionConfiguration
+from dovetail.node.admission.merge_settings import settings_of
+from dovetail.node.admission.outage_policy import OutagePolicy
+from dovetail.node.admission.pod_locks import PodLocks
+from dovetail.node.admission.transaction import AdmissionTransactions
 from dovetail.node.common import metrics
+from dovetail.node.common.container_settings import ContainerSettings
 from dovetail.node.common.pods import Pod, Sandbox
-from dovetail.node.common.ports import PluginError, Plugins, PodSource, Rejected, Runtime
+from dovetail.node.common.ports import AdmissionRejected, PluginError, Plugins, PodSource, Runtime
 from dovetail.node.common.reasons import POD_UNKNOWN, rejection
-from dovetail.node.common.settings import Settings
-from dovetail.node.reconcile.pod_liveness import Absences, unlisted
-from dovetail.node.reconcile.remove_pod_queue import Removals
+from dovetail.node.reconcile.pod_liveness import PodLiveness, unlisted
+from dovetail.node.reconcile.remove_pod_queue import RemovePodQueue
 from dovetail.node.sources import runtime as told_by_runtime
-from dovetail.node.state.pod_state import Holding
-from dovetail.node.state.store import Applied, Store
+from dovetail.node.state.pod_state import ContainerHolding
+from dovetail.node.state.store import AppliedSettings, StateStore
 from dovetail.node.wire.resource_plugin import PRE_START_CONTAINER, PreStartContainerRequest
 
 LOG = structlog.get_logger("dovetail.node.manager")
@@ -46,20 +46,20 @@ class Manager:
 
     def __init__(
         self,
-        configuration: Configuration,
+        configuration: AdmissionConfiguration,
         plugins: Plugins,
-        store: Store,
+        store: StateStore,
         source: PodSource | None,
     ) -> None:
         """Without a `source`, pods are what the runtime tells of them."""
         self._configuration, self._plugins, self._source = configuration, plugins, source
-        self.store, self.records = store, Records()
-        self._locks = Locks()
-        self.removals = Removals(store, plugins, self._locks)
-        self._transactions = Transactions(configuration, plugins, store, self.removals)
+        self.store, self.records = store, AdmissionLog()
+        self._locks = PodLocks()
+        self.removals = RemovePodQueue(store, plugins, self._locks)
+        self._transactions = AdmissionTransactions(configuration, plugins, store, self.removals)
         self.look_soon = asyncio.Event()
         """Set when a sandbox went: it is worth a look whether its pod did."""
-        self._absences = Absences()
+        self._absences = PodLiveness()
         self._touched: dict[str, float] = {}
         """When pods came by, on the monotonic clock: what was seen before does not count."""
         self._admissions = Background()
@@ -67,16 +67,20 @@ class Manager:
     async def admit(self, sandbox: Sandbox) -> None:
         await self._admissions.complete(self._admit(sandbox))
 
-    async def settings(self, sandbox: Sandbox, container: str, asked: Settings) -> Settings:
+    async def settings(
+        self, sandbox: Sandbox, container: str, asked: ContainerSettings
+    ) -> ContainerSettings:
         return await self._admissions.complete(self._settings(sandbox, container, asked))
 
-    def held(self, uid: str, container: str) -> Settings:
+    def held(self, uid: str, container: str) -> ContainerSettings:
         holding = self._holding(uid, container)
-        return settings_of(holding.allocations) if holding else Settings()
+        return settings_of(holding.allocations) if holding else ContainerSettings()
 
-    async def created(self, sandbox: Sandbox, container: str, id_: str, given: Settings) -> None:
+    async def created(
+        self, sandbox: Sandbox, container: str, id_: str, given: ContainerSettings
+    ) -> None:
         if self.store.pod(sandbox.uid):
-            self.store.applied[sandbox.uid, container] = Applied(id=id_, settings=given)
+            self.store.applied[sandbox.uid, container] = AppliedSettings(id=id_, settings=given)
 
     async def gone(self, sandbox: Sandbox) -> None:
         self._absences.removed(sandbox.uid)
@@ -129,22 +133,24 @@ class Manager:
                 containers = resource_requests.in_order(pod.containers)
                 await self._transactions.admit(pod, containers, record)
 
-    async def _settings(self, sandbox: Sandbox, container: str, asked: Settings) -> Settings:
+    async def _settings(
+        self, sandbox: Sandbox, container: str, asked: ContainerSettings
+    ) -> ContainerSettings:
         async with self._locks.of(sandbox.uid):
             holding = self._holding(sandbox.uid, container)
             if holding is None or holding.missing:
                 async with self._recorded(sandbox, container) as record:
                     await self._admit_late(sandbox, container, asked, record)
-                holding = self._holding(sandbox.uid, container) or Holding()
+                holding = self._holding(sandbox.uid, container) or ContainerHolding()
             await self._pre_start(sandbox, container, holding)
             return settings_of(holding.allocations)
 
-    def _holding(self, uid: str, container: str) -> Holding | None:
+    def _holding(self, uid: str, container: str) -> ContainerHolding | None:
         pod = self.store.pod(uid)
         return pod.containers.get(container) if pod and pod.admitted else None
 
     async def _admit_late(
-        self, sandbox: Sandbox, name: str, asked: Settings, record: Record
+        self, sandbox: Sandbox, name: str, asked: ContainerSettings, record: AdmissionRecord
     ) -> None:
         """A container that its pod did not have, or that had to do without something."""
         pod = await self._pod(sandbox)
@@ -154,7 +160,7 @@ class Manager:
         chosen = [each for each in pod.containers if each.name == name]
         if not chosen:
             words = f"the pod {sandbox.namespace}/{sandbox.name} has no container {name}"
-            raise Rejected(POD_UNKNOWN, words, later=True)
+            raise AdmissionRejected(POD_UNKNOWN, words, later=True)
         await self._transactions.admit(pod, chosen, record)
 
     async def _pod(self, sandbox: Sandbox) -> Pod:
@@ -164,13 +170,13 @@ class Manager:
         if pod is None:
             name = f"{sandbox.namespace}/{sandbox.name}"
             words = f"nobody knows a pod {name} with the uid {sandbox.uid}"
-            raise Rejected(POD_UNKNOWN, words, later=True)
+            raise AdmissionRejected(POD_UNKNOWN, words, later=True)
         return pod
 
-    async def _pre_start(self, sandbox: Sandbox, container: str, holding: Holding) -> None:
+    async def _pre_start(self, sandbox: Sandbox, container: str, holding: ContainerHolding) -> None:
         """Plugins that want to know hear that the container is about to start."""
         pod = self.store.pod(sandbox.uid)
-        asking = Asking(
+        asking = OutagePolicy(
             self._configuration.outage_of(pod.role if pod else ""), self._configuration.outage_wait
         )
         question = PreStartContainerRequest(
@@ -190,9 +196,11 @@ class Manager:
                     raise rejection(error, later=asking.later(error)) from error
 
     @asynccontextmanager
-    async def _recorded(self, sandbox: Sandbox, container: str = "") -> AsyncIterator[Record]:
+    async def _recorded(
+        self, sandbox: Sandbox, container: str = ""
+    ) -> AsyncIterator[AdmissionRecord]:
         """An admission: what comes of it is kept for those who ask, counted and logged."""
-        record = Record(
+        record = AdmissionRecord(
             uid=sandbox.uid,
             namespace=sandbox.namespace,
             name=sandbox.name,
@@ -201,7 +209,7 @@ class Manager:
         )
         try:
             yield record
-        except Rejected as error:
+        except AdmissionRejected as error:
             record.result, record.reason = "rejected", error.reason
             record.words, record.later = str(error), error.later
             raise

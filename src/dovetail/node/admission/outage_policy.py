@@ -6,19 +6,19 @@ import asyncio
 import time
 
 from dovetail.node.admission.configuration import Outage
-from dovetail.node.admission.resource_slot import Slot
-from dovetail.node.common.ports import Failure, Plugin, PluginError
+from dovetail.node.admission.resource_slot import ResourceSlot
+from dovetail.node.common.ports import Plugin, PluginError, PluginFailure
 from dovetail.node.common.reasons import OF_FAILURES, rejection
 from dovetail.node.wire.rpc import A, Method, Q
 
-OUTAGES = (Failure.DOWN, Failure.TIMEOUT)
+OUTAGES = (PluginFailure.DOWN, PluginFailure.TIMEOUT)
 """Other failures are answers: the plugin is there, and says no or nonsense."""
 
 LOOK = 0.05
 """Seconds between looks whether a plugin is back."""
 
 
-class Asking:
+class OutagePolicy:
     """For one admission."""
 
     def __init__(self, outage: Outage, wait: float) -> None:
@@ -48,7 +48,7 @@ class Asking:
             now = time.monotonic()
         return False
 
-    def settle(self, slot: Slot, error: PluginError) -> None:
+    def settle(self, slot: ResourceSlot, error: PluginError) -> None:
         """By the role: with what it had, or without; otherwise raises Rejected."""
         keeps = self._outage is Outage.KEEP_LAST and slot.stored is not None
         opens = self._outage is Outage.FAIL_OPEN

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from math import isfinite
 
-from dovetail.node.admission.resource_requests import Ask
+from dovetail.node.admission.resource_requests import RequestedResource
 from dovetail.node.common.cpus import CpuSet
-from dovetail.node.common.ports import Failure, PluginError
+from dovetail.node.common.ports import PluginError, PluginFailure
 from dovetail.node.hints.hint import BadHint, Hint, Hints, from_wire
 from dovetail.node.state.pod_state import Allocations
 from dovetail.node.wire.resource_plugin import (
@@ -17,14 +17,16 @@ from dovetail.node.wire.resource_plugin import (
 )
 
 
-def hints(found: Mapping[str, ListOfTopologyHints | None], ask: Ask, nodes: CpuSet) -> Hints:
+def hints(
+    found: Mapping[str, ListOfTopologyHints | None], ask: RequestedResource, nodes: CpuSet
+) -> Hints:
     """Under the plugin's own name of the resource, or else under the pod's."""
     name = ask.resource if ask.resource in found else ask.original
     try:
         return _read(found.get(name), nodes)
     except BadHint as error:
         words = f"the plugin for {ask.resource} answered wrongly: {error}"
-        raise PluginError(ask.resource, Failure.GARBAGE, words) from None
+        raise PluginError(ask.resource, PluginFailure.GARBAGE, words) from None
 
 
 def remembered_hints(info: ResourceAllocationInfo, nodes: CpuSet) -> Hints:
@@ -54,7 +56,9 @@ def common_hints(lists: Iterable[Hints]) -> Hints:
     return None if found is None else tuple(Hint(mask, liked) for mask, liked in found.items())
 
 
-def allocations(found: ResourceAllocation | None, ask: Ask, *, optional: bool) -> Allocations:
+def allocations(
+    found: ResourceAllocation | None, ask: RequestedResource, *, optional: bool
+) -> Allocations:
     """The resource and what accompanies it, by the plugin's names; nothing only if `optional`."""
     given = {} if found is None else found.resource_allocation
     if not given and optional:
@@ -62,13 +66,13 @@ def allocations(found: ResourceAllocation | None, ask: Ask, *, optional: bool) -
     if ask.resource not in given and ask.original not in given:
         said = f"it allocated {', '.join(sorted(given))}" if given else "it allocated nothing"
         words = f"the plugin for {ask.resource} was asked to allocate it, and {said}"
-        raise PluginError(ask.resource, Failure.GARBAGE, words)
+        raise PluginError(ask.resource, PluginFailure.GARBAGE, words)
     checked = {}
     for name in sorted(given):
         quantity = given[name].allocated_quantity
         if not isfinite(quantity) or quantity < 0:
             words = f"the plugin for {ask.resource} allocated a quantity of {quantity} of {name}"
-            raise PluginError(ask.resource, Failure.GARBAGE, words)
+            raise PluginError(ask.resource, PluginFailure.GARBAGE, words)
         alias = name == ask.original and ask.resource not in given
         checked[ask.resource if alias else name] = given[name]
     return checked

@@ -10,18 +10,18 @@ from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from itertools import groupby
 
 from dovetail.node.admission import plugin_answers, resource_requests
-from dovetail.node.admission.configuration import Configuration
-from dovetail.node.admission.outage_policy import Asking
-from dovetail.node.admission.pod_identity import Identity
-from dovetail.node.admission.resource_requests import Ask
-from dovetail.node.admission.resource_slot import Slot
+from dovetail.node.admission.configuration import AdmissionConfiguration
+from dovetail.node.admission.outage_policy import OutagePolicy
+from dovetail.node.admission.resource_requests import RequestedResource
+from dovetail.node.admission.resource_slot import ResourceSlot
+from dovetail.node.common.pod_identity import PodIdentity
 from dovetail.node.common.pods import Pod
-from dovetail.node.common.ports import Failure, Plugin, PluginError, Rejected
+from dovetail.node.common.ports import AdmissionRejected, Plugin, PluginError, PluginFailure
 from dovetail.node.common.reasons import TOPOLOGY_AFFINITY
 from dovetail.node.hints.explain import explain
 from dovetail.node.hints.hint import Hint, Hints, to_wire
-from dovetail.node.hints.merge import Merged, merge
-from dovetail.node.hints.policy import Policy
+from dovetail.node.hints.merge import MergedHint, merge
+from dovetail.node.hints.policy import TopologyPolicy
 from dovetail.node.wire.resource_plugin import (
     ALLOCATE,
     ALLOCATE_FOR_POD,
@@ -30,18 +30,23 @@ from dovetail.node.wire.resource_plugin import (
 )
 
 
-class Tally:
+class AllocationCount:
     """How often plugins were asked to allocate, for all pods together."""
 
     def __init__(self) -> None:
         self.total = 0
 
 
-class Admission:
+class PodAdmission:
     """Of one pod, or of a container that comes later."""
 
     def __init__(
-        self, configuration: Configuration, pod: Pod, who: Identity, asking: Asking, tally: Tally
+        self,
+        configuration: AdmissionConfiguration,
+        pod: Pod,
+        who: PodIdentity,
+        asking: OutagePolicy,
+        tally: AllocationCount,
     ) -> None:
         self._configuration, self._tally = configuration, tally
         self.pod, self.who, self.asking = pod, who, asking
@@ -51,8 +56,8 @@ class Admission:
         """Resources whose plugins were asked to allocate, whatever came of it."""
         self.pod_wide: set[str] = set()
 
-    async def by_container(self, slots: Sequence[Slot]) -> None:
-        """One container after the other. Raises Rejected."""
+    async def by_container(self, slots: Sequence[ResourceSlot]) -> None:
+        """One container after the other. Raises AdmissionRejected."""
         for _, group in groupby(slots, key=lambda each: each.container.name):
             own = list(group)
             if not any(each.open for each in own):
@@ -65,8 +70,8 @@ class Admission:
             for slot in own:
                 await self._allocate(slot, merged.of(slot.ask.resource))
 
-    async def by_pod(self, slots: Sequence[Slot]) -> None:
-        """All containers on the same nodes. Raises Rejected."""
+    async def by_pod(self, slots: Sequence[ResourceSlot]) -> None:
+        """All containers on the same nodes. Raises AdmissionRejected."""
         if not any(each.open for each in slots):
             return
         counted = {
@@ -86,7 +91,7 @@ class Admission:
         for ask, own in chosen.items():
             await self._allocate_for_pod(ask, own, merged.of(ask.resource))
 
-    async def _container_hints(self, slot: Slot) -> None:
+    async def _container_hints(self, slot: ResourceSlot) -> None:
         async def asked(plugin: Plugin) -> Hints:
             question = resource_requests.question(self.pod, self.who, slot.container, slot.ask)
             answer = await self.asking.ask(plugin, GET_TOPOLOGY_HINTS, question)
@@ -98,7 +103,7 @@ class Admission:
             self.asking.settle(slot, error)
             self._remember_hints(slot)
 
-    async def _pod_hints(self, ask: Ask, slots: Sequence[Slot]) -> None:
+    async def _pod_hints(self, ask: RequestedResource, slots: Sequence[ResourceSlot]) -> None:
         async def asked(plugin: Plugin) -> Hints:
             question = resource_requests.pod_question(self.pod, self.who, ask)
             answer = await self.asking.ask(plugin, GET_POD_TOPOLOGY_HINTS, question)
@@ -107,7 +112,7 @@ class Admission:
         try:
             await self._offer(slots, asked)
         except PluginError as error:
-            if error.failure is Failure.UNIMPLEMENTED:
+            if error.failure is PluginFailure.UNIMPLEMENTED:
                 await self._common_hints([each for each in slots if not each.borrowed])
                 return
             for slot in slots:
@@ -115,7 +120,7 @@ class Admission:
                     self.asking.settle(slot, error)
                 self._remember_hints(slot)
 
-    async def _common_hints(self, slots: Sequence[Slot]) -> None:
+    async def _common_hints(self, slots: Sequence[ResourceSlot]) -> None:
         """For a plugin that knows no pods, only containers."""
         await _together(self._container_hints(each) for each in slots)
         common = plugin_answers.common_hints(each.hints for each in slots)
@@ -123,34 +128,34 @@ class Admission:
             slot.offered(common)
 
     async def _offer(
-        self, slots: Sequence[Slot], asked: Callable[[Plugin], Awaitable[Hints]]
+        self, slots: Sequence[ResourceSlot], asked: Callable[[Plugin], Awaitable[Hints]]
     ) -> None:
         """Find the hints of slots that share them: remembered ones if nothing is to be asked."""
         asking = [each for each in slots if each.open]
         if not asking:
             for slot in slots:
                 self._remember_hints(slot)
-        elif asking[0].aligned and self._configuration.policy is not Policy.NONE:
+        elif asking[0].aligned and self._configuration.policy is not TopologyPolicy.NONE:
             plugin = asking[0].plugin
             assert plugin is not None
             found = await asked(plugin)
             for slot in slots:
                 slot.offered(found)
 
-    def _remember_hints(self, slot: Slot) -> None:
+    def _remember_hints(self, slot: ResourceSlot) -> None:
         if slot.given and slot.stored:
             slot.offered(plugin_answers.remembered_hints(slot.stored, self._configuration.nodes))
 
-    def _merge(self, hints: Mapping[str, Hints], who: str) -> Merged:
+    def _merge(self, hints: Mapping[str, Hints], who: str) -> MergedHint:
         own = self._configuration
         merged = merge(own.policy, own.options, hints, own.nodes, own.distances)
         if not merged.admitted:
             why = explain(own.policy, own.options, hints, own.nodes, own.distances)
             words = f"{who} does not fit by the policy {own.policy}: {why.words}"
-            raise Rejected(TOPOLOGY_AFFINITY, words)
+            raise AdmissionRejected(TOPOLOGY_AFFINITY, words)
         return merged
 
-    async def _allocate(self, slot: Slot, hint: Hint) -> None:
+    async def _allocate(self, slot: ResourceSlot, hint: Hint) -> None:
         slot.merged(hint)
         if slot.open and slot.borrowed:
             # It is for the pod as a whole, and this plugin knows none.
@@ -172,7 +177,9 @@ class Admission:
         else:
             slot.take(given)
 
-    async def _allocate_for_pod(self, ask: Ask, slots: Sequence[Slot], hint: Hint) -> None:
+    async def _allocate_for_pod(
+        self, ask: RequestedResource, slots: Sequence[ResourceSlot], hint: Hint
+    ) -> None:
         asking = [each for each in slots if each.open]
         for slot in slots:
             slot.merged(hint)
@@ -187,7 +194,7 @@ class Admission:
             given = plugin_answers.allocations(answer.allocation_result, ask, optional=False)
         except PluginError as error:
             for slot in asking:
-                if error.failure is Failure.UNIMPLEMENTED:
+                if error.failure is PluginFailure.UNIMPLEMENTED:
                     await self._allocate(slot, hint)
                 else:
                     self.asking.settle(slot, error)
@@ -196,13 +203,13 @@ class Admission:
             for slot in slots:
                 slot.take(given)
 
-    def _tell(self, ask: Ask) -> None:
+    def _tell(self, ask: RequestedResource) -> None:
         self.told.add(ask.resource)
         self.asked += 1
         self._tally.total += 1
 
 
-def _shared(slots: Sequence[Slot]) -> Hints:
+def _shared(slots: Sequence[ResourceSlot]) -> Hints:
     """The hints of slots that have them in common, but for those who have none."""
     return next((each.hints for each in slots if each.hints is not None), None)
 

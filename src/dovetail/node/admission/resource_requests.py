@@ -7,9 +7,9 @@ from fractions import Fraction
 from math import ceil
 from typing import NamedTuple
 
-from dovetail.node.admission.pod_identity import Identity
-from dovetail.node.common.pods import Amounts, Container, Pod
-from dovetail.node.common.ports import Rejected
+from dovetail.node.common.pod_identity import PodIdentity
+from dovetail.node.common.pods import Amounts, ContainerSpec, Pod
+from dovetail.node.common.ports import AdmissionRejected
 from dovetail.node.common.reasons import BAD_REQUEST
 from dovetail.node.wire.resource_plugin import (
     ContainerType,
@@ -24,14 +24,14 @@ LIMIT = "limits/{}"
 PRECISION = 1000
 
 
-class Ask(NamedTuple):
+class RequestedResource(NamedTuple):
     resource: str
     """As its plugin calls it."""
     original: str
     """As the pod does."""
     request: Fraction
     limit: Fraction | None
-    besides: tuple[Ask, ...] = ()
+    besides: tuple[RequestedResource, ...] = ()
     """Of resources that the same plugin counts together with this one, as huge pages."""
 
     @property
@@ -51,42 +51,50 @@ def rounded(amount: Fraction) -> float:
     return float(Fraction(ceil(amount * PRECISION), PRECISION))
 
 
-def asks(who: str, requests: Amounts, limits: Amounts, names: Mapping[str, str]) -> tuple[Ask, ...]:
-    """In the order of resources. A request of nothing is no request. Raises Rejected."""
-    found: dict[str, Ask] = {}
+def asks(
+    who: str, requests: Amounts, limits: Amounts, names: Mapping[str, str]
+) -> tuple[RequestedResource, ...]:
+    """In the order of resources. A request of nothing is no request. Raises AdmissionRejected."""
+    found: dict[str, RequestedResource] = {}
     for original, amount in sorted(requests.items()):
         if amount < 0:
-            raise Rejected(BAD_REQUEST, f"{who} requests {amount} of {original}, less than nothing")
+            raise AdmissionRejected(
+                BAD_REQUEST, f"{who} requests {amount} of {original}, less than nothing"
+            )
         if not amount:
             continue
         resource = names.get(original, original)
         if resource in found:
-            raise Rejected(
+            raise AdmissionRejected(
                 BAD_REQUEST,
                 f"{who} requests both {found[resource].original} and {original}, which are one"
                 f" resource here: {resource}. Request one of them",
             )
-        found[resource] = Ask(resource, original, amount, limits.get(original))
+        found[resource] = RequestedResource(resource, original, amount, limits.get(original))
     return tuple(found[each] for each in sorted(found))
 
 
-def together(asks: Iterable[Ask], counted: Callable[[str], Collection[str]]) -> tuple[Ask, ...]:
+def together(
+    asks: Iterable[RequestedResource], counted: Callable[[str], Collection[str]]
+) -> tuple[RequestedResource, ...]:
     """Asks for resources that the plugin of another has `counted` go along with that one's."""
     asks = tuple(asks)
     leading = {besides: each.resource for each in asks for besides in counted(each.resource)}
 
-    def led(by: Ask) -> tuple[Ask, ...]:
+    def led(by: RequestedResource) -> tuple[RequestedResource, ...]:
         return tuple(each for each in asks if leading.get(each.resource) == by.resource)
 
     return tuple(each._replace(besides=led(each)) for each in asks if each.resource not in leading)
 
 
-def of_container(container: Container, names: Mapping[str, str]) -> tuple[Ask, ...]:
+def of_container(
+    container: ContainerSpec, names: Mapping[str, str]
+) -> tuple[RequestedResource, ...]:
     who = f"container {container.name}"
     return asks(who, container.requests, container.limits, names)
 
 
-def of_pod(pod: Pod, names: Mapping[str, str]) -> tuple[Ask, ...]:
+def of_pod(pod: Pod, names: Mapping[str, str]) -> tuple[RequestedResource, ...]:
     return asks("the pod", needed(pod), bounded(pod), names)
 
 
@@ -116,7 +124,7 @@ def bounded(pod: Pod) -> Amounts:
     return {**sums, **pod.limits}
 
 
-def stays(container: Container) -> bool:
+def stays(container: ContainerSpec) -> bool:
     if container.type is ContainerType.EPHEMERAL:
         return False
     return container.restartable or container.type is not ContainerType.INIT
@@ -132,7 +140,7 @@ def raise_to(peak: dict[str, Fraction], level: Amounts) -> None:
         peak[name] = max(peak.get(name, amount), amount)
 
 
-def in_order(containers: Iterable[Container]) -> list[Container]:
+def in_order(containers: Iterable[ContainerSpec]) -> list[ContainerSpec]:
     """Init containers first, as they start; then the main one, as sidecars may go where it is.
 
     Ephemeral ones come when they are created.
@@ -143,7 +151,11 @@ def in_order(containers: Iterable[Container]) -> list[Container]:
 
 
 def question(
-    pod: Pod, who: Identity, container: Container, ask: Ask, hint: TopologyHint | None = None
+    pod: Pod,
+    who: PodIdentity,
+    container: ContainerSpec,
+    ask: RequestedResource,
+    hint: TopologyHint | None = None,
 ) -> ResourceRequest:
     return ResourceRequest(
         pod_uid=pod.uid,
@@ -165,7 +177,7 @@ def question(
 
 
 def pod_question(
-    pod: Pod, who: Identity, ask: Ask, hint: TopologyHint | None = None
+    pod: Pod, who: PodIdentity, ask: RequestedResource, hint: TopologyHint | None = None
 ) -> PodResourceRequest:
     return PodResourceRequest(
         pod_uid=pod.uid,

@@ -10,23 +10,23 @@ from functools import partial
 from dovetail.core.quantity import format as written
 from dovetail.node.admission import resource_requests
 from dovetail.node.admission.admission_log import HintRecord, ResourceRecord
-from dovetail.node.admission.configuration import Configuration, Scope
-from dovetail.node.admission.resource_requests import Ask
+from dovetail.node.admission.configuration import AdmissionConfiguration, Scope
+from dovetail.node.admission.resource_requests import RequestedResource
 from dovetail.node.admission.reuse import suffices
-from dovetail.node.common.pods import Container, Pod
-from dovetail.node.common.ports import Plugin, Plugins, Rejected
+from dovetail.node.common.pods import ContainerSpec, Pod
+from dovetail.node.common.ports import AdmissionRejected, Plugin, Plugins
 from dovetail.node.common.reasons import CONFLICTING_SETTINGS
 from dovetail.node.hints.hint import Hint, Hints
-from dovetail.node.state.pod_state import Allocations, Holding, PodState
+from dovetail.node.state.pod_state import Allocations, ContainerHolding, PodState
 from dovetail.node.wire.resource_plugin import ContainerType, ResourceAllocationInfo
 
 BYTES = ("memory", "hugepages-", "ephemeral-storage")
 
 
 @dataclass(eq=False, kw_only=True)
-class Slot:
-    ask: Ask
-    container: Container
+class ResourceSlot:
+    ask: RequestedResource
+    container: ContainerSpec
     plugin: Plugin | None
     """None: it is not there, but what it gave before is."""
     stored: ResourceAllocationInfo | None = None
@@ -85,7 +85,7 @@ class Slot:
         self.record.merged = hint_record(hint)
 
 
-def _written(ask: Ask, amount: Fraction) -> str:
+def _written(ask: RequestedResource, amount: Fraction) -> str:
     return written(amount, binary=ask.resource.startswith(BYTES))
 
 
@@ -96,13 +96,13 @@ def hint_record(hint: Hint) -> HintRecord:
 
 def slots(
     pod: Pod,
-    containers: Iterable[Container],
+    containers: Iterable[ContainerSpec],
     before: PodState | None,
     plugins: Plugins,
-    configuration: Configuration,
-) -> list[Slot]:
+    configuration: AdmissionConfiguration,
+) -> list[ResourceSlot]:
     """Resources that have a plugin, or had one, by container; settled if nothing need be asked."""
-    whole: dict[str, Ask] = {}
+    whole: dict[str, RequestedResource] = {}
     if configuration.scope is Scope.POD:
         whole = {each.resource: each for each in resource_requests.of_pod(pod, configuration.names)}
     counted = partial(_besides, plugins)
@@ -127,7 +127,9 @@ def _besides(plugins: Plugins, resource: str) -> list[str]:
     return [each for each in extra if plugins.of(each) is None]
 
 
-def _lent(pod: Pod, whole: Mapping[str, Ask], own: Iterable[Ask]) -> list[Ask]:
+def _lent(
+    pod: Pod, whole: Mapping[str, RequestedResource], own: Iterable[RequestedResource]
+) -> list[RequestedResource]:
     """What the pod itself asks for, and the container does not."""
     asked = {each.resource for each in own}
     return [
@@ -138,8 +140,12 @@ def _lent(pod: Pod, whole: Mapping[str, Ask], own: Iterable[Ask]) -> list[Ask]:
 
 
 def _slot(
-    ask: Ask, container: Container, before: PodState | None, plugins: Plugins, whole: Ask
-) -> Slot | None:
+    ask: RequestedResource,
+    container: ContainerSpec,
+    before: PodState | None,
+    plugins: Plugins,
+    whole: RequestedResource,
+) -> ResourceSlot | None:
     shared = before is not None and ask.resource in before.pod_wide
     known = held(before, container.name).allocations.get(ask.resource)
     if known is None and shared:
@@ -147,15 +153,15 @@ def _slot(
     plugin = plugins.of(ask.resource)
     if plugin is None and known is None:
         return None
-    slot = Slot(ask=ask, container=container, plugin=plugin, stored=known)
+    slot = ResourceSlot(ask=ask, container=container, plugin=plugin, stored=known)
     amount = whole.request if shared else ask.request
     if known and (plugin is None or suffices(known, amount)):
         slot.keep()
     return slot
 
 
-def held(before: PodState | None, container: str) -> Holding:
-    return before.containers.get(container, Holding()) if before else Holding()
+def held(before: PodState | None, container: str) -> ContainerHolding:
+    return before.containers.get(container, ContainerHolding()) if before else ContainerHolding()
 
 
 def anywhere(before: PodState | None, resource: str) -> ResourceAllocationInfo | None:
@@ -167,21 +173,21 @@ def anywhere(before: PodState | None, resource: str) -> ResourceAllocationInfo |
 
 
 def holdings(
-    containers: Iterable[Container], slots: Sequence[Slot], before: PodState | None
-) -> dict[str, Holding]:
-    """What containers have now: what they had, and on top of it what they got. Raises Rejected."""
+    containers: Iterable[ContainerSpec], slots: Sequence[ResourceSlot], before: PodState | None
+) -> dict[str, ContainerHolding]:
+    """What containers had, and on top of it what they got. Raises AdmissionRejected."""
     found = {}
     for container in containers:
         own = [each for each in slots if each.container.name == container.name]
         allocations = {**held(before, container.name).allocations, **_given(own)}
-        found[container.name] = Holding(
+        found[container.name] = ContainerHolding(
             allocations=dict(sorted(allocations.items())),
             missing=tuple(each.ask.resource for each in own if each.missing),
         )
     return found
 
 
-def _given(slots: Iterable[Slot]) -> dict[str, ResourceAllocationInfo]:
+def _given(slots: Iterable[ResourceSlot]) -> dict[str, ResourceAllocationInfo]:
     """All together. What accompanies a resource may be a resource that another plugin gives."""
     found: dict[str, ResourceAllocationInfo] = {}
     givers: dict[str, str] = {}
@@ -189,7 +195,7 @@ def _given(slots: Iterable[Slot]) -> dict[str, ResourceAllocationInfo]:
         for name, info in (slot.given or {}).items():
             giver = givers.setdefault(name, slot.ask.resource)
             if found.setdefault(name, info) != info:
-                raise Rejected(
+                raise AdmissionRejected(
                     CONFLICTING_SETTINGS,
                     f"the plugins for {giver} and {slot.ask.resource} both allocate {name} to"
                     f" container {slot.container.name}, and not the same of it",

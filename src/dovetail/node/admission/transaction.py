@@ -12,46 +12,52 @@ from collections.abc import Collection, Mapping, Sequence
 
 import msgspec
 
-from dovetail.node.admission import pod_identity
-from dovetail.node.admission.admission_log import Record
-from dovetail.node.admission.configuration import Configuration, Scope
-from dovetail.node.admission.container_settings import settings_of
-from dovetail.node.admission.outage_policy import Asking
-from dovetail.node.admission.pod_admission import Admission, Tally
-from dovetail.node.admission.resource_slot import Slot, holdings, slots
-from dovetail.node.common.pods import Container, Pod
-from dovetail.node.common.ports import PluginError, Plugins, Rejected
+from dovetail.node.admission.admission_log import AdmissionRecord
+from dovetail.node.admission.configuration import AdmissionConfiguration, Scope
+from dovetail.node.admission.merge_settings import settings_of
+from dovetail.node.admission.outage_policy import OutagePolicy
+from dovetail.node.admission.pod_admission import AllocationCount, PodAdmission
+from dovetail.node.admission.resource_slot import ResourceSlot, holdings, slots
+from dovetail.node.common import pod_identity
+from dovetail.node.common.pods import ContainerSpec, Pod
+from dovetail.node.common.ports import AdmissionRejected, PluginError, Plugins
 from dovetail.node.common.reasons import CHECKPOINT_FAILED, PLUGIN_REFUSED, TOPOLOGY_AFFINITY
-from dovetail.node.reconcile.remove_pod_queue import Removals
-from dovetail.node.state.pod_state import Holding, PodState
-from dovetail.node.state.store import NotWritten, Store
+from dovetail.node.reconcile.remove_pod_queue import RemovePodQueue
+from dovetail.node.state.pod_state import ContainerHolding, PodState
+from dovetail.node.state.store import NotWritten, StateStore
 
 ATTEMPTS = 3
 """A pod that lost a race with another one is tried again at once, so often at most."""
 
 
-class Transactions:
+class AdmissionTransactions:
     """Whoever calls holds the lock of the pod."""
 
     def __init__(
-        self, configuration: Configuration, plugins: Plugins, store: Store, removals: Removals
+        self,
+        configuration: AdmissionConfiguration,
+        plugins: Plugins,
+        store: StateStore,
+        removals: RemovePodQueue,
     ) -> None:
         self._configuration, self._plugins = configuration, plugins
         self._store, self._removals = store, removals
-        self._tally = Tally()
+        self._tally = AllocationCount()
 
-    async def admit(self, pod: Pod, containers: Sequence[Container], record: Record) -> None:
-        """All these containers; raises Rejected, and then the pod has what it had before."""
-        who = pod_identity.identity(pod)
+    async def admit(
+        self, pod: Pod, containers: Sequence[ContainerSpec], record: AdmissionRecord
+    ) -> None:
+        """All these containers; on AdmissionRejected the pod has what it had before."""
+        who = pod_identity.identity_of(pod)
         record.role, record.type = who
         configuration = self._configuration
         for attempt in range(1, ATTEMPTS + 1):
             began = self._tally.total
-            asking = Asking(configuration.outage_of(who.role), configuration.outage_wait)
-            admission = Admission(configuration, pod, who, asking, self._tally)
+            asking = OutagePolicy(configuration.outage_of(who.role), configuration.outage_wait)
+            admission = PodAdmission(configuration, pod, who, asking, self._tally)
             try:
                 await self._attempt(admission, containers, record)
-            except Rejected as error:
+            except AdmissionRejected as error:
                 # Hints may have been outdated by a pod that was admitted at the same time.
                 outdated = self._tally.total - began > admission.asked
                 fits_elsewhere = error.reason in (PLUGIN_REFUSED, TOPOLOGY_AFFINITY)
@@ -61,7 +67,7 @@ class Transactions:
                 return
 
     async def _attempt(
-        self, admission: Admission, containers: Sequence[Container], record: Record
+        self, admission: PodAdmission, containers: Sequence[ContainerSpec], record: AdmissionRecord
     ) -> None:
         pod = admission.pod
         before = self._store.pod(pod.uid)
@@ -80,18 +86,18 @@ class Transactions:
         except BaseException as error:
             await self._undo(pod.uid, containers, before, admission.told)
             if isinstance(error, NotWritten):
-                raise Rejected(CHECKPOINT_FAILED, str(error), later=True) from error
+                raise AdmissionRejected(CHECKPOINT_FAILED, str(error), later=True) from error
             raise
 
     def _wanted(
         self,
         pod: Pod,
-        containers: Sequence[Container],
+        containers: Sequence[ContainerSpec],
         before: PodState | None,
-        record: Record,
-    ) -> list[Slot]:
+        record: AdmissionRecord,
+    ) -> list[ResourceSlot]:
         configuration = self._configuration
-        if pod_identity.skipped(pod, configuration.skip_owners, first=before is None):
+        if pod_identity.is_skipped(pod, configuration.skip_owners, first=before is None):
             record.result = "skipped"
             return []
         wanted = slots(pod, containers, before, self._plugins, configuration)
@@ -99,7 +105,7 @@ class Transactions:
         return wanted
 
     async def _announce(
-        self, admission: Admission, draft: PodState, wanted: Sequence[Slot]
+        self, admission: PodAdmission, draft: PodState, wanted: Sequence[ResourceSlot]
     ) -> PodState:
         """Write down who will be asked, after they forgot what they knew of an earlier attempt."""
         asked = {slot.ask.resource for slot in wanted if slot.open}
@@ -121,7 +127,7 @@ class Transactions:
         return announced
 
     async def _conclude(
-        self, draft: PodState, held: Mapping[str, Holding], pod_wide: Collection[str]
+        self, draft: PodState, held: Mapping[str, ContainerHolding], pod_wide: Collection[str]
     ) -> None:
         # Containers that run may have been brought up to date meanwhile.
         current = self._store.pod(draft.uid) or draft
@@ -138,7 +144,7 @@ class Transactions:
     async def _undo(
         self,
         uid: str,
-        containers: Sequence[Container],
+        containers: Sequence[ContainerSpec],
         before: PodState | None,
         told: Collection[str],
     ) -> None:
@@ -161,7 +167,7 @@ class Transactions:
         await self._removals.attempt(uid)
 
 
-def _draft(admission: Admission, before: PodState | None) -> PodState:
+def _draft(admission: PodAdmission, before: PodState | None) -> PodState:
     pod, who = admission.pod, admission.who
     return PodState(
         uid=pod.uid,

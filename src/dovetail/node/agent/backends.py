@@ -15,7 +15,7 @@ GRACE = 30.0
 """Seconds for calls under way when the agent ends: a plugin may take 10 for each question."""
 
 
-class Backend(Protocol):
+class RuntimeBackend(Protocol):
     @property
     def runtime(self) -> Runtime: ...
 
@@ -24,7 +24,7 @@ class Backend(Protocol):
     async def stop(self) -> None: ...
 
 
-class Behind:
+class CriBackend:
     """Nothing is between kubelet and runtime: containers are changed after they started."""
 
     def __init__(self, settings: RuntimeSettings) -> None:
@@ -37,7 +37,7 @@ class Behind:
         await self.runtime.close()
 
 
-class Between:
+class ProxyBackend:
     """The proxy lets pods in; containers are seen and changed at the runtime itself."""
 
     def __init__(self, settings: RuntimeSettings, gate: Gate) -> None:
@@ -52,7 +52,7 @@ class Between:
         await self.runtime.close()
 
 
-class Inside:
+class NriBackend:
     """A plugin of the runtime, by NRI; containers are seen at the runtime itself."""
 
     def __init__(self, settings: RuntimeSettings, gate: Gate) -> None:
@@ -67,7 +67,7 @@ class Inside:
         await self._seen.close()
 
 
-def backend_of(settings: RuntimeSettings, gate: Gate) -> Backend:
+def backend_of(settings: RuntimeSettings, gate: Gate) -> RuntimeBackend:
     if settings.backend == "proxy":
-        return Between(settings, gate)
-    return Inside(settings, gate) if settings.backend == "nri" else Behind(settings)
+        return ProxyBackend(settings, gate)
+    return NriBackend(settings, gate) if settings.backend == "nri" else CriBackend(settings)

@@ -17,7 +17,7 @@ import structlog
 from dovetail.node.admission.gate import Manager
 from dovetail.node.agent import views
 from dovetail.node.registry.registry import Registry
-from dovetail.node.report.capacity import Capacity
+from dovetail.node.report.capacity import NodeCapacity
 from dovetail.node.wire.rpc import Refused
 
 SERVICE = "dovetail.agent.v1.Agent"
@@ -36,8 +36,8 @@ class NoQuestion(msgspec.Struct, forbid_unknown_fields=True):
     pass
 
 
-class Control:
-    def __init__(self, manager: Manager, registry: Registry, capacity: Capacity) -> None:
+class ControlSocket:
+    def __init__(self, manager: Manager, registry: Registry, capacity: NodeCapacity) -> None:
         self._manager, self._registry, self._capacity = manager, registry, capacity
 
     def handler(self) -> grpc.GenericRpcHandler:

@@ -19,21 +19,21 @@ from prometheus_client import start_http_server
 from dovetail import __version__
 from dovetail.node.admission.gate import Manager
 from dovetail.node.agent import checks
-from dovetail.node.agent.backends import Backend, backend_of
-from dovetail.node.agent.control import Control
-from dovetail.node.agent.device_publisher import Devices, Publish
+from dovetail.node.agent.backends import RuntimeBackend, backend_of
+from dovetail.node.agent.control import ControlSocket
+from dovetail.node.agent.device_publisher import DevicePublisher, Publish
 from dovetail.node.agent.parts import configuration_of, source_of
 from dovetail.node.agent.settings import AgentSettings, seconds
 from dovetail.node.common.metrics import REGISTRY
 from dovetail.node.common.ports import PodSource
-from dovetail.node.reconcile.plugin_retirement import Retirement
+from dovetail.node.reconcile.plugin_retirement import PluginRetirement
 from dovetail.node.reconcile.reconciler import Reconciler
 from dovetail.node.registry.registry import Registry
-from dovetail.node.report.capacity import PERIOD, Capacity
-from dovetail.node.report.pod_resources import PodResources
-from dovetail.node.sources.implicit_resources import Needing
-from dovetail.node.sources.kubelet import Kubelet
-from dovetail.node.state.store import Store
+from dovetail.node.report.capacity import PERIOD, NodeCapacity
+from dovetail.node.report.pod_resources import PodResourcesApi
+from dovetail.node.sources.implicit_resources import ImplicitResources
+from dovetail.node.sources.kubelet import KubeletPods
+from dovetail.node.state.store import StateStore
 from dovetail.node.topology.reader import read
 from dovetail.node.wire.listening import CannotServe, Listening
 
@@ -54,7 +54,7 @@ async def run(
         async with AsyncExitStack() as stack:
             await start(config, stack)
             if publish is not None:
-                look = Devices(config, publish).look
+                look = DevicePublisher(config, publish).look
                 background(regularly(look, seconds(config.devices.period)), stack)
             LOG.info("agent started", version=__version__, backend=config.runtime.backend)
             ready()
@@ -67,7 +67,7 @@ async def start(config: AgentSettings, stack: AsyncExitStack) -> None:
     machine = read(Path(config.sysfs))
     configuration = configuration_of(config, machine)
     # 1. What was known before.
-    store = Store.open(Path(config.state_dir))
+    store = StateStore.open(Path(config.state_dir))
     for trouble in store.troubles:
         LOG.error("checkpoint", trouble=trouble)
     # 2. Plugins: those of before are down until they come back.
@@ -76,7 +76,7 @@ async def start(config: AgentSettings, stack: AsyncExitStack) -> None:
     source = opened_source(config, stack)
     manager = Manager(configuration, registry, store, source)
     stack.push_async_callback(manager.stop)
-    capacity = Capacity(store, registry)
+    capacity = NodeCapacity(store, registry)
     stack.push_async_callback(capacity.stop)
     # 4. The way to containers.
     backend = backend_of(config.runtime, manager)
@@ -91,10 +91,10 @@ async def start(config: AgentSettings, stack: AsyncExitStack) -> None:
     background(reconciler.run(), stack)
     background(regularly(manager.removals.deliver, REMOVALS_PERIOD), stack)
     background(regularly(capacity.look, PERIOD), stack)
-    background(regularly(Retirement(store, registry).look, PERIOD), stack)
+    background(regularly(PluginRetirement(store, registry).look, PERIOD), stack)
     # 5. Those who only want to know.
-    resources = PodResources(store, registry, capacity, source)
-    control = Control(manager, registry, capacity)
+    resources = PodResourcesApi(store, registry, capacity, source)
+    control = ControlSocket(manager, registry, capacity)
     await opened(
         Listening(Path(config.pod_resources_socket), served=tuple(resources.served())), stack
     )
@@ -102,7 +102,9 @@ async def start(config: AgentSettings, stack: AsyncExitStack) -> None:
     serve_metrics(config.metrics_address, stack)
 
 
-async def opened_registry(config: AgentSettings, store: Store, stack: AsyncExitStack) -> Registry:
+async def opened_registry(
+    config: AgentSettings, store: StateStore, stack: AsyncExitStack
+) -> Registry:
     legacy = config.plugins.legacy_directory
     registry = Registry(
         [Path(each) for each in config.plugins.directories],
@@ -119,13 +121,13 @@ async def opened_registry(config: AgentSettings, store: Store, stack: AsyncExitS
 
 def opened_source(config: AgentSettings, stack: AsyncExitStack) -> PodSource | None:
     source = source_of(config.pods)
-    if isinstance(source, Kubelet):
+    if isinstance(source, KubeletPods):
         stack.push_async_callback(source.close)
     needs = {name: role.needs for name, role in config.roles.items()}
-    return Needing(source, needs, config.pods.always) if source else None
+    return ImplicitResources(source, needs, config.pods.always) if source else None
 
 
-async def opened(part: Backend | Listening | Registry, stack: AsyncExitStack) -> None:
+async def opened(part: RuntimeBackend | Listening | Registry, stack: AsyncExitStack) -> None:
     await part.start()
     stack.push_async_callback(part.stop)
 

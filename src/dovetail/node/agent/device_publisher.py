@@ -20,7 +20,7 @@ Publish = Callable[[str, Sequence[Device]], Awaitable[None]]
 """Tells the devices of a node to whoever hands them out."""
 
 
-class Devices:
+class DevicePublisher:
     def __init__(self, config: AgentSettings, publish: Publish) -> None:
         self._sysfs = Path(config.sysfs)
         self._node = config.devices.node or socket.gethostname()

@@ -4,19 +4,19 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from dovetail.node.admission.configuration import Configuration, Outage, Scope
+from dovetail.node.admission.configuration import AdmissionConfiguration, Outage, Scope
 from dovetail.node.agent.settings import AgentSettings, PodSettings, TopologySettings, seconds
-from dovetail.node.hints import Options, Policy, check
-from dovetail.node.sources.directory import Directory
-from dovetail.node.sources.kubelet import Kubelet
+from dovetail.node.hints import TopologyOptions, TopologyPolicy, check
+from dovetail.node.sources.directory import ManifestDirectory
+from dovetail.node.sources.kubelet import KubeletPods
 from dovetail.node.topology import Machine
 
 
-def configuration_of(config: AgentSettings, machine: Machine) -> Configuration:
+def configuration_of(config: AgentSettings, machine: Machine) -> AdmissionConfiguration:
     """What the manager goes by on this machine; raises BadPolicy."""
-    policy, options = Policy(config.topology.policy), options_of(config.topology)
+    policy, options = TopologyPolicy(config.topology.policy), options_of(config.topology)
     check(policy, options, machine.node_ids)
-    return Configuration(
+    return AdmissionConfiguration(
         policy=policy,
         options=options,
         scope=Scope(config.topology.scope),
@@ -30,22 +30,22 @@ def configuration_of(config: AgentSettings, machine: Machine) -> Configuration:
     )
 
 
-def options_of(settings: TopologySettings) -> Options:
-    return Options(
+def options_of(settings: TopologySettings) -> TopologyOptions:
+    return TopologyOptions(
         prefer_closest_numa_nodes=settings.prefer_closest_numa_nodes,
         max_allowable_numa_nodes=settings.max_allowable_numa_nodes,
         align=settings.align,
     )
 
 
-def source_of(settings: PodSettings) -> Kubelet | Directory | None:
+def source_of(settings: PodSettings) -> KubeletPods | ManifestDirectory | None:
     """Raises BadSource."""
     if settings.source == "none":
         return None
     if settings.source == "directory":
         assert settings.directory is not None
-        return Directory(Path(settings.directory))
-    return Kubelet(
+        return ManifestDirectory(Path(settings.directory))
+    return KubeletPods(
         settings.url, token_file=path_of(settings.token_file), ca_file=path_of(settings.ca_file)
     )
 

@@ -7,13 +7,13 @@ from typing import Any
 
 import msgspec
 
-from dovetail.node.admission.admission_log import Records
+from dovetail.node.admission.admission_log import AdmissionLog
 from dovetail.node.report.capacity import NodeStatus
-from dovetail.node.state.pod_state import Holding, PodState
-from dovetail.node.state.store import Store
+from dovetail.node.state.pod_state import ContainerHolding, PodState
+from dovetail.node.state.store import StateStore
 
 
-def state(store: Store, node: NodeStatus) -> dict[str, Any]:
+def state(store: StateStore, node: NodeStatus) -> dict[str, Any]:
     known = store.state
     return {
         "pods": [pod(store, each) for each in in_order(known.pods.values())],
@@ -25,7 +25,7 @@ def state(store: Store, node: NodeStatus) -> dict[str, Any]:
     }
 
 
-def pod(store: Store, found: PodState) -> dict[str, Any]:
+def pod(store: StateStore, found: PodState) -> dict[str, Any]:
     return {
         "uid": found.uid,
         "namespace": found.namespace,
@@ -42,7 +42,7 @@ def pod(store: Store, found: PodState) -> dict[str, Any]:
     }
 
 
-def container(store: Store, uid: str, name: str, holding: Holding) -> dict[str, Any]:
+def container(store: StateStore, uid: str, name: str, holding: ContainerHolding) -> dict[str, Any]:
     applied = store.applied.get((uid, name))
     return {
         "name": name,
@@ -55,7 +55,7 @@ def container(store: Store, uid: str, name: str, holding: Holding) -> dict[str, 
     }
 
 
-def explanation(name: str, records: Records, store: Store) -> dict[str, Any] | None:
+def explanation(name: str, records: AdmissionLog, store: StateStore) -> dict[str, Any] | None:
     """Of a pod by uid, namespace/name or name: what it holds, and how that came about."""
     admissions = records.of(name)
     held = [

@@ -13,7 +13,7 @@ Amounts = Mapping[str, Fraction]
 """By resource: CPUs, bytes, or pieces."""
 
 
-class Container(msgspec.Struct, frozen=True, kw_only=True):
+class ContainerSpec(msgspec.Struct, frozen=True, kw_only=True):
     name: str
     type: ContainerType
     index: int
@@ -35,7 +35,7 @@ class Pod(msgspec.Struct, frozen=True, kw_only=True):
     runtime_class: str = ""
     owner_kind: str = ""
     """What made it, such as DaemonSet."""
-    containers: tuple[Container, ...] = ()
+    containers: tuple[ContainerSpec, ...] = ()
     """In the order in which they start: init containers, then the others, then ephemeral ones."""
     requests: Amounts = {}
     """Of the pod as a whole, if it says so; else nothing."""

@@ -9,13 +9,13 @@ from typing import Protocol
 import msgspec
 
 from dovetail.core.errors import DovetailError
+from dovetail.node.common.container_settings import ContainerSettings
 from dovetail.node.common.pods import Pod, Sandbox
-from dovetail.node.common.settings import Settings
 from dovetail.node.wire.resource_plugin import ResourcePluginOptions
 from dovetail.node.wire.rpc import A, Method, Q
 
 
-class Failure(StrEnum):
+class PluginFailure(StrEnum):
     """Why a plugin did not answer."""
 
     DOWN = "down"
@@ -30,7 +30,7 @@ class Failure(StrEnum):
 
 
 class PluginError(DovetailError):
-    def __init__(self, resource: str, failure: Failure, words: str) -> None:
+    def __init__(self, resource: str, failure: PluginFailure, words: str) -> None:
         super().__init__(words)
         self.resource, self.failure = resource, failure
 
@@ -65,7 +65,7 @@ class Plugins(Protocol):
         ...
 
 
-class Rejected(DovetailError):
+class AdmissionRejected(DovetailError):
     """A pod or container that may not start."""
 
     def __init__(self, reason: str, words: str, *, later: bool = False) -> None:
@@ -78,21 +78,25 @@ class Gate(Protocol):
     """What a back end asks before it lets the runtime start something."""
 
     async def admit(self, sandbox: Sandbox) -> None:
-        """Before a sandbox is made; raises Rejected, and then nothing is held."""
+        """Before a sandbox is made; raises AdmissionRejected, and then nothing is held."""
         ...
 
-    async def settings(self, sandbox: Sandbox, container: str, asked: Settings) -> Settings:
-        """Before a container is created: what it is given; raises Rejected.
+    async def settings(
+        self, sandbox: Sandbox, container: str, asked: ContainerSettings
+    ) -> ContainerSettings:
+        """Before a container is created: what it is given; raises AdmissionRejected.
 
         `asked`: what the runtime was told to give it, which tells of it where nobody else does.
         """
         ...
 
-    def held(self, uid: str, container: str) -> Settings:
+    def held(self, uid: str, container: str) -> ContainerSettings:
         """What a container of the pod was given before, if anything; nobody is asked."""
         ...
 
-    async def created(self, sandbox: Sandbox, container: str, id_: str, given: Settings) -> None:
+    async def created(
+        self, sandbox: Sandbox, container: str, id_: str, given: ContainerSettings
+    ) -> None:
         """After that: what is applied to it now."""
         ...
 
@@ -101,21 +105,21 @@ class Gate(Protocol):
         ...
 
 
-class State(StrEnum):
+class ContainerPhase(StrEnum):
     CREATED = "created"
     RUNNING = "running"
     EXITED = "exited"
     UNKNOWN = "unknown"
 
 
-class Observed(msgspec.Struct, frozen=True, kw_only=True):
+class ObservedContainer(msgspec.Struct, frozen=True, kw_only=True):
     """A container as the runtime and the kernel show it."""
 
     id: str
     pod_uid: str
     container: str
-    state: State
-    applied: Settings
+    state: ContainerPhase
+    applied: ContainerSettings
     """What can be read back; envs, annotations, mounts and devices are not."""
 
 
@@ -124,9 +128,9 @@ class Runtime(Protocol):
 
     async def sandboxes(self) -> Sequence[Sandbox]: ...
 
-    async def containers(self) -> Sequence[Observed]: ...
+    async def containers(self) -> Sequence[ObservedContainer]: ...
 
-    async def update(self, id_: str, change: Settings) -> None:
+    async def update(self, id_: str, change: ContainerSettings) -> None:
         """Apply the fields that are not empty; raises RuntimeRefused."""
         ...
 

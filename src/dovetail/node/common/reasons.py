@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dovetail.node.common.ports import Failure, PluginError, Rejected
+from dovetail.node.common.ports import AdmissionRejected, PluginError, PluginFailure
 
 TOPOLOGY_AFFINITY = "topology_affinity"
 PLUGIN_DOWN = "plugin_down"
@@ -16,13 +16,13 @@ POD_UNKNOWN = "pod_unknown"
 CHECKPOINT_FAILED = "checkpoint_failed"
 
 OF_FAILURES = {
-    Failure.DOWN: PLUGIN_DOWN,
-    Failure.TIMEOUT: PLUGIN_TIMEOUT,
-    Failure.REFUSED: PLUGIN_REFUSED,
-    Failure.UNIMPLEMENTED: PLUGIN_REFUSED,
-    Failure.GARBAGE: PLUGIN_GARBAGE,
+    PluginFailure.DOWN: PLUGIN_DOWN,
+    PluginFailure.TIMEOUT: PLUGIN_TIMEOUT,
+    PluginFailure.REFUSED: PLUGIN_REFUSED,
+    PluginFailure.UNIMPLEMENTED: PLUGIN_REFUSED,
+    PluginFailure.GARBAGE: PLUGIN_GARBAGE,
 }
 
 
-def rejection(error: PluginError, *, later: bool = False) -> Rejected:
-    return Rejected(OF_FAILURES[error.failure], str(error), later=later)
+def rejection(error: PluginError, *, later: bool = False) -> AdmissionRejected:
+    return AdmissionRejected(OF_FAILURES[error.failure], str(error), later=later)

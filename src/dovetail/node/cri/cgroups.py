@@ -9,12 +9,12 @@ from __future__ import annotations
 from pathlib import Path
 from typing import NamedTuple
 
-from dovetail.node.common.settings import Settings
+from dovetail.node.common.container_settings import ContainerSettings
 
 PROC = Path("/proc")
 
 
-class Mounted(NamedTuple):
+class CgroupMount(NamedTuple):
     """A hierarchy of cgroups."""
 
     at: Path
@@ -22,14 +22,18 @@ class Mounted(NamedTuple):
     """Of v2 there is one hierarchy, which has whatever no other has; here: none."""
 
 
-def hierarchies(mounts: str) -> list[Mounted]:
+def hierarchies(mounts: str) -> list[CgroupMount]:
     """From the text of /proc/mounts: those of v1 first, as a controller is in one place only."""
     rows = [line.split() for line in mounts.splitlines()]
-    v1 = [Mounted(Path(row[1]), frozenset(row[3].split(","))) for row in rows if row[2] == "cgroup"]
-    return v1 + [Mounted(Path(row[1]), frozenset()) for row in rows if row[2] == "cgroup2"]
+    v1 = [
+        CgroupMount(Path(row[1]), frozenset(row[3].split(",")))
+        for row in rows
+        if row[2] == "cgroup"
+    ]
+    return v1 + [CgroupMount(Path(row[1]), frozenset()) for row in rows if row[2] == "cgroup2"]
 
 
-def directory(controller: str, cgroup: str, mounted: list[Mounted]) -> Path | None:
+def directory(controller: str, cgroup: str, mounted: list[CgroupMount]) -> Path | None:
     """Where the files of a controller are; `cgroup` is the text of /proc/PID/cgroup."""
     rows = [line.split(":", 2) for line in cgroup.splitlines()]
     for _, names, path in rows:
@@ -45,15 +49,15 @@ def directory(controller: str, cgroup: str, mounted: list[Mounted]) -> Path | No
     return None
 
 
-def pinning(pid: int, proc: Path = PROC) -> Settings:
+def pinning(pid: int, proc: Path = PROC) -> ContainerSettings:
     """CPUs and memory nodes of a process by its cgroup; empty if that can't be read."""
     try:
         cgroup = (proc / str(pid) / "cgroup").read_text()
         mounted = hierarchies((proc / "self/mounts").read_text())
     except OSError:
-        return Settings()
+        return ContainerSettings()
     found = directory("cpuset", cgroup, mounted)
-    return Settings(cpus=_text(found, "cpuset.cpus"), mems=_text(found, "cpuset.mems"))
+    return ContainerSettings(cpus=_text(found, "cpuset.cpus"), mems=_text(found, "cpuset.mems"))
 
 
 def _text(found: Path | None, file: str) -> str:

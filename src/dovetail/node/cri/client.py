@@ -18,9 +18,9 @@ import grpc.aio
 import msgspec
 import structlog
 
+from dovetail.node.common.container_settings import ContainerSettings
 from dovetail.node.common.pods import Sandbox
-from dovetail.node.common.ports import Observed, RuntimeRefused, State
-from dovetail.node.common.settings import Settings
+from dovetail.node.common.ports import ContainerPhase, ObservedContainer, RuntimeRefused
 from dovetail.node.cri import cgroups, injection
 from dovetail.node.wire import cri
 from dovetail.node.wire.codec import BadMessage, cooked, raw_class
@@ -48,14 +48,14 @@ OPTIONS = (
 )
 
 STATES = {
-    cri.ContainerState.CREATED: State.CREATED,
-    cri.ContainerState.RUNNING: State.RUNNING,
-    cri.ContainerState.EXITED: State.EXITED,
-    cri.ContainerState.UNKNOWN: State.UNKNOWN,
+    cri.ContainerState.CREATED: ContainerPhase.CREATED,
+    cri.ContainerState.RUNNING: ContainerPhase.RUNNING,
+    cri.ContainerState.EXITED: ContainerPhase.EXITED,
+    cri.ContainerState.UNKNOWN: ContainerPhase.UNKNOWN,
 }
 
 
-class NotFound(RuntimeRefused):
+class ContainerNotFound(RuntimeRefused):
     """The runtime does not have it, or no longer."""
 
 
@@ -80,7 +80,7 @@ class CriRuntime:
         listed = sorted(await self._listed_sandboxes(), key=lambda each: each.id)
         return [sandbox_of(each) for each in listed if each.state is cri.SandboxState.READY]
 
-    async def containers(self) -> Sequence[Observed]:
+    async def containers(self) -> Sequence[ObservedContainer]:
         """Without those that the runtime lists and can't tell more about."""
         sandboxes = {each.id: each.metadata.uid for each in await self._listed_sandboxes()}
         listed = await self._ask(cri.LIST_CONTAINERS, cri.ListContainersRequest())
@@ -88,13 +88,13 @@ class CriRuntime:
         self._pids = {each.id: self._pids[each.id] for each in here if each.id in self._pids}
         turn = asyncio.Semaphore(AT_ONCE)
 
-        async def look(each: cri.Container) -> Observed | None:
+        async def look(each: cri.Container) -> ObservedContainer | None:
             async with turn:
                 return await self._observed(each, sandboxes.get(each.pod_sandbox_id, ""))
 
         return [each for each in await asyncio.gather(*map(look, here)) if each is not None]
 
-    async def update(self, id_: str, change: Settings) -> None:
+    async def update(self, id_: str, change: ContainerSettings) -> None:
         if not injection.has_resources(change):
             return
         request = raw_class(cri.UpdateContainerResourcesRequest)(container_id=id_)
@@ -107,21 +107,21 @@ class CriRuntime:
     async def _listed_sandboxes(self) -> Sequence[cri.PodSandbox]:
         return (await self._ask(cri.LIST_POD_SANDBOX, cri.ListPodSandboxRequest())).items
 
-    async def _observed(self, each: cri.Container, uid: str) -> Observed | None:
-        applied = Settings()
+    async def _observed(self, each: cri.Container, uid: str) -> ObservedContainer | None:
+        applied = ContainerSettings()
         if each.state in (cri.ContainerState.CREATED, cri.ContainerState.RUNNING):
             known = each.id in self._pids
             question = cri.ContainerStatusRequest(container_id=each.id, verbose=not known)
             try:
                 answer = await self._ask(cri.CONTAINER_STATUS, question)
-            except NotFound:
+            except ContainerNotFound:
                 # It went between list and look.
                 return None
             except RuntimeRefused as error:
                 LOG.warning("container not seen", container=each.id, why=str(error))
                 return None
             applied = self._applied(each.id, answer)
-        return Observed(
+        return ObservedContainer(
             id=each.id,
             pod_uid=uid,
             container=each.metadata.name,
@@ -129,7 +129,7 @@ class CriRuntime:
             applied=applied,
         )
 
-    def _applied(self, id_: str, answer: cri.ContainerStatusResponse) -> Settings:
+    def _applied(self, id_: str, answer: cri.ContainerStatusResponse) -> ContainerSettings:
         """What the runtime says; of CPUs and memory nodes what the kernel does, where we see it."""
         resources = answer.status.resources
         said = injection.read_back((resources and resources.linux) or cri.LinuxContainerResources())
@@ -145,7 +145,9 @@ class CriRuntime:
         try:
             return await call(self._channel, method, question, DEADLINE)
         except grpc.aio.AioRpcError as error:
-            kind = NotFound if error.code() is grpc.StatusCode.NOT_FOUND else RuntimeRefused
+            kind = (
+                ContainerNotFound if error.code() is grpc.StatusCode.NOT_FOUND else RuntimeRefused
+            )
             words = f"{error.code().name.lower()}: {error.details()}"
         except BadMessage as error:
             kind, words = RuntimeRefused, str(error)

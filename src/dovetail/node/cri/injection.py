@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from dovetail.node.common.container_settings import ContainerSettings
 from dovetail.node.common.cpus import BadCpuList, CpuSet
-from dovetail.node.common.settings import Settings
 from dovetail.node.wire import cri
 
 FIELDS = {
@@ -25,14 +25,14 @@ FIELDS = {
 """Of LinuxContainerResources, by their Go names."""
 
 
-def has_resources(settings: Settings) -> bool:
+def has_resources(settings: ContainerSettings) -> bool:
     """Whether there is anything that can be set while a container runs."""
     return bool(
         settings.numbers or settings.cpus or settings.mems or settings.hugepages or settings.unified
     )
 
 
-def inject(request: Any, settings: Settings) -> None:
+def inject(request: Any, settings: ContainerSettings) -> None:
     """Into the library's form of a CreateContainerRequest."""
     config = request.config
     if has_resources(settings):
@@ -58,7 +58,7 @@ def inject(request: Any, settings: Settings) -> None:
             )
 
 
-def put_resources(resources: Any, settings: Settings) -> None:
+def put_resources(resources: Any, settings: ContainerSettings) -> None:
     """Into the library's form of LinuxContainerResources; what settings leave open stays."""
     for name, number in settings.numbers.items():
         setattr(resources, FIELDS[name], number)
@@ -73,9 +73,9 @@ def put_resources(resources: Any, settings: Settings) -> None:
     _add_entries(resources.unified, settings.unified)
 
 
-def read_back(resources: cri.LinuxContainerResources) -> Settings:
+def read_back(resources: cri.LinuxContainerResources) -> ContainerSettings:
     """What the runtime says is in force; a zero there means that it does not say."""
-    return Settings(
+    return ContainerSettings(
         numbers={
             name: number for name, field in FIELDS.items() if (number := getattr(resources, field))
         },

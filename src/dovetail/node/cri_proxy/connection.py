@@ -14,10 +14,10 @@ from pathlib import Path
 import structlog
 
 from dovetail.node.cri_proxy import envelope
-from dovetail.node.cri_proxy.frames import LAST_STREAM, BadFrames, Code
+from dovetail.node.cri_proxy.frames import LAST_STREAM, BadFrames, ErrorCode
 from dovetail.node.cri_proxy.relay import Relay
-from dovetail.node.cri_proxy.side import Side
-from dovetail.node.cri_proxy.stopwatch import Stopwatch
+from dovetail.node.cri_proxy.side import JoinedSocket
+from dovetail.node.cri_proxy.stopwatch import CallTimer
 from dovetail.node.wire.rpc import Refused
 
 LOG = structlog.get_logger("dovetail.node.runtime")
@@ -29,7 +29,7 @@ Handler = Callable[[bytes, Send], Awaitable[None]]
 """Takes a question and sends it, maybe changed; raises Refused. The answer waits for its end."""
 
 
-class Connection:
+class ProxyConnection:
     """Of one client: calls that have a handler are held for it, all others pass."""
 
     def __init__(self, runtime: Path, handlers: Mapping[str, Handler]) -> None:
@@ -37,13 +37,13 @@ class Connection:
         self.over = asyncio.Event()
         """When nothing of it is left."""
         self._relay = Relay(handlers, self)
-        self._stopwatch = Stopwatch(frozenset(handlers))
+        self._stopwatch = CallTimer(frozenset(handlers))
         self._undecided: dict[int, asyncio.Task[None]] = {}
         """By stream, calls that wait for us or for the runtime."""
         self._answers: dict[int, asyncio.Future[bytes]] = {}
         self._tasks: set[asyncio.Task[None]] = set()
-        self.client = Side(self._from_client, self._lost)
-        self._runtime = Side(self._from_runtime, self._lost)
+        self.client = JoinedSocket(self._from_client, self._lost)
+        self._runtime = JoinedSocket(self._from_runtime, self._lost)
         self.client.join(self._runtime)
 
     @property
@@ -51,17 +51,17 @@ class Connection:
         """No call is under way that is worth waiting for."""
         return self._stopwatch.idle
 
-    def open(self) -> Side:
+    def open(self) -> JoinedSocket:
         """What a server needs for a socket that it accepted."""
         self._keep(asyncio.create_task(self._connect()))
         return self.client
 
     def leave(self) -> None:
         """The client is to begin no more calls; those under way go on."""
-        self._relay.leave(LAST_STREAM, Code.NO_ERROR)
+        self._relay.leave(LAST_STREAM, ErrorCode.NO_ERROR)
         self._flush()
 
-    def close(self, code: Code = Code.NO_ERROR) -> None:
+    def close(self, code: ErrorCode = ErrorCode.NO_ERROR) -> None:
         self._relay.leave(self._relay.last, code)
         self._flush()
         self.client.close()
@@ -131,7 +131,7 @@ class Connection:
             relayed(data)
         except BadFrames as error:
             LOG.warning("connection broken off", why=str(error))
-            self.close(Code.PROTOCOL_ERROR)
+            self.close(ErrorCode.PROTOCOL_ERROR)
         else:
             self._flush()
 

@@ -36,7 +36,7 @@ PRIORITY = 0x20
 """Flags, as plain numbers: they are looked at for each frame."""
 
 
-class Kind(IntEnum):
+class FrameType(IntEnum):
     DATA = 0
     HEADERS = 1
     RST_STREAM = 3
@@ -47,13 +47,13 @@ class Kind(IntEnum):
     CONTINUATION = 9
 
 
-class Setting(IntEnum):
+class SettingsParameter(IntEnum):
     HEADER_TABLE_SIZE = 1
     INITIAL_WINDOW_SIZE = 4
     MAX_FRAME_SIZE = 5
 
 
-class Code(IntEnum):
+class ErrorCode(IntEnum):
     NO_ERROR = 0
     PROTOCOL_ERROR = 1
     CANCEL = 8
@@ -111,7 +111,7 @@ class Frame(NamedTuple):
         return dict(SETTING.iter_unpack(self.raw[HEAD.size :]))
 
 
-class Cutter:
+class FrameSplitter:
     """Cuts what one side says into frames, however the bytes come in."""
 
     def __init__(self, preface: bytes = b"") -> None:
@@ -132,7 +132,11 @@ class Cutter:
                 break
             frame = Frame(kind, flags, stream & LAST_STREAM, data[at:stop])
             at = stop
-            if self._open or kind in (Kind.HEADERS, Kind.PUSH_PROMISE, Kind.CONTINUATION):
+            if self._open or kind in (
+                FrameType.HEADERS,
+                FrameType.PUSH_PROMISE,
+                FrameType.CONTINUATION,
+            ):
                 whole = self._gathered(frame)
                 if whole:
                     yield whole
@@ -151,7 +155,7 @@ class Cutter:
 
     def _gathered(self, frame: Frame) -> Frame | None:
         first = self._open[0] if self._open else frame
-        goes_on = frame.kind == Kind.CONTINUATION
+        goes_on = frame.kind == FrameType.CONTINUATION
         if goes_on != bool(self._open) or frame.stream != first.stream:
             raise BadFrames(f"a frame of kind {frame.kind} where headers begin or go on")
         self._open.append(frame)
@@ -170,22 +174,22 @@ def made(kind: int, flags: int, stream: int, payload: bytes = b"") -> bytes:
 
 
 def window_update(stream: int, number: int) -> bytes:
-    return made(Kind.WINDOW_UPDATE, 0, stream, NUMBER.pack(number))
+    return made(FrameType.WINDOW_UPDATE, 0, stream, NUMBER.pack(number))
 
 
-def reset(stream: int, code: Code) -> bytes:
-    return made(Kind.RST_STREAM, 0, stream, NUMBER.pack(code))
+def reset(stream: int, code: ErrorCode) -> bytes:
+    return made(FrameType.RST_STREAM, 0, stream, NUMBER.pack(code))
 
 
-def goaway(last: int, code: Code) -> bytes:
+def goaway(last: int, code: ErrorCode) -> bytes:
     """No calls after the stream `last` will be answered."""
-    return made(Kind.GOAWAY, 0, 0, NUMBER.pack(last) + NUMBER.pack(code))
+    return made(FrameType.GOAWAY, 0, 0, NUMBER.pack(last) + NUMBER.pack(code))
 
 
 def last_headers(stream: int, block: bytes) -> bytes:
     """Headers that end the stream, in as many frames as it takes."""
     parts = [block[at : at + SMALLEST_FRAME] for at in range(0, len(block), SMALLEST_FRAME)]
-    kinds = [Kind.HEADERS] + [Kind.CONTINUATION] * (len(parts) - 1)
+    kinds = [FrameType.HEADERS] + [FrameType.CONTINUATION] * (len(parts) - 1)
     flags = [END_STREAM] + [0] * (len(parts) - 1)
     flags[-1] |= END_HEADERS
     return b"".join(

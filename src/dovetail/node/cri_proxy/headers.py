@@ -18,7 +18,7 @@ PLAIN = f"{ascii_letters}{digits}{punctuation} ".replace("%", "")
 """Characters that stand for themselves in the words of a status."""
 
 
-class Reader:
+class HeaderReader:
     """Follows what one side says."""
 
     def __init__(self) -> None:

@@ -10,14 +10,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from dovetail.node.cri_proxy.frames import END_STREAM, SMALLEST_FRAME, Frame, Kind, made
+from dovetail.node.cri_proxy.frames import END_STREAM, SMALLEST_FRAME, Frame, FrameType, made
 
 WINDOW = 2**16 - 1
 """Bytes that may be sent, if nothing is said."""
 
 
 @dataclass(slots=True)
-class Waiting:
+class QueuedData:
     data: bytearray
     ends: bool
     """Whether its side of the stream is over after that."""
@@ -35,7 +35,7 @@ class Outlet:
         self._owed = 0
         self._own: dict[int, int] = {}
         """By stream that we send on, what its window is beyond the initial one."""
-        self._waiting: dict[int, Waiting] = {}
+        self._waiting: dict[int, QueuedData] = {}
 
     def limit(self, initial: int | None, largest: int | None) -> None:
         """The runtime set the window of a stream, or the bytes of a frame."""
@@ -55,7 +55,7 @@ class Outlet:
 
     def send(self, stream: int, data: bytes) -> None:
         """All that there is to say on a stream of ours."""
-        self._waiting[stream] = Waiting(bytearray(data), ends=True)
+        self._waiting[stream] = QueuedData(bytearray(data), ends=True)
         self._push()
 
     def passed(self, frame: Frame) -> int:
@@ -65,7 +65,7 @@ class Outlet:
             self._out.append(frame.raw)
             return 0
         body = frame.body
-        waiting = self._waiting.setdefault(frame.stream, Waiting(bytearray(), ends=False))
+        waiting = self._waiting.setdefault(frame.stream, QueuedData(bytearray(), ends=False))
         waiting.data += body
         waiting.ends = frame.ends
         self._push()
@@ -95,7 +95,7 @@ class Outlet:
             while self._sent(stream, waiting):
                 pass
 
-    def _sent(self, stream: int, waiting: Waiting) -> bool:
+    def _sent(self, stream: int, waiting: QueuedData) -> bool:
         """One frame; whether there may be another."""
         room = min(self._window, self._largest)
         if stream in self._own:
@@ -109,7 +109,7 @@ class Outlet:
             self._own[stream] -= len(part)
             self._owed += len(part)
         last = waiting.ends and not waiting.data
-        self._out.append(made(Kind.DATA, END_STREAM if last else 0, stream, part))
+        self._out.append(made(FrameType.DATA, END_STREAM if last else 0, stream, part))
         if waiting.data:
             return True
         del self._waiting[stream]

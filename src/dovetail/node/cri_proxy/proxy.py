@@ -17,12 +17,12 @@ import grpc
 import grpc.aio
 import structlog
 
+from dovetail.node.common.container_settings import ContainerSettings
 from dovetail.node.common.pods import Sandbox
-from dovetail.node.common.ports import Gate, Rejected
-from dovetail.node.common.settings import Settings
+from dovetail.node.common.ports import AdmissionRejected, Gate
 from dovetail.node.cri import injection
 from dovetail.node.cri.client import connect, sandbox_of
-from dovetail.node.cri_proxy.connection import Connection, Handler, Send
+from dovetail.node.cri_proxy.connection import Handler, ProxyConnection, Send
 from dovetail.node.cri_proxy.listener import Listener
 from dovetail.node.wire import cri
 from dovetail.node.wire.codec import BadMessage, M, cooked, decode, raw_class
@@ -44,7 +44,7 @@ class Proxy:
         self._listen, self._runtime, self._gate = listen, runtime, gate
         self._listener = Listener(listen, self._accept)
         self._handlers = {path: _guarded(path, each) for path, each in self._seen().items()}
-        self._connections: list[Connection] = []
+        self._connections: list[ProxyConnection] = []
         self._later: set[asyncio.Task[None]] = set()
 
     async def start(self) -> None:
@@ -70,7 +70,7 @@ class Proxy:
         await self._channel.close()
 
     def _accept(self) -> asyncio.Protocol:
-        connection = Connection(self._runtime, self._handlers)
+        connection = ProxyConnection(self._runtime, self._handlers)
         # Those that are over need to be forgotten only when there would be more and more.
         self._connections = [each for each in self._connections if not each.over.is_set()]
         self._connections.append(connection)
@@ -124,7 +124,7 @@ class Proxy:
         if sandbox:
             self._soon(self._gate.gone(sandbox))
 
-    async def _held(self, id_: str) -> Settings:
+    async def _held(self, id_: str) -> ContainerSettings:
         """By a container that is there. It must not fail: the kubelet may change what runs."""
         question = cri.ListContainersRequest(filter=cri.ContainerFilter(id=id_))
         try:
@@ -133,9 +133,9 @@ class Proxy:
             sandbox = container and await self._sandbox_by_id(container.pod_sandbox_id)
             if container and sandbox:
                 return self._gate.held(sandbox.uid, container.metadata.name)
-        except (grpc.aio.AioRpcError, BadMessage, Rejected) as error:
+        except (grpc.aio.AioRpcError, BadMessage, AdmissionRejected) as error:
             LOG.warning("update passed as it came", container=id_, why=str(error))
-        return Settings()
+        return ContainerSettings()
 
     async def _sandbox_by_id(self, id_: str) -> Sandbox | None:
         question = cri.ListPodSandboxRequest(filter=cri.PodSandboxFilter(id=id_))
@@ -180,7 +180,7 @@ def _guarded(path: str, handler: Handler) -> Handler:
             raise
         except BadMessage as error:
             raise Refused(grpc.StatusCode.INVALID_ARGUMENT, str(error)) from None
-        except Rejected as error:
+        except AdmissionRejected as error:
             LOG.info("refused", call=path, reason=error.reason, why=str(error))
             raise Refused(_code(error), f"dovetail: {error.reason}: {error}") from None
         except Exception as error:
@@ -190,7 +190,7 @@ def _guarded(path: str, handler: Handler) -> Handler:
     return handle
 
 
-def _code(error: Rejected) -> grpc.StatusCode:
+def _code(error: AdmissionRejected) -> grpc.StatusCode:
     return grpc.StatusCode.UNAVAILABLE if error.later else grpc.StatusCode.FAILED_PRECONDITION
 
 

@@ -19,12 +19,20 @@ import grpc
 
 from dovetail.node.cri_proxy import frames
 from dovetail.node.cri_proxy.envelope import LARGEST_SEALED, sealed
-from dovetail.node.cri_proxy.frames import PREFACE, BadFrames, Code, Cutter, Frame, Kind, Setting
-from dovetail.node.cri_proxy.headers import Reader, refusal
+from dovetail.node.cri_proxy.frames import (
+    PREFACE,
+    BadFrames,
+    ErrorCode,
+    Frame,
+    FrameSplitter,
+    FrameType,
+    SettingsParameter,
+)
+from dovetail.node.cri_proxy.headers import HeaderReader, refusal
 from dovetail.node.cri_proxy.outlet import Outlet
 
 
-class Calls(Protocol):
+class CallObserver(Protocol):
     """Who is told of calls; not to call back meanwhile."""
 
     def began(self, stream: int, path: str) -> None: ...
@@ -42,7 +50,7 @@ class Calls(Protocol):
 
 
 @dataclass(slots=True)
-class Held:
+class HeldCall:
     path: str
     question: bytearray = field(default_factory=bytearray)
     answer: bytearray = field(default_factory=bytearray)
@@ -53,17 +61,17 @@ class Held:
 
 
 class Relay:
-    def __init__(self, watched: Container[str], calls: Calls) -> None:
+    def __init__(self, watched: Container[str], calls: CallObserver) -> None:
         self._watched, self._calls = watched, calls
         self.to_client: list[bytes] = []
         self.to_runtime: list[bytes] = [PREFACE]
         """What is to be written; whoever did takes it out."""
         self.last = 0
         """The latest stream."""
-        self._client, self._runtime = Cutter(PREFACE), Cutter()
-        self._headers = Reader()
+        self._client, self._runtime = FrameSplitter(PREFACE), FrameSplitter()
+        self._headers = HeaderReader()
         self._outlet = Outlet(self.to_runtime)
-        self._held: dict[int, Held] = {}
+        self._held: dict[int, HeldCall] = {}
         self._unsettled: set[int] = set()
         self._backlog: list[bytes] = []
         """For the client, when all is settled."""
@@ -71,24 +79,24 @@ class Relay:
     def from_client(self, data: bytes) -> None:
         """Raises BadFrames."""
         for frame in self._client.feed(data):
-            if frame.kind == Kind.HEADERS:
+            if frame.kind == FrameType.HEADERS:
                 self._question_headers(frame)
-            elif frame.kind == Kind.DATA:
+            elif frame.kind == FrameType.DATA:
                 self._question_data(frame)
             else:
                 self.to_runtime.append(frame.raw)
-                if frame.kind == Kind.RST_STREAM:
+                if frame.kind == FrameType.RST_STREAM:
                     self._end(frame.stream, None)
 
     def from_runtime(self, data: bytes) -> None:
         """Raises BadFrames."""
         for frame in self._runtime.feed(data):
-            if frame.kind in (Kind.HEADERS, Kind.DATA, Kind.RST_STREAM):
+            if frame.kind in (FrameType.HEADERS, FrameType.DATA, FrameType.RST_STREAM):
                 self._answer(frame)
-            elif frame.kind == Kind.WINDOW_UPDATE:
+            elif frame.kind == FrameType.WINDOW_UPDATE:
                 self._widen(frame)
             else:
-                if frame.kind == Kind.SETTINGS:
+                if frame.kind == FrameType.SETTINGS:
                     self._set(frame)
                 self._down(frame.raw)
 
@@ -105,7 +113,7 @@ class Relay:
         if held is None:
             return False
         self._outlet.drop(stream)
-        self.to_runtime.append(frames.reset(stream, Code.CANCEL))
+        self.to_runtime.append(frames.reset(stream, ErrorCode.CANCEL))
         self._down(frames.last_headers(stream, refusal(code, words, begun=held.begun)))
         return True
 
@@ -116,7 +124,7 @@ class Relay:
             self.to_client += self._backlog
             self._backlog = []
 
-    def leave(self, last: int, code: Code) -> None:
+    def leave(self, last: int, code: ErrorCode) -> None:
         """Tell the client not to begin anything after the stream `last`."""
         self._down(frames.goaway(last, code))
 
@@ -131,7 +139,7 @@ class Relay:
         self._calls.began(frame.stream, path)
         # A question that is over already has no message; the runtime knows what to say to that.
         if path in self._watched and not frame.ends:
-            self._held[frame.stream] = Held(path)
+            self._held[frame.stream] = HeldCall(path)
             self._outlet.own(frame.stream)
 
     def _question_data(self, frame: Frame) -> None:
@@ -153,9 +161,9 @@ class Relay:
         held = self._held.get(frame.stream)
         if held:
             held.begun = True
-            if frame.kind == Kind.DATA and len(held.answer) <= LARGEST_SEALED:
+            if frame.kind == FrameType.DATA and len(held.answer) <= LARGEST_SEALED:
                 held.answer += frame.body
-        if frame.kind == Kind.RST_STREAM:
+        if frame.kind == FrameType.RST_STREAM:
             self._end(frame.stream, None)
         elif frame.ends:
             # Errors have no message.
@@ -191,9 +199,10 @@ class Relay:
         if frame.flags & frames.ACK:
             return
         settings = frame.settings
-        self._headers.allow(settings.get(Setting.HEADER_TABLE_SIZE, 0))
+        self._headers.allow(settings.get(SettingsParameter.HEADER_TABLE_SIZE, 0))
         self._outlet.limit(
-            settings.get(Setting.INITIAL_WINDOW_SIZE), settings.get(Setting.MAX_FRAME_SIZE)
+            settings.get(SettingsParameter.INITIAL_WINDOW_SIZE),
+            settings.get(SettingsParameter.MAX_FRAME_SIZE),
         )
 
     def _down(self, raw: bytes) -> None:

@@ -6,18 +6,18 @@ import asyncio
 from collections.abc import Callable
 
 
-class Side(asyncio.Protocol):
+class JoinedSocket(asyncio.Protocol):
     """Gives what it hears to `took`, and tells when it is `lost`."""
 
     def __init__(self, took: Callable[[bytes], None], lost: Callable[[], None]) -> None:
         self._took, self._lost = took, lost
-        self._other: Side = self
+        self._other: JoinedSocket = self
         self._transport: asyncio.Transport | None = None
         self._full = False
         """Whether it takes less than it is given."""
         self._closed = False
 
-    def join(self, other: Side) -> None:
+    def join(self, other: JoinedSocket) -> None:
         self._other, other._other = other, self
 
     @property

@@ -11,7 +11,7 @@ from dovetail.node.wire import cri
 KINDS = {kind: metrics.PROXIED.labels(kind) for kind in ("passed", "injected", "refused")}
 
 
-class Stopwatch:
+class CallTimer:
     """Of one connection. Streams of answers go on for ever: they are not timed, nor waited for."""
 
     def __init__(self, watched: frozenset[str]) -> None:

@@ -13,8 +13,8 @@ from dovetail.node.hints.hint import (
     mask_of,
     to_wire,
 )
-from dovetail.node.hints.merge import Cause, Distances, Merged, merge
-from dovetail.node.hints.policy import BadPolicy, Options, Policy, check
+from dovetail.node.hints.merge import Cause, Distances, MergedHint, merge
+from dovetail.node.hints.policy import BadPolicy, TopologyOptions, TopologyPolicy, check
 from dovetail.node.hints.supply import masks_with_enough
 
 __all__ = [
@@ -26,9 +26,9 @@ __all__ = [
     "Explanation",
     "Hint",
     "Hints",
-    "Merged",
-    "Options",
-    "Policy",
+    "MergedHint",
+    "TopologyOptions",
+    "TopologyPolicy",
     "check",
     "explain",
     "from_wire",

@@ -8,8 +8,8 @@ import msgspec
 
 from dovetail.node.common.cpus import CpuSet
 from dovetail.node.hints.hint import Hints
-from dovetail.node.hints.merge import Cause, Distances, Merged, by_size, merge
-from dovetail.node.hints.policy import Options, Policy
+from dovetail.node.hints.merge import Cause, Distances, MergedHint, by_size, merge
+from dovetail.node.hints.policy import TopologyOptions, TopologyPolicy
 
 SHOWN = 4
 """Sets of nodes that are listed for a resource; whoever wants all finds them in `wishes`."""
@@ -34,8 +34,8 @@ class Explanation(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def explain(
-    policy: Policy,
-    options: Options,
+    policy: TopologyPolicy,
+    options: TopologyOptions,
     hints: Mapping[str, Hints],
     nodes: CpuSet,
     distances: Distances,
@@ -58,8 +58,8 @@ def explain(
 
 
 def _conflict(
-    policy: Policy,
-    options: Options,
+    policy: TopologyPolicy,
+    options: TopologyOptions,
     hints: Mapping[str, Hints],
     nodes: CpuSet,
     distances: Distances,
@@ -102,7 +102,7 @@ def _asks(wish: Wish, cause: Cause) -> str:
     return f"fits on {_or(wish.preferred + wish.possible)}"
 
 
-def _given(merged: Merged) -> str:
+def _given(merged: MergedHint) -> str:
     if merged.why is Cause.NOT_ASKED:
         return "nobody was asked: the policy is none"
     where = _or([] if merged.hint.nodes is None else [str(merged.hint.nodes)])

@@ -17,7 +17,7 @@ import msgspec
 from dovetail.node.common.cpus import CpuSet
 from dovetail.node.hints import numeric
 from dovetail.node.hints.hint import ANYWHERE, Hint, Hints, mask_of
-from dovetail.node.hints.policy import Options, Policy
+from dovetail.node.hints.policy import TopologyOptions, TopologyPolicy
 
 Distances = Mapping[int, Mapping[int, int]]
 Order = Callable[[int], tuple[int, ...]]
@@ -40,7 +40,7 @@ class Cause(StrEnum):
     """The rules of the numeric policy are met by no combination."""
 
 
-class Merged(msgspec.Struct, frozen=True, kw_only=True):
+class MergedHint(msgspec.Struct, frozen=True, kw_only=True):
     hint: Hint
     admitted: bool
     why: Cause
@@ -52,57 +52,59 @@ class Merged(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def merge(
-    policy: Policy,
-    options: Options,
+    policy: TopologyPolicy,
+    options: TopologyOptions,
     hints: Mapping[str, Hints],
     nodes: CpuSet,
     distances: Distances,
-) -> Merged:
+) -> MergedHint:
     """`hints` by resource; `distances` as a machine tells them, between all of its `nodes`."""
-    if policy is Policy.NONE:
-        return Merged(hint=ANYWHERE, admitted=True, why=Cause.NOT_ASKED)
+    if policy is TopologyPolicy.NONE:
+        return MergedHint(hint=ANYWHERE, admitted=True, why=Cause.NOT_ASKED)
     order = by_distance(distances) if options.prefer_closest_numa_nodes else by_size
-    if policy is Policy.NUMERIC:
+    if policy is TopologyPolicy.NUMERIC:
         return _numeric(options, hints, nodes, order)
     lists = [_explicit(each) for each in hints.values()]
-    if policy is Policy.SINGLE_NUMA_NODE:
+    if policy is TopologyPolicy.SINGLE_NUMA_NODE:
         lists = [[each for each in one if _on_one_node(each)] for one in lists]
     best = fittest(lists, mask_of(nodes), order)
     return _judged(policy, best, hints, mask_of(nodes))
 
 
 def _judged(
-    policy: Policy, best: Hint | None, hints: Mapping[str, Hints], everywhere: int
-) -> Merged:
+    policy: TopologyPolicy, best: Hint | None, hints: Mapping[str, Hints], everywhere: int
+) -> MergedHint:
     hint = best or Hint(everywhere, preferred=False)
-    if policy is Policy.SINGLE_NUMA_NODE and hint.mask == everywhere:
+    if policy is TopologyPolicy.SINGLE_NUMA_NODE and hint.mask == everywhere:
         # Nobody asked for certain nodes.
         hint = Hint(None, preferred=hint.preferred)
     if hint.preferred:
-        return Merged(hint=hint, admitted=True, why=Cause.ALIGNED)
-    if policy is Policy.BEST_EFFORT:
-        return Merged(hint=hint, admitted=True, why=Cause.UNALIGNED)
+        return MergedHint(hint=hint, admitted=True, why=Cause.ALIGNED)
+    if policy is TopologyPolicy.BEST_EFFORT:
+        return MergedHint(hint=hint, admitted=True, why=Cause.UNALIGNED)
     if _impossible(hints):
         why = Cause.IMPOSSIBLE
-    elif policy is Policy.SINGLE_NUMA_NODE:
+    elif policy is TopologyPolicy.SINGLE_NUMA_NODE:
         why = Cause.NO_SINGLE_NODE
     else:
         why = Cause.NOT_PREFERRED if best else Cause.NO_COMMON_NODE
-    return Merged(hint=hint, admitted=False, why=why)
+    return MergedHint(hint=hint, admitted=False, why=why)
 
 
-def _numeric(options: Options, hints: Mapping[str, Hints], nodes: CpuSet, order: Order) -> Merged:
+def _numeric(
+    options: TopologyOptions, hints: Mapping[str, Hints], nodes: CpuSet, order: Order
+) -> MergedHint:
     everywhere = Hint(mask_of(nodes), preferred=False)
     if _impossible(hints):
-        return Merged(hint=everywhere, admitted=False, why=Cause.IMPOSSIBLE)
+        return MergedHint(hint=everywhere, admitted=False, why=Cause.IMPOSSIBLE)
     lists = {resource: _explicit(each) for resource, each in hints.items()}
     own = numeric.best(lists, frozenset(options.align), nodes, order)
     if own is None:
-        return Merged(hint=everywhere, admitted=False, why=Cause.NOT_NESTED)
+        return MergedHint(hint=everywhere, admitted=False, why=Cause.NOT_NESTED)
     # Masks that are given form a chain, so all of them together are the widest.
     widest = reduce(int.__or__, (each.mask or 0 for each in own.values()), 0)
     together = Hint(widest or None, preferred=all(each.preferred for each in own.values()))
-    return Merged(hint=together, admitted=True, why=Cause.ALIGNED, own=own)
+    return MergedHint(hint=together, admitted=True, why=Cause.ALIGNED, own=own)
 
 
 def _explicit(hints: Hints) -> Sequence[Hint]:

@@ -26,7 +26,7 @@ from dovetail.node.common.cpus import CpuSet
 from dovetail.node.hints.hint import Hint
 
 
-class Pick(NamedTuple):
+class HintPick(NamedTuple):
     """A hint of a resource; a lower one is better for the same resource."""
 
     resource: str
@@ -36,18 +36,18 @@ class Pick(NamedTuple):
     """Nothing for any node: it is contained in every set."""
 
 
-class Plan(NamedTuple):
+class NestedHints(NamedTuple):
     """What some resources get; a lower one is better for the same resources."""
 
     disliked: int
     """How many of the resources not to align would prefer something else."""
-    picks: tuple[Pick, ...]
+    picks: tuple[HintPick, ...]
 
-    def with_(self, other: Plan) -> Plan:
-        return Plan(self.disliked + other.disliked, tuple(sorted(self.picks + other.picks)))
+    def with_(self, other: NestedHints) -> NestedHints:
+        return NestedHints(self.disliked + other.disliked, tuple(sorted(self.picks + other.picks)))
 
 
-Group = Mapping[int, Plan]
+Group = Mapping[int, NestedHints]
 """Resources that are placed together: what they get, by the nodes."""
 
 
@@ -71,16 +71,18 @@ def best(
     }
 
 
-def _pick(resource: str, hint: Hint) -> Pick:
+def _pick(resource: str, hint: Hint) -> HintPick:
     mask = hint.mask or 0
-    return Pick(resource, not hint.preferred, mask.bit_count(), mask)
+    return HintPick(resource, not hint.preferred, mask.bit_count(), mask)
 
 
-def _alone(picks: Sequence[Pick]) -> Group:
-    return {mask: Plan(int(pick.unwelcome), (pick,)) for mask, pick in _by_mask(picks).items()}
+def _alone(picks: Sequence[HintPick]) -> Group:
+    return {
+        mask: NestedHints(int(pick.unwelcome), (pick,)) for mask, pick in _by_mask(picks).items()
+    }
 
 
-def _aligned(members: Sequence[Sequence[Pick]]) -> Group:
+def _aligned(members: Sequence[Sequence[HintPick]]) -> Group:
     """The sets of nodes that all of them accept and one prefers."""
     given = [_by_mask([each for each in one if each.mask or not each.unwelcome]) for one in members]
     found = {}
@@ -89,20 +91,22 @@ def _aligned(members: Sequence[Sequence[Pick]]) -> Group:
         if all(choices):
             picks = tuple(map(min, choices))
             if not all(pick.unwelcome for pick in picks):
-                found[mask] = Plan(0, picks)
+                found[mask] = NestedHints(0, picks)
     return found
 
 
-def _by_mask(picks: Sequence[Pick]) -> Mapping[int, Pick]:
+def _by_mask(picks: Sequence[HintPick]) -> Mapping[int, HintPick]:
     # In the order that leaves the best.
     return {pick.mask: pick for pick in sorted(picks, reverse=True)}
 
 
-def _outermost(groups: Sequence[Group], nodes: CpuSet) -> Mapping[int, Plan]:
+def _outermost(groups: Sequence[Group], nodes: CpuSet) -> Mapping[int, NestedHints]:
     """The best plan for all groups, by the largest set of nodes in it."""
-    inner: dict[tuple[int, ...], Mapping[int, Plan]] = {(): _spread({0: Plan(0, ())}, nodes)}
+    inner: dict[tuple[int, ...], Mapping[int, NestedHints]] = {
+        (): _spread({0: NestedHints(0, ())}, nodes)
+    }
     members = range(len(groups))
-    found: Mapping[int, Plan] = {0: Plan(0, ())}
+    found: Mapping[int, NestedHints] = {0: NestedHints(0, ())}
     for size in members:
         for chosen in combinations(members, size + 1):
             found = _added(groups, chosen, inner)
@@ -113,10 +117,10 @@ def _outermost(groups: Sequence[Group], nodes: CpuSet) -> Mapping[int, Plan]:
 def _added(
     groups: Sequence[Group],
     chosen: tuple[int, ...],
-    inner: Mapping[tuple[int, ...], Mapping[int, Plan]],
-) -> Mapping[int, Plan]:
+    inner: Mapping[tuple[int, ...], Mapping[int, NestedHints]],
+) -> Mapping[int, NestedHints]:
     """Some groups together, one of them on the largest set."""
-    found: dict[int, Plan] = {}
+    found: dict[int, NestedHints] = {}
     for last in chosen:
         rest = inner[tuple(each for each in chosen if each != last)]
         for mask, plan in groups[last].items():
@@ -126,7 +130,7 @@ def _added(
     return found
 
 
-def _spread(plans: Mapping[int, Plan], nodes: CpuSet) -> Mapping[int, Plan]:
+def _spread(plans: Mapping[int, NestedHints], nodes: CpuSet) -> Mapping[int, NestedHints]:
     """For every set of nodes, the best plan within it."""
     found = dict(plans)
     masks = [0]

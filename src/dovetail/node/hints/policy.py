@@ -17,7 +17,7 @@ class BadPolicy(DovetailError):
     """A policy that cannot be followed on this machine."""
 
 
-class Policy(StrEnum):
+class TopologyPolicy(StrEnum):
     NONE = "none"
     """Nobody is asked."""
     BEST_EFFORT = "best-effort"
@@ -30,7 +30,7 @@ class Policy(StrEnum):
     """Some resources on the same nodes; the others on some of these, or around them."""
 
 
-class Options(msgspec.Struct, frozen=True, kw_only=True):
+class TopologyOptions(msgspec.Struct, frozen=True, kw_only=True):
     """Named as the kubelet does."""
 
     prefer_closest_numa_nodes: bool = False
@@ -40,14 +40,14 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
     """The resources that the numeric policy wants on the same nodes."""
 
 
-def check(policy: Policy, options: Options, nodes: CpuSet) -> None:
+def check(policy: TopologyPolicy, options: TopologyOptions, nodes: CpuSet) -> None:
     """Raises BadPolicy. To be asked once, at the start."""
     limit = options.max_allowable_numa_nodes
     if limit < USUAL_LIMIT:
         raise BadPolicy(
             f"max-allowable-numa-nodes is {limit}; it can only be raised, above {USUAL_LIMIT}"
         )
-    if policy is not Policy.NONE and len(nodes) > limit:
+    if policy is not TopologyPolicy.NONE and len(nodes) > limit:
         raise BadPolicy(
             f"this machine has {len(nodes)} NUMA nodes and the policy {policy} is allowed for "
             f"{limit}: each admission may take 2**{len(nodes)} hints of each resource. Set "

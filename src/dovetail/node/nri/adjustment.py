@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from dovetail.node.common.settings import Settings
+from dovetail.node.common.container_settings import ContainerSettings
 from dovetail.node.cri.injection import has_resources, normal
 from dovetail.node.wire import nri
 
@@ -17,7 +17,7 @@ Devices = Mapping[str, nri.LinuxDevice]
 
 
 def adjustment(
-    container: nri.Container, settings: Settings, devices: Devices
+    container: nri.Container, settings: ContainerSettings, devices: Devices
 ) -> nri.ContainerAdjustment:
     """Of a container that is about to be created."""
     environment = {each.partition("=")[0] for each in container.env}
@@ -57,13 +57,13 @@ def adjustment(
     )
 
 
-def update(id_: str, settings: Settings) -> nri.ContainerUpdate:
+def update(id_: str, settings: ContainerSettings) -> nri.ContainerUpdate:
     return nri.ContainerUpdate(
         container_id=id_, linux=nri.LinuxContainerUpdate(resources=resources(settings))
     )
 
 
-def resources(settings: Settings) -> nri.LinuxResources | None:
+def resources(settings: ContainerSettings) -> nri.LinuxResources | None:
     """Of the score for running out of memory there is nothing: it is no property of a cgroup."""
     if not has_resources(settings):
         return None
@@ -91,7 +91,7 @@ def resources(settings: Settings) -> nri.LinuxResources | None:
     )
 
 
-def read_back(container: nri.Container) -> Settings:
+def read_back(container: nri.Container) -> ContainerSettings:
     """What the runtime was told to give it."""
     found = container.linux.resources or nri.LinuxResources()
     cpu, memory = found.cpu or nri.LinuxCPU(), found.memory or nri.LinuxMemory()
@@ -103,7 +103,7 @@ def read_back(container: nri.Container) -> Settings:
         "OomScoreAdj": container.linux.oom_score_adj,
         "MemorySwapLimitInBytes": memory.swap,
     }
-    return Settings(
+    return ContainerSettings(
         numbers={name: number.value for name, number in said.items() if number and number.value},
         cpus=normal(cpu.cpus),
         mems=normal(cpu.mems),

@@ -18,7 +18,7 @@ import grpc
 import structlog
 
 from dovetail.node.common.pods import Sandbox
-from dovetail.node.common.ports import Gate, Rejected
+from dovetail.node.common.ports import AdmissionRejected, Gate
 from dovetail.node.cri.injection import has_resources
 from dovetail.node.nri import adjustment
 from dovetail.node.wire import nri
@@ -38,7 +38,7 @@ T = TypeVar("T")
 Handler = Callable[[nri.PodEvent], Awaitable[Message]]
 
 
-class Events:
+class NriEvents:
     """Of one connection. What there is is not followed: a runtime that was restarted is silent
     about the end of pods from before."""
 
@@ -112,7 +112,7 @@ class Events:
         container = event.container
         try:
             settings = self._gate.held(event.pod.uid, container.name)
-        except Rejected as error:
+        except AdmissionRejected as error:
             LOG.warning("update passed as it came", container=container.id, why=str(error))
             return nri.UpdateContainerResponse()
         if not has_resources(settings):
@@ -137,7 +137,7 @@ class Events:
                 self._keep(asyncio.create_task(_after(task, if_late)))
             words = f"dovetail: no answer of the plugins within {self._patience:g} s; try again"
             raise Refused(grpc.StatusCode.UNAVAILABLE, words) from None
-        except Rejected as error:
+        except AdmissionRejected as error:
             LOG.info("refused", reason=error.reason, why=str(error))
             code = grpc.StatusCode.FAILED_PRECONDITION
             raise Refused(code, f"dovetail: {error.reason}: {error}") from None

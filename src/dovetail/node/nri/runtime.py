@@ -14,12 +14,12 @@ from pathlib import Path
 
 import structlog
 
+from dovetail.node.common.container_settings import ContainerSettings
 from dovetail.node.common.pods import Sandbox
-from dovetail.node.common.ports import Gate, Observed, Runtime, RuntimeRefused
-from dovetail.node.common.settings import Settings
+from dovetail.node.common.ports import Gate, ObservedContainer, Runtime, RuntimeRefused
 from dovetail.node.cri.injection import has_resources
 from dovetail.node.nri import adjustment
-from dovetail.node.nri.events import Events
+from dovetail.node.nri.events import NriEvents
 from dovetail.node.wire import nri
 from dovetail.node.wire.ttrpc import CallFailed, Closed, Link
 
@@ -61,10 +61,10 @@ class NriRuntime:
     async def sandboxes(self) -> Sequence[Sandbox]:
         return await self._seen.sandboxes()
 
-    async def containers(self) -> Sequence[Observed]:
+    async def containers(self) -> Sequence[ObservedContainer]:
         return await self._seen.containers()
 
-    async def update(self, id_: str, change: Settings) -> None:
+    async def update(self, id_: str, change: ContainerSettings) -> None:
         if not has_resources(change):
             return
         if self._link is None or not self._synchronized.is_set():
@@ -97,7 +97,7 @@ class NriRuntime:
     async def _session(self) -> None:
         """From connecting to the end of the connection."""
         reader, writer = await asyncio.open_unix_connection(str(self._socket))
-        events = Events(self._gate, self._synchronized)
+        events = NriEvents(self._gate, self._synchronized)
         link = Link(reader, writer, nri.RUNTIME_CONNECTION, events.serve)
         running = asyncio.create_task(link.run())
         try:

@@ -14,9 +14,9 @@ import structlog
 
 from dovetail.node import topology
 from dovetail.node.plugins.common import role_file
-from dovetail.node.plugins.common.roles import Book
+from dovetail.node.plugins.common.roles import RoleBook
 from dovetail.node.plugins.common.serving import RolePlugin
-from dovetail.node.plugins.common.store import Store
+from dovetail.node.plugins.common.store import PluginStore
 from dovetail.node.plugins.cpu.plugin import CpuPlugin
 from dovetail.node.plugins.memory.plugin import MemoryPlugin
 from dovetail.node.plugins.nic.plugin import NicPlugin
@@ -36,7 +36,7 @@ RESOURCES = {"cpu": "cpu", "memory": "memory", "nic": "NIC"}
 """What each registers for, if nothing else is said."""
 
 
-class Setup(msgspec.Struct, frozen=True, kw_only=True):
+class PluginSetup(msgspec.Struct, frozen=True, kw_only=True):
     kind: str
     resource: str
     roles: Path
@@ -61,7 +61,7 @@ def file_name(resource: str) -> str:
     return resource.replace("/", "_")
 
 
-def prepared(setup: Setup) -> RolePlugin[Any]:
+def prepared(setup: PluginSetup) -> RolePlugin[Any]:
     """Raises BadSysfs, BadRoles, NotKept or OSError."""
     machine = topology.read(setup.sysfs, proc=setup.proc)
     book = role_file.read(setup.roles, machine)
@@ -70,11 +70,11 @@ def prepared(setup: Setup) -> RolePlugin[Any]:
     return made(setup, machine, book)
 
 
-def made(setup: Setup, machine: Machine, book: Book) -> RolePlugin[Any]:
-    return KINDS[setup.kind](machine, book, Store(setup.state), resource=setup.resource)
+def made(setup: PluginSetup, machine: Machine, book: RoleBook) -> RolePlugin[Any]:
+    return KINDS[setup.kind](machine, book, PluginStore(setup.state), resource=setup.resource)
 
 
-async def run(setup: Setup, plugin: RolePlugin[Any]) -> None:
+async def run(setup: PluginSetup, plugin: RolePlugin[Any]) -> None:
     """Until SIGTERM or SIGINT; SIGHUP has the file of roles read again. Raises BadSocket."""
     stop = asyncio.Event()
     roles = RoleWatch(plugin, setup.roles)

@@ -15,10 +15,10 @@ import structlog
 from dovetail.node.plugins.common import role_file
 from dovetail.node.plugins.common.role_file import BadRoles
 from dovetail.node.plugins.common.serving import RolePlugin
-from dovetail.node.plugins.common.store import NotKept
+from dovetail.node.plugins.common.store import StateNotSaved
 from dovetail.node.plugins.cpu import sizes
-from dovetail.node.plugins.cpu.adjuster import Load, adjust
-from dovetail.node.plugins.cpu.load import NoLoad, Ticks, pressure, ticks, use
+from dovetail.node.plugins.cpu.adjuster import PoolLoad, adjust
+from dovetail.node.plugins.cpu.load import CpuTicks, NoLoad, pressure, ticks, use
 from dovetail.node.plugins.cpu.plugin import CpuPlugin
 
 LOG = structlog.get_logger("dovetail.node.plugins")
@@ -27,7 +27,7 @@ WISHES = "pools.json"
 """In the state directory: sizes of pools by name, for whoever wants to resize them."""
 
 
-class Watched:
+class WatchedFile:
     """A file, and whether it is another than at the last look."""
 
     def __init__(self, path: Path) -> None:
@@ -50,7 +50,7 @@ class RoleWatch:
     """Has a plugin follow its file of roles."""
 
     def __init__(self, plugin: RolePlugin[Any], path: Path) -> None:
-        self.plugin, self.file = plugin, Watched(path)
+        self.plugin, self.file = plugin, WatchedFile(path)
         self.asked = asyncio.Event()
         """Set to have the file read although it looks the same."""
 
@@ -60,7 +60,7 @@ class RoleWatch:
         self.asked.clear()
         try:
             self.plugin.adopt(role_file.read(self.file.path, self.plugin.machine))
-        except (BadRoles, NotKept) as error:
+        except (BadRoles, StateNotSaved) as error:
             LOG.error("roles stay as they were", error=str(error))
         else:
             LOG.info("roles read", file=str(self.file.path))
@@ -71,7 +71,7 @@ class PoolWatch:
 
     def __init__(self, plugin: CpuPlugin, wishes: Path, proc: Path) -> None:
         self.plugin, self.wishes, self.proc = plugin, wishes, proc
-        self.before: dict[int, Ticks] = {}
+        self.before: dict[int, CpuTicks] = {}
         self.quiet = 0
         self.told = ""
         """Why the load was not known at the last look."""
@@ -81,7 +81,7 @@ class PoolWatch:
             # One step of a ramp at each look, whoever asked for it.
             if not (self.wish() or self.adjust()):
                 self.plugin.step()
-        except NotKept as error:
+        except StateNotSaved as error:
             LOG.error("pools stay as they are", error=str(error))
 
     def wish(self) -> bool:
@@ -125,7 +125,7 @@ class PoolWatch:
             return False
         # What is somebody's own says nothing about those who share.
         shared = state.pools[rule.pool] - state.held
-        load = Load(use(before, now, shared), len(shared), waiting)
+        load = PoolLoad(use(before, now, shared), len(shared), waiting)
         # As they are: who follows a ramp must not ask for more because it is on the way.
         have = {name: len(cpus) for name, cpus in state.pools.items()}
         decision = adjust(rule, self.plugin.book.pools, have, load, self.quiet)

@@ -15,12 +15,12 @@ import msgspec
 import structlog
 
 from dovetail.aio.backoff import KeyedBackoff
-from dovetail.node.admission.pod_identity import SKIP
+from dovetail.node.common.container_settings import ContainerSettings
+from dovetail.node.common.pod_identity import SKIP
 from dovetail.node.common.pods import Sandbox
-from dovetail.node.common.ports import Observed, Rejected
-from dovetail.node.common.settings import Settings
-from dovetail.node.state.pod_state import Holding, PodState
-from dovetail.node.state.store import Store
+from dovetail.node.common.ports import AdmissionRejected, ObservedContainer
+from dovetail.node.state.pod_state import ContainerHolding, PodState
+from dovetail.node.state.store import StateStore
 
 LOG = structlog.get_logger("dovetail.node.reconcile")
 
@@ -34,14 +34,16 @@ Key = tuple[str, str]
 class Admitting(Protocol):
     """What is asked of the manager."""
 
-    store: Store
+    store: StateStore
 
     async def admit(self, sandbox: Sandbox) -> None: ...
 
-    async def settings(self, sandbox: Sandbox, container: str, asked: Settings) -> Settings: ...
+    async def settings(
+        self, sandbox: Sandbox, container: str, asked: ContainerSettings
+    ) -> ContainerSettings: ...
 
 
-class Latecomers:
+class Adoption:
     def __init__(self, keeper: Admitting, clock: Callable[[], float]) -> None:
         self._keeper, self._store, self._clock = keeper, keeper.store, clock
         self._attempts: KeyedBackoff[tuple[Key, str]] = KeyedBackoff(
@@ -52,7 +54,10 @@ class Latecomers:
         """Of those adopted: the resources that had a plugin then."""
 
     async def adopt(
-        self, sandboxes: Sequence[Sandbox], alive: Mapping[Key, Observed], resources: Set[str]
+        self,
+        sandboxes: Sequence[Sandbox],
+        alive: Mapping[Key, ObservedContainer],
+        resources: Set[str],
     ) -> None:
         """Have pods admitted that run and were never asked about.
 
@@ -72,17 +77,17 @@ class Latecomers:
                 if await self._try(key, f"{', '.join(sorted(later))} allocated", giving):
                     self._asked[key] = resources
 
-    async def give_again(self, key: Key, resource: str, observed: Observed) -> None:
+    async def give_again(self, key: Key, resource: str, observed: ObservedContainer) -> None:
         """Have the plugin allocate what it does not know of any longer."""
         again = partial(self._give_again, {resource}, observed)
         await self._try(key, f"{resource} allocated again", again)
 
-    def keep(self, alive: Mapping[Key, Observed]) -> None:
+    def keep(self, alive: Mapping[Key, ObservedContainer]) -> None:
         """Nothing else is of interest any longer."""
         self._attempts.retain(lambda attempt: attempt[0] in alive)
         self._asked = {key: each for key, each in self._asked.items() if key in alive}
 
-    def _holding(self, key: Key) -> Holding | None:
+    def _holding(self, key: Key) -> ContainerHolding | None:
         return holding_of(self._store.pod(key[0]), key[1])
 
     def _skipped(self, key: Key) -> bool:
@@ -99,19 +104,19 @@ class Latecomers:
         log = LOG.bind(pod=key[0], container=key[1])
         try:
             await work()
-        except Rejected as error:
+        except AdmissionRejected as error:
             log.warning(f"not {what}", reason=error.reason, again_in=wait, why=str(error))
             return False
         log.info(what)
         return True
 
-    async def _adopt(self, sandbox: Sandbox, observed: Observed) -> None:
+    async def _adopt(self, sandbox: Sandbox, observed: ObservedContainer) -> None:
         if self._store.pod(sandbox.uid) is None:
             await self._keeper.admit(sandbox)
         if holding_of(self._store.pod(sandbox.uid), observed.container) is None:
             await self._keeper.settings(sandbox, observed.container, observed.applied)
 
-    async def _give_again(self, resources: Set[str], observed: Observed) -> None:
+    async def _give_again(self, resources: Set[str], observed: ObservedContainer) -> None:
         pod = self._store.pod(observed.pod_uid)
         holding = holding_of(pod, observed.container)
         assert pod is not None
@@ -126,22 +131,22 @@ class Latecomers:
         )
         try:
             await self._keeper.settings(sandbox, observed.container, observed.applied)
-        except Rejected:
+        except AdmissionRejected:
             now = self._store.pod(pod.uid)
             if now is not None:
                 self._store.put(with_holding(now, observed.container, holding))
             raise
 
 
-def holding_of(pod: PodState | None, container: str) -> Holding | None:
+def holding_of(pod: PodState | None, container: str) -> ContainerHolding | None:
     return pod.containers.get(container) if pod and pod.admitted else None
 
 
-def with_holding(pod: PodState, container: str, holding: Holding) -> PodState:
+def with_holding(pod: PodState, container: str, holding: ContainerHolding) -> PodState:
     return msgspec.structs.replace(pod, containers={**pod.containers, container: holding})
 
 
-def without(holding: Holding, resources: Set[str]) -> Holding:
+def without(holding: ContainerHolding, resources: Set[str]) -> ContainerHolding:
     """What makes the manager ask for the resources."""
     left = {name: info for name, info in holding.allocations.items() if name not in resources}
-    return Holding(allocations=left, missing=tuple(sorted({*holding.missing, *resources})))
+    return ContainerHolding(allocations=left, missing=tuple(sorted({*holding.missing, *resources})))

@@ -15,22 +15,22 @@ import structlog
 from dovetail.node.common.ports import Plugin, Plugins
 from dovetail.node.report.capacity import GRACE
 from dovetail.node.state.pod_state import PodState
-from dovetail.node.state.store import NotWritten, Store
+from dovetail.node.state.store import NotWritten, StateStore
 
 LOG = structlog.get_logger("dovetail.node.manager")
 
 
-class Forgetting(Plugins, Protocol):
+class RetirablePlugins(Plugins, Protocol):
     def forget(self, resource: str) -> bool:
         """Whether it was forgotten: not if it has a socket."""
         ...
 
 
-class Retirement:
+class PluginRetirement:
     def __init__(
         self,
-        store: Store,
-        plugins: Forgetting,
+        store: StateStore,
+        plugins: RetirablePlugins,
         *,
         grace: float = GRACE,
         clock: Callable[[], float] = time.monotonic,

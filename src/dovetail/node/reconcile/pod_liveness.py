@@ -22,7 +22,7 @@ def unlisted(held: Mapping[str, PodState], active: Sequence[Pod]) -> set[str]:
     }
 
 
-class Absences:
+class PodLiveness:
     """Since when pods have had no sandbox, for nodes where nobody tells which pods there are."""
 
     def __init__(self) -> None:

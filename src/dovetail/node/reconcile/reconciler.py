@@ -17,31 +17,31 @@ import structlog
 
 from dovetail.aio.background import NamedBackground
 from dovetail.aio.backoff import KeyedBackoff
-from dovetail.node.admission.container_settings import settings_of
+from dovetail.node.admission.merge_settings import settings_of
 from dovetail.node.admission.reuse import refreshed
+from dovetail.node.common.container_settings import ContainerSettings
 from dovetail.node.common.metrics import DRIFT, RECONCILE_SECONDS, UPDATES
 from dovetail.node.common.ports import (
-    Observed,
+    AdmissionRejected,
+    ObservedContainer,
     PluginError,
     Plugins,
-    Rejected,
     Runtime,
     RuntimeRefused,
 )
-from dovetail.node.common.ports import State as Running
-from dovetail.node.common.settings import Settings
+from dovetail.node.common.ports import ContainerPhase as Running
 from dovetail.node.reconcile.adoption import (
     FIRST_WAIT_SECONDS,
     LONGEST_WAIT_SECONDS,
     Admitting,
+    Adoption,
     Key,
-    Latecomers,
     holding_of,
 )
 from dovetail.node.reconcile.settings_diff import described, difference, drifted, narrows
-from dovetail.node.registry.poll import PATIENCE, Answer, Polls
-from dovetail.node.state.pod_state import Allocations, State
-from dovetail.node.state.store import Applied, NotWritten
+from dovetail.node.registry.poll import PATIENCE, PluginAnswer, PluginPoll
+from dovetail.node.state.pod_state import AgentState, Allocations
+from dovetail.node.state.store import AppliedSettings, NotWritten
 from dovetail.node.wire.resource_plugin import (
     GET_RESOURCES_ALLOCATION,
     GetResourcesAllocationRequest,
@@ -57,7 +57,7 @@ SHORTEST_PAUSE = 0.2
 AT_ONCE = 8
 """Containers that are updated at the same time."""
 
-Answers = Mapping[str, Answer[GetResourcesAllocationResponse, State]]
+Answers = Mapping[str, PluginAnswer[GetResourcesAllocationResponse, AgentState]]
 
 
 class Keeper(Admitting, Protocol):
@@ -70,12 +70,12 @@ class Keeper(Admitting, Protocol):
         ...
 
 
-class Pending(NamedTuple):
+class PendingUpdate(NamedTuple):
     """A container that is not as it should be."""
 
-    observed: Observed
-    wanted: Settings
-    change: Settings
+    observed: ObservedContainer
+    wanted: ContainerSettings
+    change: ContainerSettings
 
     @property
     def key(self) -> Key:
@@ -101,13 +101,13 @@ class Reconciler:
         self._names = names or {}
         self._keeper, self._plugins, self._runtime = keeper, plugins, runtime
         self._store, self._period, self._clock = keeper.store, period, clock
-        self._polls: Polls[GetResourcesAllocationRequest, GetResourcesAllocationResponse, State] = (
-            Polls(GET_RESOURCES_ALLOCATION, GetResourcesAllocationRequest())
-        )
+        self._polls: PluginPoll[
+            GetResourcesAllocationRequest, GetResourcesAllocationResponse, AgentState
+        ] = PluginPoll(GET_RESOURCES_ALLOCATION, GetResourcesAllocationRequest())
         self._updates: KeyedBackoff[Key] = KeyedBackoff(FIRST_WAIT_SECONDS, LONGEST_WAIT_SECONDS)
         self._background = NamedBackground(PATIENCE, LOG)
-        self._latecomers = Latecomers(keeper, clock)
-        self._drifts: dict[Key, Settings] = {}
+        self._latecomers = Adoption(keeper, clock)
+        self._drifts: dict[Key, ContainerSettings] = {}
 
     async def run(self) -> None:
         """For ever: every period, and soon after a sandbox went."""
@@ -170,7 +170,7 @@ class Reconciler:
                         self._refresh(resource, uid, name, self._own(resource, told))
         await self._save()
 
-    def _same(self, key: Key, resource: str, before: State) -> bool:
+    def _same(self, key: Key, resource: str, before: AgentState) -> bool:
         """Whether it has what it had when the plugin was asked: else the answer is out of date."""
         then = holding_of(before.pods.get(key[0]), key[1])
         now = holding_of(self._store.pod(key[0]), key[1])
@@ -194,7 +194,7 @@ class Reconciler:
             return
         try:
             settings_of(refreshed(holding.allocations, told))
-        except Rejected as error:
+        except AdmissionRejected as error:
             LOG.warning(
                 "answer not used", resource=resource, pod=uid, container=container, why=str(error)
             )
@@ -208,7 +208,7 @@ class Reconciler:
             # Plugins tell it again after a restart.
             LOG.warning("state not saved", why=str(error))
 
-    async def _give(self, answers: Answers, alive: Mapping[Key, Observed]) -> None:
+    async def _give(self, answers: Answers, alive: Mapping[Key, ObservedContainer]) -> None:
         resources = {each.resource for each in self._plugins.all()}
         await self._latecomers.adopt(await self._runtime.sandboxes(), alive, resources)
         await self._give_again(answers, alive)
@@ -220,7 +220,7 @@ class Reconciler:
         except RuntimeRefused as error:
             LOG.warning("sandboxes not seen", why=str(error))
 
-    async def _give_again(self, answers: Answers, alive: Mapping[Key, Observed]) -> None:
+    async def _give_again(self, answers: Answers, alive: Mapping[Key, ObservedContainer]) -> None:
         for resource, answer in answers.items():
             if isinstance(answer.value, PluginError):
                 continue
@@ -241,7 +241,7 @@ class Reconciler:
             return False
         return resource in holding.allocations or resource in holding.missing
 
-    async def _update(self, alive: Mapping[Key, Observed]) -> None:
+    async def _update(self, alive: Mapping[Key, ObservedContainer]) -> None:
         pending = [each for one in alive.values() if (each := self._pending(one))]
         self._updates.retain(lambda key: key in alive)
         self._drifts = {key: each for key, each in self._drifts.items() if key in alive}
@@ -250,36 +250,36 @@ class Reconciler:
             group = [each for each in pending if each.gives is giving]
             await _few_at_once(self._apply(each) for each in group)
 
-    def _pending(self, observed: Observed) -> Pending | None:
+    def _pending(self, observed: ObservedContainer) -> PendingUpdate | None:
         key = observed.pod_uid, observed.container
         holding = holding_of(self._store.pod(observed.pod_uid), observed.container)
         if holding is None:
             return None
         last = self._store.applied.get(key)
-        applied = last.settings if last and last.id == observed.id else Settings()
+        applied = last.settings if last and last.id == observed.id else ContainerSettings()
         self._watch(key, applied, observed.applied)
         wanted = settings_of(holding.allocations)
         change = difference(wanted, applied, observed.applied)
-        if change == Settings():
+        if change == ContainerSettings():
             self._updates.forget(key)
-            self._store.applied[key] = Applied(id=observed.id, settings=wanted)
+            self._store.applied[key] = AppliedSettings(id=observed.id, settings=wanted)
             return None
         if self._updates.is_waiting(key, change, self._clock()):
             UPDATES.labels("put_off").inc()
             return None
-        return Pending(observed, wanted, change)
+        return PendingUpdate(observed, wanted, change)
 
-    def _watch(self, key: Key, applied: Settings, observed: Settings) -> None:
+    def _watch(self, key: Key, applied: ContainerSettings, observed: ContainerSettings) -> None:
         """Report what somebody else changed, once."""
         drift = drifted(applied, observed)
-        if drift == Settings():
+        if drift == ContainerSettings():
             self._drifts.pop(key, None)
         elif self._drifts.get(key) != drift:
             self._drifts[key] = drift
             DRIFT.inc()
             LOG.warning("drift", pod=key[0], container=key[1], found=described(drift))
 
-    async def _apply(self, pending: Pending) -> None:
+    async def _apply(self, pending: PendingUpdate) -> None:
         observed, wanted, change = pending
         log = LOG.bind(pod=observed.pod_uid, container=observed.container, id=observed.id)
         wait = self._updates.record(pending.key, change, self._clock())
@@ -291,10 +291,10 @@ class Reconciler:
         else:
             UPDATES.labels("applied").inc()
             log.info("updated", change=described(change))
-            self._store.applied[pending.key] = Applied(id=observed.id, settings=wanted)
+            self._store.applied[pending.key] = AppliedSettings(id=observed.id, settings=wanted)
 
 
-def alive_of(containers: Iterable[Observed]) -> dict[Key, Observed]:
+def alive_of(containers: Iterable[ObservedContainer]) -> dict[Key, ObservedContainer]:
     """Those that run or are about to; of two with one name, the one with the higher id."""
     chosen = [each for each in containers if each.state in ALIVE and each.pod_uid]
     ordered = sorted(chosen, key=lambda each: (each.pod_uid, each.container, each.id))

@@ -9,9 +9,9 @@ from collections.abc import Callable
 import structlog
 
 from dovetail.aio.backoff import KeyedBackoff
-from dovetail.node.admission.locks import Locks
-from dovetail.node.common.ports import Failure, Plugin, PluginError, Plugins
-from dovetail.node.state.store import NotWritten, Store
+from dovetail.node.admission.pod_locks import PodLocks
+from dovetail.node.common.ports import Plugin, PluginError, PluginFailure, Plugins
+from dovetail.node.state.store import NotWritten, StateStore
 from dovetail.node.wire.resource_plugin import REMOVE_POD, RemovePodRequest
 
 LOG = structlog.get_logger("dovetail.node.manager")
@@ -20,14 +20,14 @@ FIRST_WAIT_SECONDS, LONGEST_WAIT_SECONDS = 1.0, 60.0
 """Until a plugin that failed is told again: twice as long each time."""
 
 
-class Removals:
+class RemovePodQueue:
     """The queue of those to be told. It is part of the state, so a restart does not lose it."""
 
     def __init__(
         self,
-        store: Store,
+        store: StateStore,
         plugins: Plugins,
-        locks: Locks,
+        locks: PodLocks,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._store, self._plugins, self._locks, self._clock = store, plugins, locks, clock
@@ -91,7 +91,7 @@ class Removals:
         try:
             await plugin.call(REMOVE_POD, RemovePodRequest(pod_uid=uid))
         except PluginError as error:
-            if error.failure is not Failure.UNIMPLEMENTED:
+            if error.failure is not PluginFailure.UNIMPLEMENTED:
                 raise
             # It keeps nothing of pods.
         self._failures.forget(plugin.resource)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, TypeVar
 
+from dovetail.node.common.container_settings import ContainerSettings
 from dovetail.node.common.cpus import BadCpuList, CpuSet
-from dovetail.node.common.settings import Settings
 
 V = TypeVar("V")
 
@@ -15,7 +15,9 @@ SETS = ("cpus", "mems")
 """The fields that can be changed while a container runs."""
 
 
-def difference(wanted: Settings, applied: Settings, observed: Settings) -> Settings:
+def difference(
+    wanted: ContainerSettings, applied: ContainerSettings, observed: ContainerSettings
+) -> ContainerSettings:
     """The fields that are wanted otherwise than they are.
 
     What is observed counts. What cannot be observed is believed to be as it was `applied` last; so
@@ -28,10 +30,10 @@ def difference(wanted: Settings, applied: Settings, observed: Settings) -> Setti
     for name in COLUMNS:
         now = {**getattr(applied, name), **getattr(observed, name)}
         changes[name] = _others(getattr(wanted, name), now)
-    return Settings(**changes)
+    return ContainerSettings(**changes)
 
 
-def drifted(applied: Settings, observed: Settings) -> Settings:
+def drifted(applied: ContainerSettings, observed: ContainerSettings) -> ContainerSettings:
     """The fields that somebody else changed since, with the values they have now."""
     changes: dict[str, Any] = {}
     for name in SETS:
@@ -40,10 +42,10 @@ def drifted(applied: Settings, observed: Settings) -> Settings:
     for name in COLUMNS:
         before, now = getattr(applied, name), getattr(observed, name)
         changes[name] = _others({key: now[key] for key in before if key in now}, before)
-    return Settings(**changes)
+    return ContainerSettings(**changes)
 
 
-def narrows(change: Settings, observed: Settings) -> bool:
+def narrows(change: ContainerSettings, observed: ContainerSettings) -> bool:
     """Whether the container only loses CPUs, which others may be waiting for."""
     try:
         return bool(change.cpus) and CpuSet.parse(change.cpus) < CpuSet.parse(observed.cpus)
@@ -51,7 +53,7 @@ def narrows(change: Settings, observed: Settings) -> bool:
         return False
 
 
-def described(change: Settings) -> dict[str, Any]:
+def described(change: ContainerSettings) -> dict[str, Any]:
     """The fields that are not empty, for a line of a log."""
     return {name: value for name in (*SETS, *COLUMNS) if (value := getattr(change, name))}
 

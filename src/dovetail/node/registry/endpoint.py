@@ -13,28 +13,28 @@ import grpc
 import grpc.aio
 
 from dovetail.node.common.metrics import PLUGIN_CALLS, PLUGINS_UP
-from dovetail.node.common.ports import Failure, PluginError
+from dovetail.node.common.ports import PluginError, PluginFailure
 from dovetail.node.registry.answers import fault
 from dovetail.node.registry.deadlines import Deadlines
-from dovetail.node.registry.sockets import Identity
+from dovetail.node.registry.sockets import SocketIdentity
 from dovetail.node.wire import rpc
 from dovetail.node.wire.codec import BadMessage
 from dovetail.node.wire.resource_plugin import ResourcePluginOptions
 from dovetail.node.wire.rpc import A, Method, Q
 
 
-class Holder(Protocol):
+class EndpointHolder(Protocol):
     """Who keeps up the registration at one socket."""
 
     socket: str
-    identity: Identity
+    identity: SocketIdentity
 
     def look(self) -> None:
         """Told when a newer plugin for the resource took over."""
         ...
 
 
-class Endpoint:
+class PluginEndpoint:
     """A `ports.Plugin`. One object stands for the resource, whichever plugin serves it."""
 
     def __init__(
@@ -48,7 +48,7 @@ class Endpoint:
         self.resource, self.options = resource, options
         self.deadlines, self.clock = deadlines, clock
         self.down_since: float | None = clock()
-        self.holder: Holder | None = None
+        self.holder: EndpointHolder | None = None
         self.channel: grpc.aio.Channel | None = None
         PLUGINS_UP.labels(resource).set(0)
 
@@ -57,7 +57,7 @@ class Endpoint:
         return self.channel is not None
 
     def attach(
-        self, holder: Holder, channel: grpc.aio.Channel, options: ResourcePluginOptions
+        self, holder: EndpointHolder, channel: grpc.aio.Channel, options: ResourcePluginOptions
     ) -> None:
         """From now on this plugin is called; the one before, if any, is told."""
         before = self.holder
@@ -67,7 +67,7 @@ class Endpoint:
         if before and before is not holder:
             before.look()
 
-    def detach(self, holder: Holder) -> bool:
+    def detach(self, holder: EndpointHolder) -> bool:
         """The plugin is gone; tells whether it was the one that is called."""
         if self.holder is not holder:
             return False
@@ -81,7 +81,9 @@ class Endpoint:
         try:
             if self.channel is None:
                 raise PluginError(
-                    self.resource, Failure.DOWN, f"the plugin for {self.resource} is not there"
+                    self.resource,
+                    PluginFailure.DOWN,
+                    f"the plugin for {self.resource} is not there",
                 )
             return await ask(
                 self.channel, method, question, self.deadlines.of(method), self.resource
@@ -100,7 +102,9 @@ async def ask(
     try:
         answer = await rpc.call(channel, method, question, deadline)
     except BadMessage as error:
-        raise PluginError(resource, Failure.GARBAGE, _words(method, resource, str(error))) from None
+        raise PluginError(
+            resource, PluginFailure.GARBAGE, _words(method, resource, str(error))
+        ) from None
     except grpc.aio.AioRpcError as error:
         raise PluginError(
             resource,
@@ -113,25 +117,25 @@ async def ask(
         if asking is None or asking.cancelling():
             raise
         raise PluginError(
-            resource, Failure.DOWN, _words(method, resource, "it went away meanwhile")
+            resource, PluginFailure.DOWN, _words(method, resource, "it went away meanwhile")
         ) from None
     if wrong := fault(question, answer):
-        raise PluginError(resource, Failure.GARBAGE, _words(method, resource, wrong))
+        raise PluginError(resource, PluginFailure.GARBAGE, _words(method, resource, wrong))
     return answer
 
 
-def failure_of(error: grpc.aio.AioRpcError) -> Failure:
+def failure_of(error: grpc.aio.AioRpcError) -> PluginFailure:
     code = error.code()
     if code is grpc.StatusCode.DEADLINE_EXCEEDED:
-        return Failure.TIMEOUT
+        return PluginFailure.TIMEOUT
     if code in (grpc.StatusCode.UNAVAILABLE, grpc.StatusCode.CANCELLED):
-        return Failure.DOWN
+        return PluginFailure.DOWN
     if code is grpc.StatusCode.UNIMPLEMENTED:
-        return Failure.UNIMPLEMENTED
+        return PluginFailure.UNIMPLEMENTED
     # The same code is for a plugin to say that nothing is left: only the words tell the two apart.
     if code is grpc.StatusCode.RESOURCE_EXHAUSTED and "larger than max" in (error.details() or ""):
-        return Failure.GARBAGE
-    return Failure.REFUSED
+        return PluginFailure.GARBAGE
+    return PluginFailure.REFUSED
 
 
 def _words(method: Method[Q, A], resource: str, why: str) -> str:

@@ -9,7 +9,7 @@ from typing import NamedTuple
 import grpc.aio
 
 from dovetail.core.errors import DovetailError
-from dovetail.node.common.ports import Failure, PluginError
+from dovetail.node.common.ports import PluginError, PluginFailure
 from dovetail.node.registry.deadlines import Deadlines
 from dovetail.node.registry.endpoint import ask
 from dovetail.node.wire.registration import (
@@ -31,34 +31,36 @@ RESOURCE = re.compile(r"[A-Za-z0-9]([A-Za-z0-9._-]*[A-Za-z0-9])?(/[A-Za-z0-9._-]
 LONGEST_NAME = 253
 
 
-class NotOurs(Exception):
+class OtherPluginType(Exception):
     """A plugin of another type, which is the kubelet's business."""
 
 
-class Unfit(DovetailError):
+class UnfitPlugin(DovetailError):
     """A resource plugin that cannot be used, and why."""
 
 
-class Introduced(NamedTuple):
+class PluginIntroduction(NamedTuple):
     resource: str
     endpoint: str
     """Where the resource plugin serves."""
     versions: tuple[str, ...]
 
 
-async def introduction(channel: grpc.aio.Channel, socket: str, deadlines: Deadlines) -> Introduced:
-    """Raises NotOurs, Unfit or PluginError."""
+async def introduction(
+    channel: grpc.aio.Channel, socket: str, deadlines: Deadlines
+) -> PluginIntroduction:
+    """Raises OtherPluginType, UnfitPlugin or PluginError."""
     try:
         info = await ask(channel, GET_INFO, InfoRequest(), deadlines.info, socket)
     except PluginError as error:
-        if error.failure is Failure.GARBAGE:
-            raise Unfit(str(error)) from None
+        if error.failure is PluginFailure.GARBAGE:
+            raise UnfitPlugin(str(error)) from None
         raise
     if info.type != RESOURCE_PLUGIN:
-        raise NotOurs(f"it is of type {info.type!r}; only {RESOURCE_PLUGIN} is used here")
+        raise OtherPluginType(f"it is of type {info.type!r}; only {RESOURCE_PLUGIN} is used here")
     if wrong := objection(info.name, info.supported_versions):
-        raise Unfit(wrong)
-    return Introduced(info.name, endpoint_of(info, socket), info.supported_versions)
+        raise UnfitPlugin(wrong)
+    return PluginIntroduction(info.name, endpoint_of(info, socket), info.supported_versions)
 
 
 def objection(resource: str, versions: tuple[str, ...]) -> str | None:

@@ -9,7 +9,7 @@ import grpc
 import grpc.aio
 
 from dovetail.core.errors import DovetailError
-from dovetail.node.registry.introduction import Unfit, objection
+from dovetail.node.registry.introduction import UnfitPlugin, objection
 from dovetail.node.wire.resource_plugin import REGISTER, Empty, RegisterRequest
 from dovetail.node.wire.rpc import OPTIONS, Refused, Served, offer
 
@@ -19,7 +19,7 @@ NAME = "kubelet.sock"
 
 class LegacyDoor:
     def __init__(self, directory: Path, register: Callable[[Path, RegisterRequest], None]) -> None:
-        """`register` is called with the plugin's socket for each request in order; raises Unfit."""
+        """`register` is called with the socket of each request, in order; raises UnfitPlugin."""
         self.directory, self.register = directory, register
         self.server: grpc.aio.Server | None = None
 
@@ -46,11 +46,11 @@ class LegacyDoor:
     async def _register(self, request: RegisterRequest) -> Empty:
         try:
             if wrong := objection(request.resource_name, (request.version,)):
-                raise Unfit(wrong)
+                raise UnfitPlugin(wrong)
             if not fits(request.endpoint):
-                raise Unfit(f"{request.endpoint!r} is no name of a socket beside {NAME}")
+                raise UnfitPlugin(f"{request.endpoint!r} is no name of a socket beside {NAME}")
             self.register(self.directory / request.endpoint, request)
-        except Unfit as error:
+        except UnfitPlugin as error:
             raise Refused(grpc.StatusCode.INVALID_ARGUMENT, str(error)) from None
         return Empty()
 

@@ -22,28 +22,28 @@ PATIENCE = 2.0
 """Seconds until those who have answered are dealt with. The others have their deadline."""
 
 
-class Question(NamedTuple, Generic[A, C]):
+class PendingAnswer(NamedTuple, Generic[A, C]):
     answer: asyncio.Task[A]
     context: C
 
 
-class Answer(NamedTuple, Generic[A, C]):
+class PluginAnswer(NamedTuple, Generic[A, C]):
     value: A | PluginError
     context: C
     """What was true when it was asked."""
 
 
-class Polls(Generic[Q, A, C]):
+class PluginPoll(Generic[Q, A, C]):
     def __init__(self, method: Method[Q, A], question: Q, patience: float = PATIENCE) -> None:
         self._method, self._question, self._patience = method, question, patience
-        self._asked: dict[str, Question[A, C]] = {}
+        self._asked: dict[str, PendingAnswer[A, C]] = {}
 
-    async def ask(self, plugins: Iterable[Plugin], context: C) -> Mapping[str, Answer[A, C]]:
+    async def ask(self, plugins: Iterable[Plugin], context: C) -> Mapping[str, PluginAnswer[A, C]]:
         """What came in by now, by resource: answers to this question or to an earlier one."""
         fresh = [each for each in plugins if each.resource not in self._asked]
         for plugin in fresh:
             asking = asyncio.create_task(plugin.call(self._method, self._question))
-            self._asked[plugin.resource] = Question(asking, context)
+            self._asked[plugin.resource] = PendingAnswer(asking, context)
         if fresh:
             waiting = [self._asked[each.resource].answer for each in fresh]
             await asyncio.wait(waiting, timeout=self._patience)
@@ -57,10 +57,10 @@ class Polls(Generic[Q, A, C]):
         await asyncio.gather(*waiting, return_exceptions=True)
         self._asked.clear()
 
-    def _taken(self, resource: str) -> Answer[A, C]:
+    def _taken(self, resource: str) -> PluginAnswer[A, C]:
         answer, context = self._asked.pop(resource)
         try:
-            return Answer(answer.result(), context)
+            return PluginAnswer(answer.result(), context)
         except PluginError as error:
             LOG.warning("plugin not heard", resource=resource, why=str(error))
-            return Answer(error, context)
+            return PluginAnswer(error, context)

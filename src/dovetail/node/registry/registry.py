@@ -17,13 +17,13 @@ import structlog
 
 from dovetail.core.errors import DovetailError
 from dovetail.node.common.metrics import PLUGINS_UP
-from dovetail.node.registry.attendant import Attendant, State
 from dovetail.node.registry.deadlines import Deadlines
-from dovetail.node.registry.endpoint import Endpoint
-from dovetail.node.registry.introduction import Unfit
+from dovetail.node.registry.endpoint import PluginEndpoint
+from dovetail.node.registry.introduction import UnfitPlugin
 from dovetail.node.registry.legacy import LegacyDoor
-from dovetail.node.registry.sockets import Identity, remove_sockets, socket_at, sockets
-from dovetail.node.registry.status import Status, status_of, status_without_socket
+from dovetail.node.registry.plugin_status import PluginStatus, status_of, status_without_socket
+from dovetail.node.registry.registration import PluginRegistration, RegistrationState
+from dovetail.node.registry.sockets import SocketIdentity, remove_sockets, socket_at, sockets
 from dovetail.node.wire.resource_plugin import RegisterRequest, ResourcePluginOptions
 
 LOG = structlog.get_logger("dovetail.node.registry")
@@ -49,8 +49,8 @@ class Registry:
         self.deadlines = deadlines or Deadlines()
         self.clock, self.wall = clock, wall
         self.door = LegacyDoor(legacy, self._registered_itself) if legacy else None
-        self.endpoints: dict[str, Endpoint] = {}
-        self.attendants: dict[str, Attendant] = {}
+        self.endpoints: dict[str, PluginEndpoint] = {}
+        self.attendants: dict[str, PluginRegistration] = {}
         self.closing: dict[asyncio.Task[None], grpc.aio.Channel] = {}
         self.looking: asyncio.Task[None] | None = None
         self.troubles: dict[str, str] = {}
@@ -77,16 +77,16 @@ class Registry:
             await channel.close()
         await asyncio.gather(*self.closing, return_exceptions=True)
 
-    def of(self, resource: str) -> Endpoint | None:
+    def of(self, resource: str) -> PluginEndpoint | None:
         return self.endpoints.get(resource)
 
-    def all(self) -> Sequence[Endpoint]:
+    def all(self) -> Sequence[PluginEndpoint]:
         return [self.endpoints[each] for each in sorted(self.endpoints)]
 
-    def remember(self, resource: str, options: ResourcePluginOptions) -> Endpoint:
+    def remember(self, resource: str, options: ResourcePluginOptions) -> PluginEndpoint:
         """A plugin, maybe known from before a restart: if it is new, it is down as yet."""
         if resource not in self.endpoints:
-            self.endpoints[resource] = Endpoint(resource, options, self.deadlines, self.clock)
+            self.endpoints[resource] = PluginEndpoint(resource, options, self.deadlines, self.clock)
         return self.endpoints[resource]
 
     def forget(self, resource: str) -> bool:
@@ -98,7 +98,7 @@ class Registry:
         PLUGINS_UP.remove(resource)
         return True
 
-    def statuses(self) -> Sequence[Status]:
+    def statuses(self) -> Sequence[PluginStatus]:
         """Of each socket, and of each resource whose plugin has none at the moment."""
         told = [status_of(each) for each in self.attendants.values()]
         waiting = {each.resource for each in told}
@@ -112,7 +112,7 @@ class Registry:
     def _expected(self, resource: str) -> bool:
         """Whether it has a socket, or somebody at a socket did not say yet who they are."""
         return any(
-            each.resource in (resource, "") and each.state is not State.IGNORED
+            each.resource in (resource, "") and each.state is not RegistrationState.IGNORED
             for each in self.attendants.values()
         )
 
@@ -165,9 +165,9 @@ class Registry:
         await self._end([at for at, each in known if wanted.get(at) != each.identity])
         for socket, identity in wanted.items():
             if socket not in self.attendants:
-                self.attendants[socket] = Attendant(socket, identity, self)
+                self.attendants[socket] = PluginRegistration(socket, identity, self)
 
-    def _registered_by_themselves(self) -> Mapping[str, Identity]:
+    def _registered_by_themselves(self) -> Mapping[str, SocketIdentity]:
         """Those whose socket is still the same; to be registered anew they must call again."""
         return {
             at: each.identity
@@ -178,11 +178,13 @@ class Registry:
     def _registered_itself(self, socket: Path, request: RegisterRequest) -> None:
         identity = socket_at(str(socket))
         if identity is None:
-            raise Unfit(f"there is no socket at {socket}: serve there first, then register")
+            raise UnfitPlugin(f"there is no socket at {socket}: serve there first, then register")
         before = self.attendants.pop(str(socket), None)
         if before:
             before.task.cancel()
-        self.attendants[str(socket)] = Attendant(str(socket), identity, self, legacy=request)
+        self.attendants[str(socket)] = PluginRegistration(
+            str(socket), identity, self, legacy=request
+        )
 
     async def _end(self, which: Iterable[str]) -> None:
         ending = [self.attendants.pop(each).task for each in which]

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 
-class Identity(NamedTuple):
+class SocketIdentity(NamedTuple):
     """Two of a kind that differ here are different sockets, even at one path."""
 
     changed: int
@@ -24,9 +24,9 @@ class Identity(NamedTuple):
     device: int
 
 
-def sockets(directories: Iterable[Path]) -> Mapping[str, Identity]:
+def sockets(directories: Iterable[Path]) -> Mapping[str, SocketIdentity]:
     """By path, in order. Names that start with a dot are drafts, and none of ours."""
-    found: dict[str, Identity] = {}
+    found: dict[str, SocketIdentity] = {}
     # A directory reached by two ways has its sockets listed once, by the first.
     known: set[tuple[int, int]] = set()
     for directory in directories:
@@ -37,7 +37,7 @@ def sockets(directories: Iterable[Path]) -> Mapping[str, Identity]:
     return found
 
 
-def socket_at(path: str) -> Identity | None:
+def socket_at(path: str) -> SocketIdentity | None:
     """Nothing if there is no socket."""
     try:
         found = os.stat(path)  # noqa: PTH116
@@ -45,10 +45,10 @@ def socket_at(path: str) -> Identity | None:
         return None
     if not stat.S_ISSOCK(found.st_mode):
         return None
-    return Identity(found.st_ctime_ns, found.st_ino, found.st_dev)
+    return SocketIdentity(found.st_ctime_ns, found.st_ino, found.st_dev)
 
 
-def _below(directory: str) -> Iterable[tuple[str, Identity]]:
+def _below(directory: str) -> Iterable[tuple[str, SocketIdentity]]:
     waiting = [directory]
     while waiting:
         for path, is_directory in _entries(waiting.pop()):

@@ -13,9 +13,9 @@ import msgspec
 
 from dovetail.node.common.metrics import NODE_RESOURCES
 from dovetail.node.common.ports import PluginError, Plugins
-from dovetail.node.registry.poll import Polls
+from dovetail.node.registry.poll import PluginPoll
 from dovetail.node.state.pod_state import PodState
-from dovetail.node.state.store import Store
+from dovetail.node.state.store import StateStore
 from dovetail.node.wire.resource_plugin import (
     GET_TOPOLOGY_AWARE_ALLOCATABLE_RESOURCES,
     AllocatableTopologyAwareResource,
@@ -33,38 +33,41 @@ Response = GetTopologyAwareAllocatableResourcesResponse
 Told = Mapping[str, AllocatableTopologyAwareResource]
 
 
-class Amount(msgspec.Struct, frozen=True, kw_only=True):
+class NodeAmount(msgspec.Struct, frozen=True, kw_only=True):
     capacity: float
     allocatable: float
 
 
-class Known(msgspec.Struct, frozen=True, kw_only=True):
+class PluginReport(msgspec.Struct, frozen=True, kw_only=True):
     """What a plugin told last."""
 
-    resources: Mapping[str, Amount] = {}
+    resources: Mapping[str, NodeAmount] = {}
     silent_since: float | None = None
 
 
 class NodeStatus(msgspec.Struct, frozen=True, kw_only=True):
-    resources: Mapping[str, Amount] = {}
+    resources: Mapping[str, NodeAmount] = {}
     removed: tuple[str, ...] = ()
     """Resources that were here and are not any longer: a node's status says 0."""
 
 
-class Capacity:
+class NodeCapacity:
     def __init__(
         self,
-        store: Store,
+        store: StateStore,
         plugins: Plugins,
         *,
         grace: float = GRACE,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._store, self._plugins, self._grace, self._clock = store, plugins, grace, clock
-        self._polls: Polls[GetTopologyAwareAllocatableResourcesRequest, Response, None] = Polls(
-            GET_TOPOLOGY_AWARE_ALLOCATABLE_RESOURCES, GetTopologyAwareAllocatableResourcesRequest()
+        self._polls: PluginPoll[GetTopologyAwareAllocatableResourcesRequest, Response, None] = (
+            PluginPoll(
+                GET_TOPOLOGY_AWARE_ALLOCATABLE_RESOURCES,
+                GetTopologyAwareAllocatableResourcesRequest(),
+            )
         )
-        self._known: dict[str, Known] = {}
+        self._known: dict[str, PluginReport] = {}
         self.told: dict[str, Told] = {}
         """By plugin: all it told last, resources that are not the node's included."""
         self._ever: set[str] = set()
@@ -105,22 +108,22 @@ class Capacity:
     async def stop(self) -> None:
         await self._polls.stop()
 
-    def _of(self, resource: str) -> Mapping[str, Amount]:
+    def _of(self, resource: str) -> Mapping[str, NodeAmount]:
         return self._known[resource].resources
 
 
 def settled(
-    known: Mapping[str, Known],
+    known: Mapping[str, PluginReport],
     told: Mapping[str, Told],
     silent: Iterable[str],
     now: float,
     grace: float,
-) -> dict[str, Known]:
+) -> dict[str, PluginReport]:
     """What is known of each plugin's resources, after some told theirs and some were silent.
 
     A plugin that answers is believed at once, also if it leaves out what it had before.
     """
-    found = {**known, **{each: Known(resources=of_node(one)) for each, one in told.items()}}
+    found = {**known, **{each: PluginReport(resources=of_node(one)) for each, one in told.items()}}
     for each in sorted({*silent} & found.keys()):
         since = found[each].silent_since
         if since is None:
@@ -130,10 +133,10 @@ def settled(
     return found
 
 
-def of_node(told: Told) -> dict[str, Amount]:
+def of_node(told: Told) -> dict[str, NodeAmount]:
     """Those for the node's status, to three decimals."""
     return {
-        name: Amount(
+        name: NodeAmount(
             capacity=round(each.aggregated_capacity_quantity, 3),
             allocatable=round(each.aggregated_allocatable_quantity, 3),
         )
@@ -158,10 +161,12 @@ def allocated(pods: Iterable[PodState]) -> dict[str, float]:
     return sums
 
 
-def at_least(amount: Amount, held: float) -> Amount:
+def at_least(amount: NodeAmount, held: float) -> NodeAmount:
     """What pods hold was allocatable: a plugin that tells less must not cost them their place."""
     held = round(held, 3)
-    return Amount(capacity=max(amount.capacity, held), allocatable=max(amount.allocatable, held))
+    return NodeAmount(
+        capacity=max(amount.capacity, held), allocatable=max(amount.allocatable, held)
+    )
 
 
 def publish(status: NodeStatus) -> None:

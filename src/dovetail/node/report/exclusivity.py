@@ -9,10 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Set
 
-from dovetail.node.admission.container_settings import CPUS
+from dovetail.node.admission.merge_settings import CPUS
 from dovetail.node.common.cpus import BadCpuList, CpuSet
-from dovetail.node.common.pods import Container
-from dovetail.node.state.pod_state import Holding, PodState
+from dovetail.node.common.pods import ContainerSpec
+from dovetail.node.state.pod_state import ContainerHolding, PodState
 from dovetail.node.wire.resource_plugin import ResourceAllocationInfo
 
 Owners = Mapping[int, Set[str]]
@@ -28,7 +28,7 @@ def owners(pods: Iterable[PodState]) -> Owners:
     return found
 
 
-def exclusive(holding: Holding, specified: Container | None, owners: Owners) -> CpuSet:
+def exclusive(holding: ContainerHolding, specified: ContainerSpec | None, owners: Owners) -> CpuSet:
     """None if it is not known what the container asked for."""
     own = cpus_of(holding)
     asked = {} if specified is None else specified.requests
@@ -41,7 +41,7 @@ def exclusive(holding: Holding, specified: Container | None, owners: Owners) -> 
     return own if all(len(owners[each]) == 1 for each in own) else CpuSet()
 
 
-def cpus_of(holding: Holding) -> CpuSet:
+def cpus_of(holding: ContainerHolding) -> CpuSet:
     return CpuSet(
         cpu
         for info in holding.allocations.values()

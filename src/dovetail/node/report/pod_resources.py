@@ -15,13 +15,13 @@ import grpc
 
 from dovetail.aio.single_flight import NextRun
 from dovetail.node.common.cpus import CpuSet
-from dovetail.node.common.pods import Container, Pod
+from dovetail.node.common.pods import ContainerSpec, Pod
 from dovetail.node.common.ports import PluginError, Plugins, PodSource
 from dovetail.node.registry.poll import PATIENCE
-from dovetail.node.report.capacity import Capacity
+from dovetail.node.report.capacity import NodeCapacity
 from dovetail.node.report.exclusivity import Owners, exclusive, owners
-from dovetail.node.state.pod_state import Allocations, Holding, PodState
-from dovetail.node.state.store import Store
+from dovetail.node.state.pod_state import Allocations, ContainerHolding, PodState
+from dovetail.node.state.store import StateStore
 from dovetail.node.wire import pod_resources as wire
 from dovetail.node.wire.resource_plugin import (
     GET_TOPOLOGY_AWARE_RESOURCES,
@@ -41,7 +41,7 @@ RATE, BURST = 100.0, 10.0
 MEMORY = ("memory", "hugepages-")
 
 
-class Bucket:
+class TokenBucket:
     """Lets through so many a second on average, and a few more at once."""
 
     def __init__(self, rate: float, burst: float, clock: Callable[[], float]) -> None:
@@ -58,18 +58,18 @@ class Bucket:
         return True
 
 
-class PodResources:
+class PodResourcesApi:
     def __init__(
         self,
-        store: Store,
+        store: StateStore,
         plugins: Plugins,
-        capacity: Capacity,
+        capacity: NodeCapacity,
         source: PodSource | None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._store, self._plugins, self._capacity = store, plugins, capacity
         self._source = source
-        self._bucket = Bucket(RATE, BURST, clock)
+        self._bucket = TokenBucket(RATE, BURST, clock)
         self._all = NextRun(self._listed)
 
     def served(self) -> Iterable[Served]:
@@ -170,7 +170,7 @@ class PodResources:
         )
 
     async def _container(
-        self, uid: str, name: str, holding: Holding, own: CpuSet
+        self, uid: str, name: str, holding: ContainerHolding, own: CpuSet
     ) -> wire.ContainerResources:
         told = await asyncio.gather(
             *(
@@ -203,14 +203,14 @@ class PodResources:
         return {**made, **found.allocated_resources} if found else made
 
 
-def place(specified: Container | None, name: str) -> tuple[int, int, str]:
+def place(specified: ContainerSpec | None, name: str) -> tuple[int, int, str]:
     """Containers come in the order of the pod's lists, those in no list by name."""
     if specified is None:
         return 2, 0, name
     return int(specified.type is not ContainerType.INIT), specified.index, name
 
 
-def stays(specified: Container | None) -> bool:
+def stays(specified: ContainerSpec | None) -> bool:
     """Init containers that end are not listed, as in the kubelet."""
     if specified is None:
         return True

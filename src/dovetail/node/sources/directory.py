@@ -13,7 +13,7 @@ import yaml
 
 from dovetail.aio.single_flight import NextRun
 from dovetail.node.common.pods import Pod, Sandbox
-from dovetail.node.sources.known import Known
+from dovetail.node.sources.known_pods import KnownPods
 
 LOG = structlog.get_logger("dovetail.node.sources")
 
@@ -22,7 +22,7 @@ TRIES, BETWEEN = 3, 0.2
 """Looks for a pod that is not there, and seconds between them."""
 
 
-class Read(NamedTuple):
+class ReadManifest(NamedTuple):
     """A file as it was at a time."""
 
     stamp: tuple[int, ...]
@@ -30,12 +30,12 @@ class Read(NamedTuple):
     """None: it makes no sense."""
 
 
-class Directory:
+class ManifestDirectory:
     """A `ports.PodSource`. Files are read again when they changed."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
-        self._files: dict[Path, Read] = {}
+        self._files: dict[Path, ReadManifest] = {}
         self._looking = NextRun(partial(asyncio.to_thread, self._look))
 
     async def pod(self, sandbox: Sandbox) -> Pod | None:
@@ -52,23 +52,23 @@ class Directory:
         known, complete = await self._looking.join()
         return known.active() if complete else None
 
-    def _look(self) -> tuple[Known, bool]:
+    def _look(self) -> tuple[KnownPods, bool]:
         before = self._files
         try:
             paths = sorted(self._path.iterdir())
         except OSError as error:
             LOG.warning("pods not known", why=str(error))
-            return Known(()), False
+            return KnownPods(()), False
         chosen = [
             each for each in paths if each.suffix in ENDINGS and not each.name.startswith(".")
         ]
         files = {each: _read(each, before.get(each)) for each in chosen}
         self._files = files
         complete = all(each.documents is not None for each in files.values())
-        return Known(pod for each in files.values() for pod in each.documents or ()), complete
+        return KnownPods(pod for each in files.values() for pod in each.documents or ()), complete
 
 
-def _read(path: Path, before: Read | None) -> Read:
+def _read(path: Path, before: ReadManifest | None) -> ReadManifest:
     try:
         status = path.stat()
         stamp = (status.st_mtime_ns, status.st_size, status.st_ino)
@@ -79,9 +79,11 @@ def _read(path: Path, before: Read | None) -> Read:
         found = list(yaml.load_all(path.read_bytes(), loader))
     except (OSError, yaml.YAMLError, ValueError, RecursionError) as error:
         LOG.warning("no manifest", path=str(path), why=str(error))
-        return Read((), None)
+        return ReadManifest((), None)
     pods = [each for document in found for each in _listed(document)]
-    return Read(stamp, [(f"{path} (document {at})", each) for at, each in enumerate(pods, 1)])
+    return ReadManifest(
+        stamp, [(f"{path} (document {at})", each) for at, each in enumerate(pods, 1)]
+    )
 
 
 def _listed(document: Any) -> list[Any]:

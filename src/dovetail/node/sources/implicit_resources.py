@@ -12,8 +12,8 @@ from fractions import Fraction
 
 import msgspec
 
-from dovetail.node.admission.pod_identity import identity
-from dovetail.node.common.pods import Container, Pod, Sandbox
+from dovetail.node.common.pod_identity import identity_of
+from dovetail.node.common.pods import ContainerSpec, Pod, Sandbox
 from dovetail.node.common.ports import PodSource
 from dovetail.node.wire.resource_plugin import ContainerType
 
@@ -21,7 +21,7 @@ STAYING = (ContainerType.MAIN, ContainerType.SIDECAR)
 LEAST = Fraction(1, 1000)
 
 
-class Needing:
+class ImplicitResources:
     """A `PodSource`: the pods of another one, with what they need."""
 
     def __init__(
@@ -39,7 +39,7 @@ class Needing:
         return None if found is None else [self._complete(each) for each in found]
 
     def _complete(self, pod: Pod) -> Pod:
-        return completed(pod, self._needs.get(identity(pod).role, ()), self._always)
+        return completed(pod, self._needs.get(identity_of(pod).role, ()), self._always)
 
 
 def completed(pod: Pod, needs: Sequence[str], always: Sequence[str]) -> Pod:
@@ -56,7 +56,7 @@ def completed(pod: Pod, needs: Sequence[str], always: Sequence[str]) -> Pod:
 
 
 def _more(
-    container: Container, needs: Sequence[str], always: Sequence[str]
+    container: ContainerSpec, needs: Sequence[str], always: Sequence[str]
 ) -> Mapping[str, Fraction]:
     asked = {**dict.fromkeys(needs, Fraction(1)), **container.requests}
     return {**asked, **{name: asked.get(name) or LEAST for name in always}}

@@ -15,9 +15,9 @@ import structlog
 from dovetail.aio.single_flight import NextRun
 from dovetail.core.errors import DovetailError
 from dovetail.node.common.pods import Pod, Sandbox
-from dovetail.node.common.ports import Rejected
+from dovetail.node.common.ports import AdmissionRejected
 from dovetail.node.common.reasons import POD_UNKNOWN
-from dovetail.node.sources.known import Known
+from dovetail.node.sources.known_pods import KnownPods
 
 LOG = structlog.get_logger("dovetail.node.sources")
 
@@ -34,7 +34,7 @@ class Unanswered(DovetailError):
     """The kubelet does not tell."""
 
 
-class Kubelet:
+class KubeletPods:
     """A `ports.PodSource`. Every question is answered by a list that is fetched after it."""
 
     def __init__(
@@ -64,7 +64,7 @@ class Kubelet:
             try:
                 known = await self._fetching.join()
             except Unanswered as error:
-                raise Rejected(POD_UNKNOWN, str(error), later=True) from error
+                raise AdmissionRejected(POD_UNKNOWN, str(error), later=True) from error
             if pod := known.pod(sandbox):
                 return pod
         return None
@@ -79,7 +79,7 @@ class Kubelet:
     async def close(self) -> None:
         await self._http.aclose()
 
-    async def _fetch(self) -> Known:
+    async def _fetch(self) -> KnownPods:
         url = f"{self._url}/pods"
         try:
             # The client's own timeout begins anew with every piece that comes.
@@ -93,7 +93,9 @@ class Kubelet:
             raise Unanswered(f"the kubelet at {self._url} cannot be asked: {why}") from error
         if response.status_code != 200:
             raise Unanswered(f"the kubelet answers {url} with {response.status_code}")
-        return Known((f"pod {at} of {url}", each) for at, each in enumerate(_items(url, content)))
+        return KnownPods(
+            (f"pod {at} of {url}", each) for at, each in enumerate(_items(url, content))
+        )
 
     def _headers(self) -> dict[str, str]:
         """The token is read each time: it is replaced before it runs out."""

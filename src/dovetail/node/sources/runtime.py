@@ -7,8 +7,8 @@ from math import ceil
 
 import msgspec
 
-from dovetail.node.common.pods import Container, Pod, Sandbox
-from dovetail.node.common.settings import Settings
+from dovetail.node.common.container_settings import ContainerSettings
+from dovetail.node.common.pods import ContainerSpec, Pod, Sandbox
 from dovetail.node.state.pod_state import PodState
 from dovetail.node.wire.resource_plugin import ContainerType
 
@@ -32,12 +32,12 @@ def pod_of(sandbox: Sandbox) -> Pod:
     )
 
 
-def with_container(pod: Pod, name: str, asked: Settings, known: PodState | None) -> Pod:
+def with_container(pod: Pod, name: str, asked: ContainerSettings, known: PodState | None) -> Pod:
     """The first container that comes is the main one, unless an annotation says otherwise."""
     others = [each for each in known.containers if each != name] if known else []
     main = pod.annotations.get(MAIN) or (name if not others else "")
     requests, limits = amounts(asked)
-    container = Container(
+    container = ContainerSpec(
         name=name,
         type=ContainerType.MAIN if name == main else ContainerType.SIDECAR,
         index=len(others),
@@ -47,7 +47,7 @@ def with_container(pod: Pod, name: str, asked: Settings, known: PodState | None)
     return msgspec.structs.replace(pod, containers=(container,), qos_class=qos_class(asked))
 
 
-def amounts(asked: Settings) -> tuple[dict[str, Fraction], dict[str, Fraction]]:
+def amounts(asked: ContainerSettings) -> tuple[dict[str, Fraction], dict[str, Fraction]]:
     """Requests and limits. The kubelet tells no request of memory: it counts as the limit."""
     requests, limits = {}, {}
     shares = asked.numbers.get("CpuShares", 0)
@@ -62,7 +62,7 @@ def amounts(asked: Settings) -> tuple[dict[str, Fraction], dict[str, Fraction]]:
     return requests, limits
 
 
-def qos_class(asked: Settings) -> str:
+def qos_class(asked: ContainerSettings) -> str:
     score = asked.numbers.get("OomScoreAdj")
     if score == BEST_EFFORT:
         return "BestEffort"

@@ -10,7 +10,7 @@ import msgspec
 
 from dovetail.core import quantity
 from dovetail.core.errors import Malformed
-from dovetail.node.common.pods import Amounts, Container, Pod
+from dovetail.node.common.pods import Amounts, ContainerSpec, Pod
 from dovetail.node.wire.resource_plugin import ContainerType
 
 MAIN = "kubernetes.io/main-container-name"
@@ -20,12 +20,12 @@ COMPUTE = ("cpu", "memory")
 """The resources that decide on the class of QoS."""
 
 
-class BadPod(Malformed):
+class BadPodDocument(Malformed):
     """A document that is no pod, with the place in it."""
 
 
 def pod_of(document: Any) -> Pod:
-    """Raises BadPod."""
+    """Raises BadPodDocument."""
     metadata = part(document, "", "metadata", required=True)
     spec = part(document, "", "spec", required=True)
     annotations = texts(metadata, "metadata", "annotations")
@@ -48,7 +48,7 @@ def pod_of(document: Any) -> Pod:
 
 
 def uid_of(document: Any) -> str:
-    """As the runtime knows it. Raises BadPod.
+    """As the runtime knows it. Raises BadPodDocument.
 
     Pods from files on the node go by a hash, whatever uid their mirror at the API server has. The
     kubelet itself says where a pod is from, so nobody else can pass for another pod.
@@ -64,7 +64,7 @@ def is_over(document: Any) -> bool:
 
 
 def stub_of(document: Any) -> Pod:
-    """As little as tells that the pod exists. Raises BadPod."""
+    """As little as tells that the pod exists. Raises BadPodDocument."""
     metadata = part(document, "", "metadata", required=True)
     return Pod(
         uid=uid_of(document),
@@ -73,12 +73,14 @@ def stub_of(document: Any) -> Pod:
     )
 
 
-def containers_of(spec: Mapping[str, Any], main: str | None) -> tuple[Container, ...]:
+def containers_of(spec: Mapping[str, Any], main: str | None) -> tuple[ContainerSpec, ...]:
     starting = items(spec, "spec", "initContainers")
     ordinary = items(spec, "spec", "containers")
     ephemeral = items(spec, "spec", "ephemeralContainers")
     if not ordinary:
-        raise BadPod("spec.containers is missing or empty: a pod has at least one container")
+        raise BadPodDocument(
+            "spec.containers is missing or empty: a pod has at least one container"
+        )
     names = [text(each, where, "name", required=True) for where, each in ordinary]
     main = main if main in names else names[0]
     found = [
@@ -93,11 +95,11 @@ def containers_of(spec: Mapping[str, Any], main: str | None) -> tuple[Container,
         ),
     ]
     if len({each.name for each in found}) < len(found):
-        raise BadPod("spec has two containers of one name")
+        raise BadPodDocument("spec has two containers of one name")
     return tuple(found)
 
 
-def _starting(each: Mapping[str, Any], where: str, at: int) -> Container:
+def _starting(each: Mapping[str, Any], where: str, at: int) -> ContainerSpec:
     """One that is restarted stays: its CPUs are not free for the containers after it."""
     if text(each, where, "restartPolicy") == "Always":
         found = _container(each, where, at, ContainerType.SIDECAR)
@@ -110,10 +112,10 @@ def _ordinary(each: Mapping[str, Any], where: str, main: str) -> ContainerType:
     return ContainerType.MAIN if own == main else ContainerType.SIDECAR
 
 
-def _container(each: Mapping[str, Any], where: str, at: int, kind: ContainerType) -> Container:
+def _container(each: Mapping[str, Any], where: str, at: int, kind: ContainerType) -> ContainerSpec:
     requests, limits = amounts(each, where)
     name = text(each, where, "name", required=True)
-    return Container(name=name, type=kind, index=at, requests=requests, limits=limits)
+    return ContainerSpec(name=name, type=kind, index=at, requests=requests, limits=limits)
 
 
 def amounts(holder: Mapping[str, Any], where: str) -> tuple[Amounts, Amounts]:
@@ -129,17 +131,19 @@ def quantities(holder: Mapping[str, Any], where: str, name: str) -> dict[str, Fr
     for resource, value in part(holder, where, name).items():
         place = f"{where}.{name}[{resource!r}]"
         if isinstance(value, bool) or not isinstance(value, str | int | float):
-            raise BadPod(f"{place} is {value!r}; a quantity such as 500m or 2Gi is expected")
+            raise BadPodDocument(
+                f"{place} is {value!r}; a quantity such as 500m or 2Gi is expected"
+            )
         try:
             found[resource] = quantity.parse(str(value))
         except quantity.BadQuantity as error:
-            raise BadPod(f"{place}: {error}") from None
+            raise BadPodDocument(f"{place}: {error}") from None
         if found[resource] < 0:
-            raise BadPod(f"{place} is {value}, less than nothing")
+            raise BadPodDocument(f"{place} is {value}, less than nothing")
     return found
 
 
-def qos_class(containers: Iterable[Container], requests: Amounts, limits: Amounts) -> str:
+def qos_class(containers: Iterable[ContainerSpec], requests: Amounts, limits: Amounts) -> str:
     """As Kubernetes does: by the CPU and memory of the pod itself, or else of all containers."""
     holders = [(requests, limits)] if requests or limits else []
     holders = holders or [
@@ -179,12 +183,12 @@ def owner_kind(metadata: Mapping[str, Any]) -> str:
 def part(holder: Any, where: str, name: str, *, required: bool = False) -> Mapping[str, Any]:
     """A member that is an object; an empty one if it is missing."""
     if not isinstance(holder, dict):
-        raise BadPod(f"{where or 'the document'} is {_kind(holder)}; an object is expected")
+        raise BadPodDocument(f"{where or 'the document'} is {_kind(holder)}; an object is expected")
     found = holder.get(name)
     if found is None and not required:
         return {}
     if not isinstance(found, dict) or not all(isinstance(each, str) for each in found):
-        raise BadPod(f"{_place(where, name)} is {_kind(found)}; an object is expected")
+        raise BadPodDocument(f"{_place(where, name)} is {_kind(found)}; an object is expected")
     return found
 
 
@@ -193,7 +197,7 @@ def text(holder: Mapping[str, Any], where: str, name: str, *, required: bool = F
     if found is None and not required:
         return ""
     if not isinstance(found, str) or (required and not found):
-        raise BadPod(f"{_place(where, name)} is {_kind(found)}; a text is expected")
+        raise BadPodDocument(f"{_place(where, name)} is {_kind(found)}; a text is expected")
     return found
 
 
@@ -210,10 +214,12 @@ def items(holder: Mapping[str, Any], where: str, name: str) -> list[tuple[str, M
     if found is None:
         return []
     if not isinstance(found, list):
-        raise BadPod(f"{_place(where, name)} is {_kind(found)}; a list is expected")
+        raise BadPodDocument(f"{_place(where, name)} is {_kind(found)}; a list is expected")
     for at, each in enumerate(found):
         if not isinstance(each, dict):
-            raise BadPod(f"{_place(where, name)}[{at}] is {_kind(each)}; an object is expected")
+            raise BadPodDocument(
+                f"{_place(where, name)}[{at}] is {_kind(each)}; an object is expected"
+            )
     return [(f"{_place(where, name)}[{at}]", each) for at, each in enumerate(found)]
 
 

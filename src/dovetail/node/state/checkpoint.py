@@ -13,7 +13,7 @@ import msgspec
 
 from dovetail.core.errors import DovetailError
 from dovetail.node.sdk.files import write_atomically
-from dovetail.node.state.pod_state import State, recovered
+from dovetail.node.state.pod_state import AgentState, recovered
 
 NAME = "qos_resource_manager_state"
 VERSION = 1
@@ -23,14 +23,14 @@ class BadCheckpoint(DovetailError):
     """A file that is no state of ours, or no longer."""
 
 
-class Envelope(msgspec.Struct, frozen=True, kw_only=True):
+class CheckpointEnvelope(msgspec.Struct, frozen=True, kw_only=True):
     version: int
     checksum: str = ""
     data: msgspec.Raw = msgspec.Raw()
 
 
-class Loaded(NamedTuple):
-    state: State
+class LoadedCheckpoint(NamedTuple):
+    state: AgentState
     troubles: tuple[str, ...]
     """What a person should know: files that were set aside, and what was used instead."""
 
@@ -44,13 +44,13 @@ class Checkpoint:
         self.path, self._write = directory / NAME, write
         self.last = directory / f"{NAME}.last"
 
-    def save(self, state: State) -> None:
+    def save(self, state: AgentState) -> None:
         """Durable on return; raises OSError, and then what was saved before stands."""
         data = encoded(state)
         self._keep_previous()
         self._write(self.path, data)
 
-    def load(self) -> Loaded:
+    def load(self) -> LoadedCheckpoint:
         """Never fails: what cannot be read is set aside and reported."""
         troubles: list[str] = []
         missing = False
@@ -69,8 +69,8 @@ class Checkpoint:
                     f"{gone}the state before that was taken from {path}. To begin with nothing, "
                     "stop the agent and remove both files"
                 )
-            return Loaded(recovered(state, exact=path == self.path), tuple(troubles))
-        return Loaded(State(), tuple(troubles))
+            return LoadedCheckpoint(recovered(state, exact=path == self.path), tuple(troubles))
+        return LoadedCheckpoint(AgentState(), tuple(troubles))
 
     def _keep_previous(self) -> None:
         draft = self.last.with_name(f".{self.last.name}.new")
@@ -93,21 +93,21 @@ class Checkpoint:
         return f"it is now {aside.name}"
 
 
-def encoded(state: State) -> bytes:
+def encoded(state: AgentState) -> bytes:
     """Equal states have equal bytes. Numbers are text, so any quantity survives."""
     data = msgspec.json.encode(msgspec.to_builtins(state, str_keys=True), order="deterministic")
-    envelope = Envelope(version=VERSION, checksum=checksum(data), data=msgspec.Raw(data))
+    envelope = CheckpointEnvelope(version=VERSION, checksum=checksum(data), data=msgspec.Raw(data))
     return msgspec.json.encode(envelope) + b"\n"
 
 
-def decoded(data: bytes) -> State:
+def decoded(data: bytes) -> AgentState:
     try:
-        envelope = msgspec.json.decode(data, type=Envelope)
+        envelope = msgspec.json.decode(data, type=CheckpointEnvelope)
         if envelope.version != VERSION:
             raise BadCheckpoint(f"it has version {envelope.version}, not {VERSION}")
         if envelope.checksum != checksum(bytes(envelope.data)):
             raise BadCheckpoint("its checksum does not match its data")
-        return msgspec.json.decode(envelope.data, type=State)
+        return msgspec.json.decode(envelope.data, type=AgentState)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
         raise BadCheckpoint(f"it is not as it was written: {error}") from None
 

@@ -12,7 +12,7 @@ Allocations = Mapping[str, ResourceAllocationInfo]
 """By resource, accompanying ones included."""
 
 
-class Holding(msgspec.Struct, frozen=True, kw_only=True):
+class ContainerHolding(msgspec.Struct, frozen=True, kw_only=True):
     """What a container was given."""
 
     allocations: Allocations = {}
@@ -32,14 +32,14 @@ class PodState(msgspec.Struct, frozen=True, kw_only=True):
     """Else only meant to be: plugins may have allocated something, and no container may start."""
     plugins: tuple[str, ...] = ()
     """Resources whose plugins were told of the pod, or may have been: they hear of its end."""
-    containers: Mapping[str, Holding] = {}
+    containers: Mapping[str, ContainerHolding] = {}
     pod_wide: tuple[str, ...] = ()
     """Resources that were allocated to the pod as a whole: each container has all of it."""
     at: float = 0.0
     """When it was admitted, in seconds since 1970."""
 
 
-class State(msgspec.Struct, frozen=True, kw_only=True):
+class AgentState(msgspec.Struct, frozen=True, kw_only=True):
     pods: Mapping[str, PodState] = {}
     """By uid."""
     removals: Mapping[str, tuple[str, ...]] = {}
@@ -47,36 +47,36 @@ class State(msgspec.Struct, frozen=True, kw_only=True):
     plugins: Mapping[str, ResourcePluginOptions] = {}
     """Plugins that have been here, by resource: one that is missing later is down, not unknown."""
 
-    def with_pod(self, pod: PodState) -> State:
+    def with_pod(self, pod: PodState) -> AgentState:
         return msgspec.structs.replace(self, pods={**self.pods, pod.uid: pod})
 
-    def without_pod(self, uid: str, tell: Iterable[str]) -> State:
+    def without_pod(self, uid: str, tell: Iterable[str]) -> AgentState:
         """The pod is forgotten; the plugins of these resources are to be told."""
         pods = {each: pod for each, pod in self.pods.items() if each != uid}
         waiting = sorted({*self.removals.get(uid, ()), *tell})
         return msgspec.structs.replace(self, pods=pods)._waiting(uid, waiting)
 
-    def told(self, uid: str, resource: str) -> State:
+    def told(self, uid: str, resource: str) -> AgentState:
         """The plugin knows that the pod went."""
         waiting = [each for each in self.removals.get(uid, ()) if each != resource]
         return self._waiting(uid, waiting)
 
-    def with_plugin(self, resource: str, options: ResourcePluginOptions) -> State:
+    def with_plugin(self, resource: str, options: ResourcePluginOptions) -> AgentState:
         return msgspec.structs.replace(self, plugins={**self.plugins, resource: options})
 
-    def without_plugin(self, resource: str) -> State:
+    def without_plugin(self, resource: str) -> AgentState:
         """It was uninstalled. Should it come back, it still has to hear of pods that went."""
         plugins = {each: known for each, known in self.plugins.items() if each != resource}
         return msgspec.structs.replace(self, plugins=plugins)
 
-    def _waiting(self, uid: str, waiting: Iterable[str]) -> State:
+    def _waiting(self, uid: str, waiting: Iterable[str]) -> AgentState:
         removals = {each: tell for each, tell in self.removals.items() if each != uid}
         if left := tuple(waiting):
             removals[uid] = left
         return msgspec.structs.replace(self, removals=removals)
 
 
-def recovered(state: State, *, exact: bool) -> State:
+def recovered(state: AgentState, *, exact: bool) -> AgentState:
     """The state to start with, after whatever ended the previous run.
 
     Pods that were only meant to be admitted are taken back from the plugins: the kubelet asks

@@ -15,10 +15,10 @@ import msgspec
 from dovetail.aio.single_flight import NextRun
 from dovetail.core.errors import DovetailError
 from dovetail.node.admission.reuse import refreshed
+from dovetail.node.common.container_settings import ContainerSettings
 from dovetail.node.common.metrics import PODS, WAITING_REMOVALS
-from dovetail.node.common.settings import Settings
 from dovetail.node.state.checkpoint import Checkpoint
-from dovetail.node.state.pod_state import Allocations, Holding, PodState, State
+from dovetail.node.state.pod_state import AgentState, Allocations, ContainerHolding, PodState
 from dovetail.node.wire.resource_plugin import ResourcePluginOptions
 
 
@@ -26,30 +26,30 @@ class NotWritten(DovetailError):
     """The state could not be saved."""
 
 
-class Applied(msgspec.Struct, frozen=True, kw_only=True):
+class AppliedSettings(msgspec.Struct, frozen=True, kw_only=True):
     """What a container runs with, as far as we brought it about."""
 
     id: str
-    settings: Settings
+    settings: ContainerSettings
 
 
-class Store:
+class StateStore:
     def __init__(self, checkpoint: Checkpoint) -> None:
         self._checkpoint = checkpoint
         self._state, self.troubles = checkpoint.load()
         self._writing = NextRun(self._write)
-        self._saved: State | None = None
-        self.applied: dict[tuple[str, str], Applied] = {}
+        self._saved: AgentState | None = None
+        self.applied: dict[tuple[str, str], AppliedSettings] = {}
         """By uid and container. Not saved: after a restart, only what is observed counts."""
         self._count()
 
     @classmethod
-    def open(cls, directory: Path) -> Store:
+    def open(cls, directory: Path) -> StateStore:
         """Of a state directory. What had to be set aside is in `troubles`."""
         return cls(Checkpoint(directory))
 
     @property
-    def state(self) -> State:
+    def state(self) -> AgentState:
         """A value: it stays as it is while the store goes on."""
         return self._state
 
@@ -83,7 +83,10 @@ class Store:
         if allocations == holding.allocations:
             return False
         missing = tuple(each for each in holding.missing if each not in allocations)
-        holdings = {**pod.containers, container: Holding(allocations=allocations, missing=missing)}
+        holdings = {
+            **pod.containers,
+            container: ContainerHolding(allocations=allocations, missing=missing),
+        }
         self.put(msgspec.structs.replace(pod, containers=holdings))
         return True
 
@@ -112,7 +115,7 @@ class Store:
             raise NotWritten(f"{self._checkpoint.path} cannot be written: {error}") from error
         self._saved = state
 
-    def _become(self, state: State) -> None:
+    def _become(self, state: AgentState) -> None:
         self._state = state
         self._count()
 

@@ -10,19 +10,19 @@ import pytest
 from dovetail.node.common.cpus import CpuSet
 from dovetail.node.plugins.common.role_file import BadRoles, parse, read
 from dovetail.node.plugins.common.roles import (
-    Adjuster,
+    AdjusterRule,
+    CpuPool,
     CpuRule,
-    Described,
-    Matches,
     MemoryRule,
     NicFacts,
     NicRule,
-    Pool,
-    Reserved,
-    Role,
-    Table,
+    PodDescription,
+    PodRole,
+    ReservedResources,
+    RoleMatch,
+    RoleTable,
 )
-from dovetail.node.plugins.cpu.assign import Option
+from dovetail.node.plugins.cpu.assign import CpuPolicyOption
 from dovetail.node.topology import synthetic
 from tests.support.paths import ROOT
 
@@ -73,16 +73,16 @@ class TestMatching:
     @pytest.mark.parametrize(
         ("pod", "name"),
         [
-            (Described(role="online"), "online"),
-            (Described(role="ETL", namespace="etl"), "batch"),
-            (Described(role="ETL", namespace="other"), ""),
-            (Described(role="batch"), ""),
-            (Described(qos_class="Guaranteed", labels={"pin": "yes", "a": "b"}), "pinned"),
-            (Described(qos_class="Guaranteed"), ""),
-            (Described(), ""),
+            (PodDescription(role="online"), "online"),
+            (PodDescription(role="ETL", namespace="etl"), "batch"),
+            (PodDescription(role="ETL", namespace="other"), ""),
+            (PodDescription(role="batch"), ""),
+            (PodDescription(qos_class="Guaranteed", labels={"pin": "yes", "a": "b"}), "pinned"),
+            (PodDescription(qos_class="Guaranteed"), ""),
+            (PodDescription(), ""),
         ],
     )
-    def test_the_first_role_that_matches(self, pod: Described, name: str) -> None:
+    def test_the_first_role_that_matches(self, pod: PodDescription, name: str) -> None:
         assert self.book.role(pod).name == name
 
 
@@ -177,15 +177,25 @@ def test_a_file_that_is_not_there(tmp_path: Path) -> None:
         read(tmp_path / "missing.toml", MACHINE)
 
 
-TABLES = (Pool, Matches, CpuRule, MemoryRule, NicRule, Role, Reserved, NicFacts, Adjuster)
+TABLES = (
+    CpuPool,
+    RoleMatch,
+    CpuRule,
+    MemoryRule,
+    NicRule,
+    PodRole,
+    ReservedResources,
+    NicFacts,
+    AdjusterRule,
+)
 
 
 @pytest.mark.parametrize("table", TABLES)
-def test_every_key_is_in_the_reference(table: type[Table]) -> None:
+def test_every_key_is_in_the_reference(table: type[RoleTable]) -> None:
     words = set(re.findall(r"[\w.]+", "\n".join(re.findall("`([^`]+)`", PAGE.read_text("utf-8")))))
     known = {key for word in words for key in word.split(".")}
     assert {*table.__struct_fields__} - {"name"} <= known
 
 
 def test_every_option_is_in_the_reference() -> None:
-    assert [each for each in Option if f"`{each}`" not in PAGE.read_text("utf-8")] == []
+    assert [each for each in CpuPolicyOption if f"`{each}`" not in PAGE.read_text("utf-8")] == []

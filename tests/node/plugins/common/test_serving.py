@@ -11,7 +11,7 @@ import grpc
 import grpc.aio
 import pytest
 
-from dovetail.node.plugins.common.store import NotKept, Store
+from dovetail.node.plugins.common.store import PluginStore, StateNotSaved
 from dovetail.node.topology import Hugepages, Nic, synthetic
 from dovetail.node.wire.resource_plugin import (
     ALLOCATE,
@@ -113,12 +113,12 @@ def test_a_state_that_cannot_be_written_fails_the_call_and_changes_nothing(
     """Elsewhere such failures are only logged, and two containers get the same after a restart."""
 
     def full(*_: object) -> None:
-        raise NotKept("the state could not be written: No space left on device")
+        raise StateNotSaved("the state could not be written: No space left on device")
 
     async def story(caller: Caller, made: Path) -> None:
         await caller.admit(wanted(kind, "a"))
         kept = caller.plugin.state
-        monkeypatch.setattr(Store, "save", full)
+        monkeypatch.setattr(PluginStore, "save", full)
         error = await refused(caller, ALLOCATE, wanted(kind, "b"))
         assert error.code() is grpc.StatusCode.UNAVAILABLE
         assert "No space left" in (error.details() or "")

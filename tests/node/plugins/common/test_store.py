@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from dovetail.node.common.cpus import CpuSet
-from dovetail.node.plugins.common.store import NotKept, Store
+from dovetail.node.plugins.common.store import PluginStore, StateNotSaved
 from dovetail.node.plugins.cpu.state import CpuHolding, CpuState
 from dovetail.node.plugins.memory.state import MemoryHolding, MemoryState
 from dovetail.node.plugins.nic.state import NicHolding, NicState
@@ -55,13 +55,13 @@ NIC = NicState(
 
 @pytest.mark.parametrize("state", [CPU, MEMORY, NIC, CpuState()])
 def test_what_is_saved_is_loaded(tmp_path: Path, state: CpuState | MemoryState | NicState) -> None:
-    store = Store(tmp_path / "state.json")
+    store = PluginStore(tmp_path / "state.json")
     store.save(state)
     assert store.load(type(state)) == state
 
 
 def test_people_can_read_it(tmp_path: Path) -> None:
-    store = Store(tmp_path / "state.json")
+    store = PluginStore(tmp_path / "state.json")
     store.save(CPU)
     document = json.loads(store.path.read_text())
     assert document["version"] == 1
@@ -70,7 +70,7 @@ def test_people_can_read_it(tmp_path: Path) -> None:
 
 
 def test_nothing_is_there_at_first(tmp_path: Path) -> None:
-    assert Store(tmp_path / "state.json").load(CpuState) is None
+    assert PluginStore(tmp_path / "state.json").load(CpuState) is None
 
 
 def altered(text: str) -> bytes:
@@ -91,7 +91,7 @@ def altered(text: str) -> bytes:
     ],
 )
 def test_a_corrupt_file_is_set_aside(tmp_path: Path, spoil: object) -> None:
-    store = Store(tmp_path / "state.json")
+    store = PluginStore(tmp_path / "state.json")
     for number in (1, 2):
         store.save(CPU)
         store.path.write_bytes(spoil(store.path.read_text()))  # type: ignore[operator]
@@ -102,6 +102,6 @@ def test_a_corrupt_file_is_set_aside(tmp_path: Path, spoil: object) -> None:
 
 
 def test_a_failed_write_is_told_and_leaves_the_file(tmp_path: Path) -> None:
-    store = Store(tmp_path / "gone" / "state.json")
-    with pytest.raises(NotKept, match=r"could not be written to .*state\.json"):
+    store = PluginStore(tmp_path / "gone" / "state.json")
+    with pytest.raises(StateNotSaved, match=r"could not be written to .*state\.json"):
         store.save(CPU)

@@ -6,13 +6,13 @@ from pathlib import Path
 
 import pytest
 
-from dovetail.node.plugins.common.roles import Adjuster, Pool
-from dovetail.node.plugins.cpu.adjuster import Decision, Load, adjust
-from dovetail.node.plugins.cpu.load import NoLoad, Ticks, pressure, ticks, use
+from dovetail.node.plugins.common.roles import AdjusterRule, CpuPool
+from dovetail.node.plugins.cpu.adjuster import PoolAdjustment, PoolLoad, adjust
+from dovetail.node.plugins.cpu.load import CpuTicks, NoLoad, pressure, ticks, use
 
-RULE = Adjuster(pool="online", donor="offline", step=4, patience=2)
+RULE = AdjusterRule(pool="online", donor="offline", step=4, patience=2)
 """Grows above 0.8 or 20 % of pressure, shrinks below 0.5."""
-POOLS = {"online": Pool(size=10, min=4, max=20), "offline": Pool(size=10, min=4)}
+POOLS = {"online": CpuPool(size=10, min=4, max=20), "offline": CpuPool(size=10, min=4)}
 
 
 def decided(
@@ -23,10 +23,10 @@ def decided(
     offline: int = 10,
     quiet: int = 0,
     shared: int = 0,
-) -> Decision:
+) -> PoolAdjustment:
     """`shared`: CPUs that the pool's containers share, if not all of them."""
     sizes = {"online": online, "offline": offline, "other": 3}
-    return adjust(RULE, POOLS, sizes, Load(use, shared or online, pressure), quiet)
+    return adjust(RULE, POOLS, sizes, PoolLoad(use, shared or online, pressure), quiet)
 
 
 class TestGrowing:
@@ -86,11 +86,11 @@ class TestLoad:
 
     def test_ticks_are_busy_or_idle(self, tmp_path: Path) -> None:
         (tmp_path / "stat").write_text(self.STAT)
-        assert ticks(tmp_path) == {0: Ticks(30, 100), 1: Ticks(1, 2)}
+        assert ticks(tmp_path) == {0: CpuTicks(30, 100), 1: CpuTicks(1, 2)}
 
     def test_use_is_between_two_looks(self) -> None:
-        before = {0: Ticks(30, 100), 1: Ticks(0, 100), 2: Ticks(0, 0)}
-        after = {0: Ticks(130, 200), 1: Ticks(0, 200), 3: Ticks(9, 9)}
+        before = {0: CpuTicks(30, 100), 1: CpuTicks(0, 100), 2: CpuTicks(0, 0)}
+        after = {0: CpuTicks(130, 200), 1: CpuTicks(0, 200), 3: CpuTicks(9, 9)}
         assert use(before, after, [0]) == 1
         assert use(before, after, [0, 1, 2, 3]) == 0.5
         assert use(before, after, []) == 0

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dovetail.node.common.cpus import CpuSet
-from dovetail.node.plugins.cpu.assign import NotEnough, Option, choose
+from dovetail.node.plugins.cpu.assign import CpuPolicyOption, NotEnough, choose
 from dovetail.node.plugins.cpu.assign.distributed import take_distributed
 from dovetail.node.plugins.cpu.assign.options import conflict, unsuited
 from dovetail.node.plugins.cpu.assign.packed import take_packed
@@ -133,10 +133,10 @@ class TestChoose:
         assert str(choose(ADJACENT, cpus("0-3,40-79"), 6, nodes=(0,))) == "0-3,40-41"
 
     def test_whole_cores_only_leaves_halves_alone(self) -> None:
-        found = choose(ADJACENT, cpus("1,3,4-7"), 4, (Option.FULL_PCPUS_ONLY,))
+        found = choose(ADJACENT, cpus("1,3,4-7"), 4, (CpuPolicyOption.FULL_PCPUS_ONLY,))
         assert str(found) == "4-7"
         with pytest.raises(NotEnough):
-            choose(ADJACENT, cpus("1,3,4-7"), 6, (Option.FULL_PCPUS_ONLY,))
+            choose(ADJACENT, cpus("1,3,4-7"), 6, (CpuPolicyOption.FULL_PCPUS_ONLY,))
 
     def test_whole_cores_only_leaves_cores_with_an_offline_thread_alone(self) -> None:
         """Core 0 has one thread: with it, core 4 would have to be split."""
@@ -144,21 +144,23 @@ class TestChoose:
             cpus=tuple(Cpu(id=at, core=at - at % 2, socket=0, numa=0) for at in (0, 2, 3, 4, 5)),
             nodes=(NumaNode(id=0, cpus=cpus("0,2-5")),),
         )
-        assert str(choose(machine, machine.online, 4, (Option.FULL_PCPUS_ONLY,))) == "2-5"
+        assert str(choose(machine, machine.online, 4, (CpuPolicyOption.FULL_PCPUS_ONLY,))) == "2-5"
         assert str(choose(machine, machine.online, 4)) == "0,2-4"
 
     def test_align_by_socket_takes_the_rest_of_the_socket_as_near(self) -> None:
         free = cpus("6-31")
         assert str(choose(SPLIT_SOCKETS, free, 4, (), (0,))) == "6-9"
-        aligned = choose(SPLIT_SOCKETS, cpus("6-15,16-17"), 6, (Option.ALIGN_BY_SOCKET,), (0,))
+        aligned = choose(
+            SPLIT_SOCKETS, cpus("6-15,16-17"), 6, (CpuPolicyOption.ALIGN_BY_SOCKET,), (0,)
+        )
         assert str(aligned) == "6-11"
         # Otherwise only node 0 is near, and after it the fullest socket comes first.
         assert str(choose(SPLIT_SOCKETS, cpus("6-15,16-17"), 6, (), (0,))) == "6-9,16-17"
 
     def test_across_cores_and_across_numa(self) -> None:
-        across_cores = (Option.DISTRIBUTE_CPUS_ACROSS_CORES,)
+        across_cores = (CpuPolicyOption.DISTRIBUTE_CPUS_ACROSS_CORES,)
         assert str(choose(APART, cpus("0-79"), 4, across_cores)) == "0-3"
-        across_numa = (Option.DISTRIBUTE_CPUS_ACROSS_NUMA,)
+        across_numa = (CpuPolicyOption.DISTRIBUTE_CPUS_ACROSS_NUMA,)
         assert str(choose(ADJACENT, cpus("0-79"), 60, across_numa)) == "0-29,40-69"
 
 
@@ -173,13 +175,13 @@ class TestOptions:
         ],
     )
     def test_those_that_exclude_each_other(self, pair: str) -> None:
-        options = [Option(each) for each in pair.split()]
+        options = [CpuPolicyOption(each) for each in pair.split()]
         assert "exclude each other" in (conflict(options, single_numa=False) or "")
         for one in options:
             assert conflict([one], single_numa=False) is None
 
     def test_align_by_socket_needs_nodes_within_sockets(self) -> None:
-        options = (Option.ALIGN_BY_SOCKET,)
+        options = (CpuPolicyOption.ALIGN_BY_SOCKET,)
         assert "means nothing" in (conflict(options, single_numa=True) or "")
         one_node = Machine(
             cpus=tuple(Cpu(id=at, core=at, socket=at, numa=0) for at in range(2)),

@@ -11,8 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dovetail.node.common.cpus import CpuSet
-from dovetail.node.plugins.common.roles import SHARED, Pool
-from dovetail.node.plugins.cpu.pools import Division, Move, divide, moves, stepped
+from dovetail.node.plugins.common.roles import SHARED, CpuPool
+from dovetail.node.plugins.cpu.pools import CpuMove, Division, divide, moves, stepped
 from dovetail.node.topology import Machine, synthetic
 
 SPEC = synthetic()
@@ -23,7 +23,7 @@ NONE = CpuSet()
 
 def divided(
     machine: Machine,
-    pools: Mapping[str, Pool],
+    pools: Mapping[str, CpuPool],
     sizes: Mapping[str, int],
     before: Division | None = None,
     *,
@@ -33,8 +33,8 @@ def divided(
     return {name: str(cpus) for name, cpus in found.items()}
 
 
-def sized(**sizes: int) -> dict[str, Pool]:
-    return {name: Pool(size=size) for name, size in sizes.items()}
+def sized(**sizes: int) -> dict[str, CpuPool]:
+    return {name: CpuPool(size=size) for name, size in sizes.items()}
 
 
 def parsed(division: Mapping[str, str]) -> Division:
@@ -51,7 +51,7 @@ def test_the_specification_s_adjustment_and_back() -> None:
 
 
 def test_packed_pools_use_as_few_nodes_as_possible() -> None:
-    pools = {"a": Pool(size=6, spread="packed"), "b": Pool(size=6)}
+    pools = {"a": CpuPool(size=6, spread="packed"), "b": CpuPool(size=6)}
     assert divided(SPEC, pools, {"a": 6, "b": 6}) == {
         "a": "0-5",
         "b": "6-9,40-41",
@@ -60,7 +60,7 @@ def test_packed_pools_use_as_few_nodes_as_possible() -> None:
 
 
 def test_listed_pools_have_what_is_listed_and_others_make_room() -> None:
-    pools = {"fixed": Pool(cpus=CpuSet.parse("0-1")), "rest": Pool(size=4)}
+    pools = {"fixed": CpuPool(cpus=CpuSet.parse("0-1")), "rest": CpuPool(size=4)}
     assert divided(SMALL, pools, {"rest": 4}, {"rest": CpuSet.parse("0-3")}) == {
         "fixed": "0-1",
         "rest": "2-5",
@@ -95,12 +95,12 @@ def test_a_pool_that_is_gone_leaves_its_cpus_to_all() -> None:
 def test_moves_tell_who_gives_what_to_whom() -> None:
     before, after = parsed({"a": "0-3", SHARED: "4-7"}), parsed({"a": "2-5", SHARED: "0-1,6-7"})
     assert moves(before, after) == [
-        Move("a", SHARED, CpuSet.parse("0-1")),
-        Move(SHARED, "a", CpuSet.parse("4-5")),
+        CpuMove("a", SHARED, CpuSet.parse("0-1")),
+        CpuMove(SHARED, "a", CpuSet.parse("4-5")),
     ]
 
 
-RAMPED = {"a": Pool(size=10, ramp=2), "b": Pool(size=10, ramp=4), "c": Pool(size=1)}
+RAMPED = {"a": CpuPool(size=10, ramp=2), "b": CpuPool(size=10, ramp=4), "c": CpuPool(size=1)}
 
 
 class TestRamp:
@@ -155,8 +155,8 @@ def some_sizes(data: st.DataObject, names: list[str], cpus: int, unit: int) -> d
     return found
 
 
-def some_pools(data: st.DataObject) -> dict[str, Pool]:
-    return {name: Pool(size=1, spread=data.draw(SPREADS)) for name in data.draw(NAMES)}
+def some_pools(data: st.DataObject) -> dict[str, CpuPool]:
+    return {name: CpuPool(size=1, spread=data.draw(SPREADS)) for name in data.draw(NAMES)}
 
 
 SPREADS: st.SearchStrategy[Literal["even", "packed"]] = st.sampled_from(["even", "packed"])

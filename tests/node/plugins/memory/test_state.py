@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dovetail.node.common.cpus import CpuSet
-from dovetail.node.plugins.common.requests import Ask, Impossible
+from dovetail.node.plugins.common.requests import Impossible, PluginRequest
 from dovetail.node.plugins.common.role_file import parse
 from dovetail.node.plugins.common.roles import ELSE
 from dovetail.node.plugins.common.store import decoded, encoded
@@ -59,9 +59,9 @@ class Node:
         init: bool = False,
         nodes: str | None = None,
         preferred: bool = True,
-    ) -> Ask:
+    ) -> PluginRequest:
         amounts = {"memory": gi * GI, "hugepages-2Mi": pages * GI}
-        return Ask(
+        return PluginRequest(
             pod=pod,
             namespace="default",
             name=f"name-of-{pod}",

@@ -6,10 +6,10 @@ from typing import Generic, Self, TypeVar
 
 import msgspec
 
-from dovetail.node.plugins.common.requests import Ask
+from dovetail.node.plugins.common.requests import PluginRequest
 
 
-class Holding(msgspec.Struct, frozen=True, kw_only=True):
+class ResourceHolding(msgspec.Struct, frozen=True, kw_only=True):
     """What a container has."""
 
     pod: str
@@ -29,14 +29,14 @@ class Holding(msgspec.Struct, frozen=True, kw_only=True):
     def shown(self) -> str:
         return f"{self.namespace}/{self.name}"
 
-    def is_for(self, ask: Ask) -> bool:
+    def is_for(self, ask: PluginRequest) -> bool:
         return self.key == (ask.pod, ask.container)
 
 
-H = TypeVar("H", bound=Holding)
+H = TypeVar("H", bound=ResourceHolding)
 
 
-class State(msgspec.Struct, Generic[H], frozen=True, kw_only=True):
+class PluginState(msgspec.Struct, Generic[H], frozen=True, kw_only=True):
     """Immutable: a decision makes a new one."""
 
     holdings: tuple[H, ...] = ()

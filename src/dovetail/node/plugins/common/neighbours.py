@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 import msgspec
 
 from dovetail.node.common.cpus import CpuSet
-from dovetail.node.plugins.common.roles import Role
+from dovetail.node.plugins.common.roles import PodRole
 
 
 class Neighbour(msgspec.Struct, frozen=True, kw_only=True):
@@ -22,7 +22,7 @@ class Neighbour(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def barred(
-    role: Role, pod: str, neighbours: Iterable[Neighbour], roles: Mapping[str, Role]
+    role: PodRole, pod: str, neighbours: Iterable[Neighbour], roles: Mapping[str, PodRole]
 ) -> dict[int, str]:
     """The nodes that are not for this pod, and why. A pod does not keep apart from itself."""
     found: dict[int, str] = {}
@@ -34,7 +34,7 @@ def barred(
     return found
 
 
-def _reason(role: Role, other: Neighbour, roles: Mapping[str, Role]) -> str | None:
+def _reason(role: PodRole, other: Neighbour, roles: Mapping[str, PodRole]) -> str | None:
     """A role that the file does not have any more asks for nothing."""
     theirs = roles.get(other.role)
     if theirs and theirs.numa_exclusive:

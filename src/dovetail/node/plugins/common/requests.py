@@ -11,11 +11,11 @@ import msgspec
 from dovetail.core.errors import DovetailError
 from dovetail.node.common.cpus import CpuSet
 from dovetail.node.hints.hint import from_wire
-from dovetail.node.plugins.common.roles import Book, Described, Role
+from dovetail.node.plugins.common.roles import PodDescription, PodRole, RoleBook
 from dovetail.node.wire.resource_plugin import ContainerType, PodResourceRequest, ResourceRequest
 
 
-class BadAsk(DovetailError):
+class BadPluginRequest(DovetailError):
     """A question that has no answer."""
 
 
@@ -23,7 +23,7 @@ class Impossible(DovetailError):
     """What is asked for cannot be given now; the words say why."""
 
 
-class Ask(msgspec.Struct, frozen=True, kw_only=True):
+class PluginRequest(msgspec.Struct, frozen=True, kw_only=True):
     pod: str
     namespace: str
     name: str
@@ -31,7 +31,7 @@ class Ask(msgspec.Struct, frozen=True, kw_only=True):
     """Empty: the pod as a whole."""
     init: bool = False
     """It is over before the others start, so what it had can be theirs."""
-    role: Role
+    role: PodRole
     amounts: Mapping[str, Fraction] = {}
     """By resource, limits as "limits/cpu"; only what is more than nothing."""
     nodes: CpuSet | None = None
@@ -44,11 +44,11 @@ class Ask(msgspec.Struct, frozen=True, kw_only=True):
         return f"{self.namespace}/{self.name}"
 
 
-def ask(book: Book, request: ResourceRequest, nodes: CpuSet) -> Ask:
+def ask(book: RoleBook, request: ResourceRequest, nodes: CpuSet) -> PluginRequest:
     """`nodes` are those of the machine."""
     if not request.pod_uid or not request.container_name:
-        raise BadAsk("a request needs pod_uid and container_name")
-    return Ask(
+        raise BadPluginRequest("a request needs pod_uid and container_name")
+    return PluginRequest(
         pod=request.pod_uid,
         namespace=request.pod_namespace,
         name=request.pod_name,
@@ -61,10 +61,10 @@ def ask(book: Book, request: ResourceRequest, nodes: CpuSet) -> Ask:
     )
 
 
-def ask_of_pod(book: Book, request: PodResourceRequest, nodes: CpuSet) -> Ask:
+def ask_of_pod(book: RoleBook, request: PodResourceRequest, nodes: CpuSet) -> PluginRequest:
     if not request.pod_uid:
-        raise BadAsk("a request needs pod_uid")
-    return Ask(
+        raise BadPluginRequest("a request needs pod_uid")
+    return PluginRequest(
         pod=request.pod_uid,
         namespace=request.pod_namespace,
         name=request.pod_name,
@@ -76,8 +76,8 @@ def ask_of_pod(book: Book, request: PodResourceRequest, nodes: CpuSet) -> Ask:
     )
 
 
-def _described(request: ResourceRequest | PodResourceRequest, qos_class: str) -> Described:
-    return Described(
+def _described(request: ResourceRequest | PodResourceRequest, qos_class: str) -> PodDescription:
+    return PodDescription(
         role=request.pod_role,
         type=request.pod_type,
         qos_class=qos_class,
@@ -92,7 +92,7 @@ def _amounts(requests: Mapping[str, float]) -> dict[str, Fraction]:
     found = {}
     for name, amount in sorted(requests.items()):
         if not isfinite(amount) or amount < 0:
-            raise BadAsk(f"{amount} of {name} is no amount")
+            raise BadPluginRequest(f"{amount} of {name} is no amount")
         if amount:
             found[name] = Fraction(round(Fraction(amount) * 1000), 1000)
     return found

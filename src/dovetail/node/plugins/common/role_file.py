@@ -14,18 +14,26 @@ import msgspec
 from dovetail.core import quantity
 from dovetail.core.errors import DovetailError
 from dovetail.node.common.cpus import BadCpuList, CpuSet
-from dovetail.node.plugins.common.role_checks import Fault, faults, misfits
-from dovetail.node.plugins.common.roles import Adjuster, Book, NicFacts, Pool, Reserved, Role, Table
+from dovetail.node.plugins.common.role_checks import RoleFault, faults, misfits
+from dovetail.node.plugins.common.roles import (
+    AdjusterRule,
+    CpuPool,
+    NicFacts,
+    PodRole,
+    ReservedResources,
+    RoleBook,
+    RoleTable,
+)
 from dovetail.node.topology import Machine
 
-T = TypeVar("T", bound=Table)
+T = TypeVar("T", bound=RoleTable)
 
 
 class BadRoles(DovetailError):
     """A file of roles that cannot be used, with the place in it."""
 
 
-def read(path: Path, machine: Machine) -> Book:
+def read(path: Path, machine: Machine) -> RoleBook:
     try:
         text = path.read_text("utf-8")
     except (OSError, UnicodeDecodeError) as error:
@@ -33,14 +41,14 @@ def read(path: Path, machine: Machine) -> Book:
     return parse(text, machine, str(path))
 
 
-def parse(text: str, machine: Machine, name: str = "roles") -> Book:
+def parse(text: str, machine: Machine, name: str = "roles") -> RoleBook:
     try:
         book = _book(tomllib.loads(text))
         for fault in (*faults(book), *misfits(book, machine)):
             raise fault
     except (tomllib.TOMLDecodeError, RecursionError) as error:
         raise BadRoles(f"{name}: {error}") from None
-    except Fault as fault:
+    except RoleFault as fault:
         at = line_of(text, fault.where)
         place = f"{name}, line {at}" if at else name
         raise BadRoles(f"{place}: {'.'.join(fault.where)}: {fault.what}") from None
@@ -50,22 +58,22 @@ def parse(text: str, machine: Machine, name: str = "roles") -> Book:
 TABLES = ("pools", "roles", "reserved", "nics", "adjuster")
 
 
-def _book(found: Mapping[str, Any]) -> Book:
+def _book(found: Mapping[str, Any]) -> RoleBook:
     for key in found:
         if key not in TABLES:
-            raise Fault((key,), f"there is no such table; there are {', '.join(TABLES)}")
+            raise RoleFault((key,), f"there is no such table; there are {', '.join(TABLES)}")
     reserved = dict(_table(found, "reserved"))
     if "memory" in reserved:
         reserved["memory"] = _amounts(reserved["memory"])
-    return Book(
-        pools=_named(found, "pools", Pool),
+    return RoleBook(
+        pools=_named(found, "pools", CpuPool),
         roles={
             name: msgspec.structs.replace(role, name=name)
-            for name, role in _named(found, "roles", Role).items()
+            for name, role in _named(found, "roles", PodRole).items()
         },
-        reserved=_converted(reserved, Reserved, ("reserved",)),
+        reserved=_converted(reserved, ReservedResources, ("reserved",)),
         nics=_named(found, "nics", NicFacts),
-        adjuster=_converted(found["adjuster"], Adjuster, ("adjuster",))
+        adjuster=_converted(found["adjuster"], AdjusterRule, ("adjuster",))
         if "adjuster" in found
         else None,
     )
@@ -74,7 +82,7 @@ def _book(found: Mapping[str, Any]) -> Book:
 def _table(found: Mapping[str, Any], key: str) -> Mapping[str, Any]:
     table = found.get(key, {})
     if not isinstance(table, dict):
-        raise Fault((key,), f"is {table!r}, not a table [{key}]")
+        raise RoleFault((key,), f"is {table!r}, not a table [{key}]")
     return table
 
 
@@ -86,7 +94,7 @@ def _named(found: Mapping[str, Any], key: str, kind: type[T]) -> dict[str, T]:
 
 def _converted(value: Any, kind: type[T], where: tuple[str, ...]) -> T:
     if isinstance(value, dict) and "name" in value:
-        raise Fault((*where, "name"), "the name is that of the table: leave this out")
+        raise RoleFault((*where, "name"), "the name is that of the table: leave this out")
     try:
         return msgspec.convert(value, kind, dec_hook=_cpus, str_keys=True)
     except msgspec.ValidationError as error:
@@ -94,9 +102,9 @@ def _converted(value: Any, kind: type[T], where: tuple[str, ...]) -> T:
         inner = re.findall(r"\.(\w+)", path)
         if unknown := re.search("unknown field `(.+)`", what):
             words = f"there is no such key{_known(kind, inner)}"
-            raise Fault((*where, *inner, unknown[1]), words) from None
+            raise RoleFault((*where, *inner, unknown[1]), words) from None
         known = _known(kind, inner) if "enum" in what else ""
-        raise Fault((*where, *inner), f"{what}{known}") from None
+        raise RoleFault((*where, *inner), f"{what}{known}") from None
 
 
 def _known(kind: Any, path: list[str]) -> str:
@@ -138,7 +146,7 @@ def _amounts(value: Any) -> Any:
         try:
             found[node] = _bytes(amount)
         except quantity.BadQuantity as error:
-            raise Fault(("reserved", "memory", node), str(error)) from None
+            raise RoleFault(("reserved", "memory", node), str(error)) from None
     return found
 
 

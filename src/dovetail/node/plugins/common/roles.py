@@ -8,17 +8,17 @@ from typing import Literal
 import msgspec
 
 from dovetail.node.common.cpus import CpuSet
-from dovetail.node.plugins.cpu.assign.options import Option
+from dovetail.node.plugins.cpu.assign.options import CpuPolicyOption
 
 SHARED = "shared"
 """The pool of all CPUs that are not reserved and in no other pool. It is always there."""
 
 
-class Table(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class RoleTable(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """A table of the file."""
 
 
-class Pool(Table, frozen=True):
+class CpuPool(RoleTable, frozen=True):
     """CPUs that containers share. Either listed, and then fixed, or so many."""
 
     cpus: CpuSet | None = None
@@ -31,7 +31,7 @@ class Pool(Table, frozen=True):
     """By how many CPUs it grows or shrinks at a time; all at once if not given."""
 
 
-class Matches(Table, frozen=True):
+class RoleMatch(RoleTable, frozen=True):
     """A pod must meet all that is given; any of the values of each."""
 
     roles: tuple[str, ...] = ()
@@ -44,22 +44,22 @@ class Matches(Table, frozen=True):
     annotations: Mapping[str, str] = {}
 
 
-class CpuRule(Table, frozen=True):
+class CpuRule(RoleTable, frozen=True):
     pool: str = SHARED
     """Where the containers run; of exclusive CPUs, where these are taken from."""
     exclusive: bool = False
     """CPUs of its own for a container that asks for whole ones; others share the pool."""
     numa: Literal["any", "single"] = "any"
-    options: tuple[Option, ...] = ()
+    options: tuple[CpuPolicyOption, ...] = ()
 
 
-class MemoryRule(Table, frozen=True):
+class MemoryRule(RoleTable, frozen=True):
     bind: bool = False
     """To NUMA nodes on which that much is set aside; else anywhere."""
     numa: Literal["any", "single"] = "any"
 
 
-class NicRule(Table, frozen=True):
+class NicRule(RoleTable, frozen=True):
     """Which of the names are set depends on what the NIC has."""
 
     ipv6_env: str = "AFFINITY_NIC_ADDR_IPV6"
@@ -70,10 +70,10 @@ class NicRule(Table, frozen=True):
     """What is asked for is Mb/s, and no NIC is given away more often than it has."""
 
 
-class Role(Table, frozen=True):
+class PodRole(RoleTable, frozen=True):
     name: str = ""
     """The key of its table."""
-    matches: Matches | None = None
+    matches: RoleMatch | None = None
     """Without, pods whose role has the same name."""
     cpu: CpuRule = CpuRule()
     memory: MemoryRule = MemoryRule()
@@ -85,7 +85,7 @@ class Role(Table, frozen=True):
     """Roles whose pods may not have any there."""
 
 
-class Reserved(Table, frozen=True):
+class ReservedResources(RoleTable, frozen=True):
     """For the system: never given to a container as its own."""
 
     cpus: CpuSet = CpuSet()
@@ -93,7 +93,7 @@ class Reserved(Table, frozen=True):
     """Bytes by NUMA node."""
 
 
-class NicFacts(Table, frozen=True):
+class NicFacts(RoleTable, frozen=True):
     """What is not in sysfs, or should be another way."""
 
     numa: int | None = None
@@ -104,7 +104,7 @@ class NicFacts(Table, frozen=True):
     ignore: bool = False
 
 
-class Adjuster(Table, frozen=True):
+class AdjusterRule(RoleTable, frozen=True):
     """Lets a pool breathe with its load, at the expense of another."""
 
     pool: str
@@ -119,17 +119,17 @@ class Adjuster(Table, frozen=True):
     """So many looks in a row must say the same before anything shrinks."""
 
 
-class Book(msgspec.Struct, frozen=True, kw_only=True):
+class RoleBook(msgspec.Struct, frozen=True, kw_only=True):
     """All that the file says."""
 
-    pools: Mapping[str, Pool] = {}
+    pools: Mapping[str, CpuPool] = {}
     """In the order of the file."""
-    roles: Mapping[str, Role] = {}
-    reserved: Reserved = Reserved()
+    roles: Mapping[str, PodRole] = {}
+    reserved: ReservedResources = ReservedResources()
     nics: Mapping[str, NicFacts] = {}
-    adjuster: Adjuster | None = None
+    adjuster: AdjusterRule | None = None
 
-    def role(self, pod: Described) -> Role:
+    def role(self, pod: PodDescription) -> PodRole:
         """The first that matches; one that shares everything if none does."""
         for role in self.roles.values():
             if matches(role, pod):
@@ -137,7 +137,7 @@ class Book(msgspec.Struct, frozen=True, kw_only=True):
         return ELSE
 
 
-class Described(msgspec.Struct, frozen=True, kw_only=True):
+class PodDescription(msgspec.Struct, frozen=True, kw_only=True):
     """What roles can tell pods apart by."""
 
     role: str = ""
@@ -148,10 +148,10 @@ class Described(msgspec.Struct, frozen=True, kw_only=True):
     annotations: Mapping[str, str] = {}
 
 
-ELSE = Role()
+ELSE = PodRole()
 
 
-def matches(role: Role, pod: Described) -> bool:
+def matches(role: PodRole, pod: PodDescription) -> bool:
     wanted = role.matches
     if wanted is None:
         return pod.role == role.name

@@ -14,10 +14,16 @@ from typing import Generic
 import grpc
 
 from dovetail.node.hints.hint import BadHint, Hints, listed
-from dovetail.node.plugins.common.holdings import H, State
-from dovetail.node.plugins.common.requests import Ask, BadAsk, Impossible, ask, ask_of_pod
-from dovetail.node.plugins.common.roles import Book
-from dovetail.node.plugins.common.store import NotKept, Store
+from dovetail.node.plugins.common.holdings import H, PluginState
+from dovetail.node.plugins.common.requests import (
+    BadPluginRequest,
+    Impossible,
+    PluginRequest,
+    ask,
+    ask_of_pod,
+)
+from dovetail.node.plugins.common.roles import RoleBook
+from dovetail.node.plugins.common.store import PluginStore, StateNotSaved
 from dovetail.node.sdk.plugin import ResourcePlugin, allocation_for, hints_for, refuse
 from dovetail.node.topology import Machine
 from dovetail.node.wire.resource_plugin import (
@@ -47,24 +53,24 @@ from dovetail.node.wire.rpc import Refused
 
 
 class RolePlugin(ResourcePlugin, ABC, Generic[H]):
-    state: State[H]
+    state: PluginState[H]
 
-    def __init__(self, resource: str, machine: Machine, book: Book, store: Store) -> None:
+    def __init__(self, resource: str, machine: Machine, book: RoleBook, store: PluginStore) -> None:
         super().__init__(
             resource, ResourcePluginOptions(with_topology_alignment=True, need_reconcile=True)
         )
         self.machine, self.book, self.store = machine, book, store
 
     @abstractmethod
-    def adopt(self, book: Book) -> None:
+    def adopt(self, book: RoleBook) -> None:
         """Follow another file of roles from now on. Containers keep what they have."""
 
     @abstractmethod
-    def hints(self, ask: Ask) -> Hints:
+    def hints(self, ask: PluginRequest) -> Hints:
         """Where it could be; raises Impossible."""
 
     @abstractmethod
-    def decided(self, ask: Ask) -> State[H]:
+    def decided(self, ask: PluginRequest) -> PluginState[H]:
         """The state in which the container has it; raises Impossible."""
 
     @abstractmethod
@@ -79,8 +85,8 @@ class RolePlugin(ResourcePlugin, ABC, Generic[H]):
     def allocatable(self) -> Mapping[str, AllocatableTopologyAwareResource]:
         """What there is, by resource."""
 
-    def keep(self, state: State[H]) -> None:
-        """Write it down, and only then act by it; raises NotKept."""
+    def keep(self, state: PluginState[H]) -> None:
+        """Write it down, and only then act by it; raises StateNotSaved."""
         if state != self.state:
             self.store.save(state)
             self.state = state
@@ -194,7 +200,7 @@ def refusing() -> Iterator[None]:
         yield
     except Impossible as error:
         raise refuse(str(error)) from None
-    except (BadAsk, BadHint) as error:
+    except (BadPluginRequest, BadHint) as error:
         raise Refused(grpc.StatusCode.INVALID_ARGUMENT, str(error)) from None
-    except NotKept as error:
+    except StateNotSaved as error:
         raise Refused(grpc.StatusCode.UNAVAILABLE, str(error)) from error

@@ -23,15 +23,15 @@ VERSION = 1
 LOG = structlog.get_logger("dovetail.node.plugins")
 
 
-class NotKept(DovetailError):
+class StateNotSaved(DovetailError):
     """A state that could not be written: what it says must not be promised to anybody."""
 
 
-class Corrupt(DovetailError):
+class CorruptState(DovetailError):
     """A file that holds no state."""
 
 
-class Store:
+class PluginStore:
     def __init__(self, path: Path) -> None:
         self.path = path
 
@@ -39,7 +39,9 @@ class Store:
         try:
             write_atomically(self.path, encoded(state))
         except OSError as error:
-            raise NotKept(f"the state could not be written to {self.path}: {error}") from error
+            raise StateNotSaved(
+                f"the state could not be written to {self.path}: {error}"
+            ) from error
 
     def load(self, kind: type[S]) -> S | None:
         """The state kept last; nothing if there is none. A file that is corrupt is set aside."""
@@ -49,7 +51,7 @@ class Store:
             return None
         try:
             return decoded(data, kind)
-        except Corrupt as error:
+        except CorruptState as error:
             self.set_aside(str(error))
             return None
 
@@ -72,9 +74,9 @@ def decoded(data: bytes, kind: type[S]) -> S:
         document = msgspec.json.decode(data)
         version, found = document["version"], document["data"]
         if version != VERSION:
-            raise Corrupt(f"it has version {version}; this is for version {VERSION}")
+            raise CorruptState(f"it has version {version}; this is for version {VERSION}")
         if document["checksum"] != checksum(found):
-            raise Corrupt("its checksum does not match")
+            raise CorruptState("its checksum does not match")
         return msgspec.convert(found, kind, dec_hook=_read, str_keys=True)
     except (
         msgspec.MsgspecError,
@@ -84,7 +86,7 @@ def decoded(data: bytes, kind: type[S]) -> S:
         RecursionError,
         BadCpuList,
     ) as error:
-        raise Corrupt(f"it is no state: {error!r}") from None
+        raise CorruptState(f"it is no state: {error!r}") from None
 
 
 def checksum(data: Any) -> str:

@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from dovetail.node.plugins.common.roles import Adjuster, Pool
+from dovetail.node.plugins.common.roles import AdjusterRule, CpuPool
 
 
-class Load(NamedTuple):
+class PoolLoad(NamedTuple):
     use: float
     """Of the time of the CPUs that the pool's containers share, from 0 to 1."""
     cpus: int
@@ -21,7 +21,7 @@ class Load(NamedTuple):
     """Percent of time in which something on the node waited for a CPU."""
 
 
-class Decision(NamedTuple):
+class PoolAdjustment(NamedTuple):
     sizes: Mapping[str, int]
     """Those that change."""
     quiet: int
@@ -29,29 +29,33 @@ class Decision(NamedTuple):
 
 
 def adjust(
-    rule: Adjuster, pools: Mapping[str, Pool], sizes: Mapping[str, int], load: Load, quiet: int
-) -> Decision:
+    rule: AdjusterRule,
+    pools: Mapping[str, CpuPool],
+    sizes: Mapping[str, int],
+    load: PoolLoad,
+    quiet: int,
+) -> PoolAdjustment:
     """`sizes`: those that the pools have now."""
     if _short(rule, load):
-        return Decision(_shifted(rule, pools, sizes, rule.step), 0)
+        return PoolAdjustment(_shifted(rule, pools, sizes, rule.step), 0)
     if load.use >= rule.shrink_below or load.cpus <= rule.step:
-        return Decision({}, 0)
+        return PoolAdjustment({}, 0)
     fewer = load.cpus - rule.step
-    if _short(rule, Load(load.use * load.cpus / fewer, fewer, load.pressure)):
-        return Decision({}, 0)
+    if _short(rule, PoolLoad(load.use * load.cpus / fewer, fewer, load.pressure)):
+        return PoolAdjustment({}, 0)
     if quiet + 1 < rule.patience:
-        return Decision({}, quiet + 1)
-    return Decision(_shifted(rule, pools, sizes, -rule.step), 0)
+        return PoolAdjustment({}, quiet + 1)
+    return PoolAdjustment(_shifted(rule, pools, sizes, -rule.step), 0)
 
 
-def _short(rule: Adjuster, load: Load) -> bool:
+def _short(rule: AdjusterRule, load: PoolLoad) -> bool:
     """Pressure is that of the whole node: a pool that is idle is not what causes it."""
     strained = load.pressure > rule.pressure_above and load.use >= rule.shrink_below
     return load.use > rule.grow_above or strained
 
 
 def _shifted(
-    rule: Adjuster, pools: Mapping[str, Pool], sizes: Mapping[str, int], by: int
+    rule: AdjusterRule, pools: Mapping[str, CpuPool], sizes: Mapping[str, int], by: int
 ) -> dict[str, int]:
     """As much of that as the bounds of both allow."""
     up, down = (rule.pool, rule.donor) if by > 0 else (rule.donor, rule.pool)

@@ -5,13 +5,13 @@ from __future__ import annotations
 from dovetail.node.common.cpus import CpuSet
 from dovetail.node.hints.hint import Hint
 from dovetail.node.hints.supply import fewest, masks_with_enough
-from dovetail.node.plugins.common.requests import Ask, Impossible
-from dovetail.node.plugins.cpu.assign import Option
+from dovetail.node.plugins.common.requests import Impossible, PluginRequest
+from dovetail.node.plugins.cpu.assign import CpuPolicyOption
 from dovetail.node.plugins.cpu.state import CpuHolding, Cpus, CpuState
 from dovetail.node.topology import Machine
 
 
-def hints(cpus: Cpus, state: CpuState, ask: Ask) -> tuple[Hint, ...] | None:
+def hints(cpus: Cpus, state: CpuState, ask: PluginRequest) -> tuple[Hint, ...] | None:
     """None if it has no preference; raises Impossible if it can be nowhere."""
     count = cpus.exclusive(ask)
     if not count:
@@ -38,7 +38,7 @@ def hints(cpus: Cpus, state: CpuState, ask: Ask) -> tuple[Hint, ...] | None:
         places = [each for each in places if len(each.nodes or ()) == 1]
     if not places:
         raise Impossible(cpus.shortage(state, ask, count))
-    if Option.ALIGN_BY_SOCKET in ask.role.cpu.options:
+    if CpuPolicyOption.ALIGN_BY_SOCKET in ask.role.cpu.options:
         return tuple(aligned(cpus.machine, each, count) for each in places)
     return tuple(places)
 

@@ -19,12 +19,12 @@ class NoLoad(DovetailError):
     """The kernel does not tell, or not in a form that we know."""
 
 
-class Ticks(NamedTuple):
+class CpuTicks(NamedTuple):
     busy: int
     all: int
 
 
-def ticks(proc: Path) -> dict[int, Ticks]:
+def ticks(proc: Path) -> dict[int, CpuTicks]:
     """Since the machine started, by CPU."""
     path = proc / "stat"
     found = {}
@@ -33,13 +33,15 @@ def ticks(proc: Path) -> dict[int, Ticks]:
             if head := re.match(r"cpu(\d+) ", line):
                 columns = [int(each) for each in line[head.end() :].split()]
                 total = sum(columns[OWN])
-                found[int(head[1])] = Ticks(total - sum(columns[IDLE]), total)
+                found[int(head[1])] = CpuTicks(total - sum(columns[IDLE]), total)
     except (OSError, ValueError) as error:
         raise NoLoad(f"{path}: {error}") from None
     return found
 
 
-def use(before: Mapping[int, Ticks], after: Mapping[int, Ticks], cpus: Iterable[int]) -> float:
+def use(
+    before: Mapping[int, CpuTicks], after: Mapping[int, CpuTicks], cpus: Iterable[int]
+) -> float:
     """Which part of their time these CPUs were busy between two looks."""
     known = [each for each in cpus if each in before and each in after]
     busy = sum(after[each].busy - before[each].busy for each in known)

@@ -8,10 +8,10 @@ import msgspec
 import structlog
 
 from dovetail.node.hints.hint import Hints, listed
-from dovetail.node.plugins.common.requests import Ask, Impossible
-from dovetail.node.plugins.common.roles import Book
+from dovetail.node.plugins.common.requests import Impossible, PluginRequest
+from dovetail.node.plugins.common.roles import RoleBook
 from dovetail.node.plugins.common.serving import RolePlugin, allocatable_resource
-from dovetail.node.plugins.common.store import NotKept, Store
+from dovetail.node.plugins.common.store import PluginStore, StateNotSaved
 from dovetail.node.plugins.cpu import hints as cpu_hints
 from dovetail.node.plugins.cpu.pools import moves
 from dovetail.node.plugins.cpu.sizes import next_sizes, remembered
@@ -29,9 +29,9 @@ class CpuPlugin(RolePlugin[CpuHolding]):
     state: CpuState
 
     def __init__(
-        self, machine: Machine, book: Book, store: Store, *, resource: str = "cpu"
+        self, machine: Machine, book: RoleBook, store: PluginStore, *, resource: str = "cpu"
     ) -> None:
-        """Raises NotKept if the state cannot be written."""
+        """Raises StateNotSaved if the state cannot be written."""
         super().__init__(resource, machine, book, store)
         self.cpus = Cpus(machine, book, resource)
         self.state = store.load(CpuState) or CpuState()
@@ -39,12 +39,12 @@ class CpuPlugin(RolePlugin[CpuHolding]):
         """Troubles that are logged already."""
         self.settle(remembered(self.cpus, self.state), at_once=True)
 
-    def adopt(self, book: Book) -> None:
+    def adopt(self, book: RoleBook) -> None:
         before = self.book, self.cpus
         self.book, self.cpus = book, Cpus(self.machine, book, self.resource)
         try:
             self.settle(remembered(self.cpus, self.state))
-        except NotKept:
+        except StateNotSaved:
             self.book, self.cpus = before
             raise
 
@@ -81,10 +81,10 @@ class CpuPlugin(RolePlugin[CpuHolding]):
             LOG.warning("trouble", reason=words)
         self.told = found
 
-    def hints(self, ask: Ask) -> Hints:
+    def hints(self, ask: PluginRequest) -> Hints:
         return cpu_hints.hints(self.cpus, self.state, ask)
 
-    def decided(self, ask: Ask) -> CpuState:
+    def decided(self, ask: PluginRequest) -> CpuState:
         return self.cpus.allocate(self.state, ask)
 
     def info(self, holding: CpuHolding) -> ResourceAllocationInfo:

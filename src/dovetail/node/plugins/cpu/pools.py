@@ -12,14 +12,14 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from dovetail.node.common.cpus import CpuSet
-from dovetail.node.plugins.common.roles import SHARED, Pool
+from dovetail.node.plugins.common.roles import SHARED, CpuPool
 from dovetail.node.topology import Machine
 
 Division = Mapping[str, CpuSet]
 """The CPUs of each pool, of the shared one too. Each CPU that is not reserved is in one."""
 
 
-class Move(NamedTuple):
+class CpuMove(NamedTuple):
     giver: str
     receiver: str
     cpus: CpuSet
@@ -27,7 +27,7 @@ class Move(NamedTuple):
 
 def divide(
     machine: Machine,
-    pools: Mapping[str, Pool],
+    pools: Mapping[str, CpuPool],
     sizes: Mapping[str, int],
     before: Division,
     *,
@@ -35,7 +35,7 @@ def divide(
     held: CpuSet,
 ) -> Division:
     """The pools with these sizes. `held` CPUs are somebody's own: others are moved first."""
-    dividing = Dividing(machine, pools, _listed(allocatable, pools, before), held)
+    dividing = PoolDivider(machine, pools, _listed(allocatable, pools, before), held)
     now = dividing.now
     for receiver in [name for name in sizes if len(now[name]) < sizes[name]]:
         for giver in [*(name for name in sizes if len(now[name]) > sizes[name]), SHARED]:
@@ -46,10 +46,10 @@ def divide(
     return now
 
 
-def moves(before: Division, after: Division) -> list[Move]:
+def moves(before: Division, after: Division) -> list[CpuMove]:
     """Who gives what to whom, in the order of the pools."""
     found = (
-        Move(giver, receiver, before[giver] & after[receiver])
+        CpuMove(giver, receiver, before[giver] & after[receiver])
         for giver in before
         for receiver in after
         if giver != receiver
@@ -58,7 +58,7 @@ def moves(before: Division, after: Division) -> list[Move]:
 
 
 def stepped(
-    pools: Mapping[str, Pool], now: Mapping[str, int], wanted: Mapping[str, int], spare: int
+    pools: Mapping[str, CpuPool], now: Mapping[str, int], wanted: Mapping[str, int], spare: int
 ) -> dict[str, int]:
     """Sizes on the way to what is wanted: no pool changes by more than its ramp.
 
@@ -76,7 +76,9 @@ def stepped(
     return sizes
 
 
-def _listed(allocatable: CpuSet, pools: Mapping[str, Pool], before: Division) -> dict[str, CpuSet]:
+def _listed(
+    allocatable: CpuSet, pools: Mapping[str, CpuPool], before: Division
+) -> dict[str, CpuSet]:
     """Pools whose CPUs are listed have them; the others, what is left of what they had."""
     taken = CpuSet(cpu for pool in pools.values() for cpu in pool.cpus or ())
     now = {
@@ -89,11 +91,11 @@ def _listed(allocatable: CpuSet, pools: Mapping[str, Pool], before: Division) ->
     return now
 
 
-class Dividing:
+class PoolDivider:
     """Pools on the way from one division to the next."""
 
     def __init__(
-        self, machine: Machine, pools: Mapping[str, Pool], now: dict[str, CpuSet], held: CpuSet
+        self, machine: Machine, pools: Mapping[str, CpuPool], now: dict[str, CpuSet], held: CpuSet
     ) -> None:
         self.machine, self.pools, self.now, self.held = machine, pools, now, held
         self.order = [*pools, SHARED]

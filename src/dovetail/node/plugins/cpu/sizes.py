@@ -7,7 +7,7 @@ from collections.abc import Mapping
 import msgspec
 
 from dovetail.node.plugins.common.role_checks import out_of_bounds
-from dovetail.node.plugins.common.roles import Pool
+from dovetail.node.plugins.common.roles import CpuPool
 from dovetail.node.plugins.cpu.pools import stepped
 from dovetail.node.plugins.cpu.state import Cpus, CpuState
 
@@ -27,7 +27,7 @@ def remembered(cpus: Cpus, state: CpuState) -> CpuState:
     return msgspec.structs.replace(state, declared=declared, wanted=wanted)
 
 
-def bounded(pool: Pool, size: int) -> int:
+def bounded(pool: CpuPool, size: int) -> int:
     return max(pool.min, size if pool.max is None else min(size, pool.max))
 
 

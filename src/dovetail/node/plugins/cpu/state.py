@@ -17,17 +17,17 @@ from fractions import Fraction
 import msgspec
 
 from dovetail.node.common.cpus import CpuSet
-from dovetail.node.plugins.common.holdings import Holding, State
+from dovetail.node.plugins.common.holdings import PluginState, ResourceHolding
 from dovetail.node.plugins.common.neighbours import Neighbour, barred
-from dovetail.node.plugins.common.requests import Ask, Impossible
-from dovetail.node.plugins.common.roles import SHARED, Book
+from dovetail.node.plugins.common.requests import Impossible, PluginRequest
+from dovetail.node.plugins.common.roles import SHARED, RoleBook
 from dovetail.node.plugins.cpu import assign
-from dovetail.node.plugins.cpu.assign import Option
+from dovetail.node.plugins.cpu.assign import CpuPolicyOption
 from dovetail.node.plugins.cpu.pools import divide
 from dovetail.node.topology import Machine
 
 
-class CpuHolding(Holding, frozen=True, kw_only=True):
+class CpuHolding(ResourceHolding, frozen=True, kw_only=True):
     amount: Fraction
     """As asked for."""
     pool: str
@@ -37,7 +37,7 @@ class CpuHolding(Holding, frozen=True, kw_only=True):
     """It may not share the reserved CPUs."""
 
 
-class CpuState(State[CpuHolding], frozen=True, kw_only=True):
+class CpuState(PluginState[CpuHolding], frozen=True, kw_only=True):
     pools: Mapping[str, CpuSet] = {}
     wanted: Mapping[str, int] = {}
     """The sizes that pools should have; they may be on the way there."""
@@ -52,7 +52,7 @@ class CpuState(State[CpuHolding], frozen=True, kw_only=True):
 class Cpus:
     """The decisions, on one machine and by one file of roles."""
 
-    def __init__(self, machine: Machine, book: Book, resource: str = "cpu") -> None:
+    def __init__(self, machine: Machine, book: RoleBook, resource: str = "cpu") -> None:
         self.machine, self.book, self.resource = machine, book, resource
         self.reserved = book.reserved.cpus
         self.common = machine.online - isolated(machine, book)
@@ -100,7 +100,7 @@ class Cpus:
         """From the file: who shares it still has what no pool has, or all there is."""
         return pool != SHARED and pool not in self.book.pools
 
-    def exclusive(self, ask: Ask) -> int:
+    def exclusive(self, ask: PluginRequest) -> int:
         """How many CPUs of its own it is to have.
 
         Of a pod as a whole it is not known who asks for a part of a CPU: who does, shares.
@@ -109,7 +109,7 @@ class Cpus:
         whole = amount.denominator == 1 or not ask.container
         return int(amount) if ask.role.cpu.exclusive and whole else 0
 
-    def allocate(self, state: CpuState, ask: Ask) -> CpuState:
+    def allocate(self, state: CpuState, ask: PluginRequest) -> CpuState:
         """With the container's holding in it; raises Impossible."""
         count = self.exclusive(ask)
         rule = ask.role.cpu
@@ -122,7 +122,7 @@ class Cpus:
             role=ask.role.name,
             amount=ask.amounts.get(self.resource, Fraction()),
             pool=rule.pool,
-            strict=Option.STRICT_CPU_RESERVATION in rule.options,
+            strict=CpuPolicyOption.STRICT_CPU_RESERVATION in rule.options,
         )
         before = state.of(ask.pod, ask.container)
         same = before and (before.amount, before.role) == (new.amount, new.role)
@@ -135,7 +135,7 @@ class Cpus:
         self.nobody_without(after, state)
         return after
 
-    def chosen(self, state: CpuState, ask: Ask, count: int) -> CpuSet:
+    def chosen(self, state: CpuState, ask: PluginRequest, count: int) -> CpuSet:
         """CPUs for a container of its own. One that has some keeps what it can."""
         free = self.free(state, ask)
         self.smt_aligned(ask, count)
@@ -152,7 +152,7 @@ class Cpus:
         except assign.NotEnough:
             raise Impossible(self.shortage(state, ask, count)) from None
 
-    def in_one_node(self, free: CpuSet, kept: CpuSet, ask: Ask, count: int) -> CpuSet:
+    def in_one_node(self, free: CpuSet, kept: CpuSet, ask: PluginRequest, count: int) -> CpuSet:
         """The free CPUs of one node that has enough: of those the agent wants, if it can be."""
         per_node = {
             node: self.usable(free & cpus, ask)
@@ -164,10 +164,10 @@ class Cpus:
         fewest = min(wanted or enough, key=lambda node: (len(per_node[node]), node), default=None)
         return CpuSet() if fewest is None else per_node[fewest]
 
-    def usable(self, free: CpuSet, ask: Ask) -> CpuSet:
+    def usable(self, free: CpuSet, ask: PluginRequest) -> CpuSet:
         return assign.usable(self.machine, free, ask.role.cpu.options)
 
-    def free(self, state: CpuState, ask: Ask) -> CpuSet:
+    def free(self, state: CpuState, ask: PluginRequest) -> CpuSet:
         """What could become its own: nobody's, not reserved, not on a node that is barred."""
         others = (each.cpus for each in state.holdings if not each.is_for(ask))
         taken = union(others) - self.reusable(state, ask)
@@ -175,14 +175,14 @@ class Cpus:
         barred_cpus = self.machine.in_nodes(self.barred(state, ask))
         return pool - self.reserved - taken - barred_cpus
 
-    def reusable(self, state: CpuState, ask: Ask) -> CpuSet:
+    def reusable(self, state: CpuState, ask: PluginRequest) -> CpuSet:
         """CPUs of the pod's init containers, which will be over, unless another has them again."""
         of_pod = [each for each in state.holdings if each.pod == ask.pod]
         init = union(each.cpus for each in of_pod if each.init)
         others = (each.cpus for each in of_pod if not each.init and each.container != ask.container)
         return init - union(others)
 
-    def barred(self, state: CpuState, ask: Ask) -> dict[int, str]:
+    def barred(self, state: CpuState, ask: PluginRequest) -> dict[int, str]:
         return barred(ask.role, ask.pod, self.neighbours(state), self.book.roles)
 
     def neighbours(self, state: CpuState) -> Iterable[Neighbour]:
@@ -214,15 +214,15 @@ class Cpus:
         """Containers for whom nothing is left where they belong."""
         return [each for each in state.holdings if not self.meant_for(state, each)]
 
-    def smt_aligned(self, ask: Ask, count: int) -> None:
+    def smt_aligned(self, ask: PluginRequest, count: int) -> None:
         threads = self.machine.threads_per_core
-        if Option.FULL_PCPUS_ONLY in ask.role.cpu.options and count % threads:
+        if CpuPolicyOption.FULL_PCPUS_ONLY in ask.role.cpu.options and count % threads:
             raise Impossible(
-                f"role {ask.role.name} gives whole cores only ({Option.FULL_PCPUS_ONLY}): "
+                f"role {ask.role.name} gives whole cores only ({CpuPolicyOption.FULL_PCPUS_ONLY}): "
                 f"{count} CPUs are no multiple of {threads} threads"
             )
 
-    def shortage(self, state: CpuState, ask: Ask, count: int) -> str:
+    def shortage(self, state: CpuState, ask: PluginRequest, count: int) -> str:
         """Which nodes are short, and by how much."""
         reasons = self.barred(state, ask)
         free = self.usable(self.free(state, ask), ask)
@@ -237,7 +237,7 @@ class Cpus:
         )
 
 
-def isolated(machine: Machine, book: Book) -> CpuSet:
+def isolated(machine: Machine, book: RoleBook) -> CpuSet:
     """By the kernel, and in no pool."""
     return machine.isolated - union(pool.cpus or CpuSet() for pool in book.pools.values())
 

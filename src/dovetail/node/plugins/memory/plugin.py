@@ -8,10 +8,10 @@ import msgspec
 import structlog
 
 from dovetail.node.hints.hint import Hints, listed
-from dovetail.node.plugins.common.requests import Ask
-from dovetail.node.plugins.common.roles import Book
+from dovetail.node.plugins.common.requests import PluginRequest
+from dovetail.node.plugins.common.roles import RoleBook
 from dovetail.node.plugins.common.serving import RolePlugin, allocatable_resource
-from dovetail.node.plugins.common.store import Store
+from dovetail.node.plugins.common.store import PluginStore
 from dovetail.node.plugins.memory.state import MEMORY, PAGES, Memory, MemoryHolding, MemoryState
 from dovetail.node.topology import Machine
 from dovetail.node.wire.resource_plugin import (
@@ -26,7 +26,7 @@ class MemoryPlugin(RolePlugin[MemoryHolding]):
     state: MemoryState
 
     def __init__(
-        self, machine: Machine, book: Book, store: Store, *, resource: str = MEMORY
+        self, machine: Machine, book: RoleBook, store: PluginStore, *, resource: str = MEMORY
     ) -> None:
         super().__init__(resource, machine, book, store)
         self.memory = Memory(machine, book, resource)
@@ -43,13 +43,13 @@ class MemoryPlugin(RolePlugin[MemoryHolding]):
                     f"{each.nodes}, of which {each.nodes - self.memory.nodes} are not there",
                 )
 
-    def adopt(self, book: Book) -> None:
+    def adopt(self, book: RoleBook) -> None:
         self.book, self.memory = book, Memory(self.machine, book, self.resource)
 
-    def hints(self, ask: Ask) -> Hints:
+    def hints(self, ask: PluginRequest) -> Hints:
         return self.memory.hints(self.state, ask)
 
-    def decided(self, ask: Ask) -> MemoryState:
+    def decided(self, ask: PluginRequest) -> MemoryState:
         return self.memory.allocate(self.state, ask)
 
     def info(self, holding: MemoryHolding) -> ResourceAllocationInfo:

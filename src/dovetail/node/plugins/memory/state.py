@@ -20,10 +20,10 @@ import msgspec
 from dovetail.core import quantity
 from dovetail.node.common.cpus import CpuSet
 from dovetail.node.hints.hint import Hint
-from dovetail.node.plugins.common.holdings import Holding, State
+from dovetail.node.plugins.common.holdings import PluginState, ResourceHolding
 from dovetail.node.plugins.common.neighbours import Neighbour, barred
-from dovetail.node.plugins.common.requests import Ask, Impossible
-from dovetail.node.plugins.common.roles import Book
+from dovetail.node.plugins.common.requests import Impossible, PluginRequest
+from dovetail.node.plugins.common.roles import RoleBook
 from dovetail.node.topology import Machine
 
 MEMORY = "memory"
@@ -33,7 +33,7 @@ ByNode = Mapping[int, int]
 """Bytes."""
 
 
-class MemoryHolding(Holding, frozen=True, kw_only=True):
+class MemoryHolding(ResourceHolding, frozen=True, kw_only=True):
     wanted: Mapping[str, int] = {}
     """Bytes by resource."""
     nodes: CpuSet = CpuSet()
@@ -41,11 +41,11 @@ class MemoryHolding(Holding, frozen=True, kw_only=True):
     given: Mapping[str, ByNode] = {}
 
 
-class MemoryState(State[MemoryHolding], frozen=True, kw_only=True):
+class MemoryState(PluginState[MemoryHolding], frozen=True, kw_only=True):
     pass
 
 
-class Room(msgspec.Struct, frozen=True, kw_only=True):
+class FreeMemory(msgspec.Struct, frozen=True, kw_only=True):
     """What is left for a container, whose own holding does not count."""
 
     free: Mapping[str, ByNode]
@@ -77,12 +77,12 @@ class Room(msgspec.Struct, frozen=True, kw_only=True):
 class Memory:
     """The decisions, on one machine and by one file of roles."""
 
-    def __init__(self, machine: Machine, book: Book, resource: str = MEMORY) -> None:
+    def __init__(self, machine: Machine, book: RoleBook, resource: str = MEMORY) -> None:
         self.machine, self.book, self.resource = machine, book, resource
         self.nodes = CpuSet(node.id for node in machine.nodes if node.memory)
         self.allocatable = allocatable(machine, book)
 
-    def hints(self, state: MemoryState, ask: Ask) -> tuple[Hint, ...] | None:
+    def hints(self, state: MemoryState, ask: PluginRequest) -> tuple[Hint, ...] | None:
         """None if it has no preference; raises Impossible if it can be nowhere."""
         wanted = self.wanted(ask)
         if not wanted:
@@ -112,7 +112,7 @@ class Memory:
     def intact(self, holding: MemoryHolding) -> bool:
         return holding.nodes <= self.nodes
 
-    def allocate(self, state: MemoryState, ask: Ask) -> MemoryState:
+    def allocate(self, state: MemoryState, ask: PluginRequest) -> MemoryState:
         """With the container's holding in it; raises Impossible."""
         wanted = self.wanted(ask)
         before = state.of(ask.pod, ask.container)
@@ -137,7 +137,7 @@ class Memory:
         )
         return state.with_holding(holding)
 
-    def wanted(self, ask: Ask) -> dict[str, int]:
+    def wanted(self, ask: PluginRequest) -> dict[str, int]:
         """Bytes by resource; nothing if it is not to be bound."""
         if not ask.role.memory.bind:
             return {}
@@ -152,7 +152,7 @@ class Memory:
                 raise Impossible(f"this machine has no {name}; it has {known}")
         return found
 
-    def group(self, room: Room, ask: Ask, wanted: Mapping[str, int]) -> CpuSet:
+    def group(self, room: FreeMemory, ask: PluginRequest, wanted: Mapping[str, int]) -> CpuSet:
         """The smallest group that suits and contains the nodes that the agent wants."""
         suiting = [nodes for nodes in self.groups(ask) if room.suits(nodes, wanted)]
         agreed = [nodes for nodes in suiting if (ask.nodes or CpuSet()) <= nodes]
@@ -161,13 +161,13 @@ class Memory:
             raise Impossible(self.shortage(room, ask, wanted))
         return chosen[0]
 
-    def groups(self, ask: Ask) -> Iterator[CpuSet]:
+    def groups(self, ask: PluginRequest) -> Iterator[CpuSet]:
         """Small ones first."""
         return subsets(self.nodes, 1 if ask.role.memory.numa == "single" else len(self.nodes))
 
-    def room(self, state: MemoryState, ask: Ask) -> Room:
+    def room(self, state: MemoryState, ask: PluginRequest) -> FreeMemory:
         others = [each for each in state.holdings if not each.is_for(ask)]
-        return Room(
+        return FreeMemory(
             free=self.free(others, ask.pod),
             barred=self.barred(others, ask),
             groups={node: self.own(each) for each in others for node in self.own(each)},
@@ -188,18 +188,18 @@ class Memory:
 
     def fewest_nodes(self, wanted: Mapping[str, int]) -> int:
         """How many nodes it would take if nothing were in use."""
-        empty = Room(free=self.allocatable, barred={}, groups={})
+        empty = FreeMemory(free=self.allocatable, barred={}, groups={})
         every = subsets(self.nodes, len(self.nodes))
         return next((len(each) for each in every if empty.suits(each, wanted)), len(self.nodes))
 
-    def barred(self, holdings: Iterable[MemoryHolding], ask: Ask) -> dict[int, str]:
+    def barred(self, holdings: Iterable[MemoryHolding], ask: PluginRequest) -> dict[int, str]:
         neighbours = (
             Neighbour(pod=each.pod, shown=each.shown, role=each.role, nodes=self.own(each))
             for each in holdings
         )
         return barred(ask.role, ask.pod, neighbours, self.book.roles)
 
-    def shortage(self, room: Room, ask: Ask, wanted: Mapping[str, int]) -> str:
+    def shortage(self, room: FreeMemory, ask: PluginRequest, wanted: Mapping[str, int]) -> str:
         """Which nodes are short, or why they are not for it."""
         told = "; ".join(room.told(node, wanted) for node in sorted(self.nodes))
         amounts = ", ".join(f"{written(each)} of {name}" for name, each in wanted.items())
@@ -227,7 +227,7 @@ def written(amount: int) -> str:
     return quantity.format(Fraction(amount), binary=True)
 
 
-def allocatable(machine: Machine, book: Book) -> dict[str, dict[int, int]]:
+def allocatable(machine: Machine, book: RoleBook) -> dict[str, dict[int, int]]:
     """Bytes by resource and node: huge pages are no ordinary memory any more."""
     found: dict[str, dict[int, int]] = {MEMORY: {}}
     for node in machine.nodes:

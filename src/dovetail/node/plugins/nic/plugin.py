@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from dovetail.node.hints.hint import Hints, listed
-from dovetail.node.plugins.common.requests import Ask
-from dovetail.node.plugins.common.roles import Book
+from dovetail.node.plugins.common.requests import PluginRequest
+from dovetail.node.plugins.common.roles import RoleBook
 from dovetail.node.plugins.common.serving import RolePlugin, by_node
-from dovetail.node.plugins.common.store import Store
+from dovetail.node.plugins.common.store import PluginStore
 from dovetail.node.plugins.nic.state import NicHolding, Nics, NicState
 from dovetail.node.topology import Machine
 from dovetail.node.wire.resource_plugin import (
@@ -21,19 +21,19 @@ class NicPlugin(RolePlugin[NicHolding]):
     state: NicState
 
     def __init__(
-        self, machine: Machine, book: Book, store: Store, *, resource: str = "NIC"
+        self, machine: Machine, book: RoleBook, store: PluginStore, *, resource: str = "NIC"
     ) -> None:
         super().__init__(resource, machine, book, store)
         self.nics = Nics(machine, book, resource)
         self.state = store.load(NicState) or NicState()
 
-    def adopt(self, book: Book) -> None:
+    def adopt(self, book: RoleBook) -> None:
         self.book, self.nics = book, Nics(self.machine, book, self.resource)
 
-    def hints(self, ask: Ask) -> Hints:
+    def hints(self, ask: PluginRequest) -> Hints:
         return self.nics.hints(self.state, ask)
 
-    def decided(self, ask: Ask) -> NicState:
+    def decided(self, ask: PluginRequest) -> NicState:
         return self.nics.allocate(self.state, ask)
 
     def info(self, holding: NicHolding) -> ResourceAllocationInfo:

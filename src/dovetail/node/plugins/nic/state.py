@@ -13,9 +13,9 @@ import msgspec
 
 from dovetail.node.common.cpus import CpuSet
 from dovetail.node.hints.hint import Hint
-from dovetail.node.plugins.common.holdings import Holding, State
-from dovetail.node.plugins.common.requests import Ask, Impossible
-from dovetail.node.plugins.common.roles import Book, NicFacts
+from dovetail.node.plugins.common.holdings import PluginState, ResourceHolding
+from dovetail.node.plugins.common.requests import Impossible, PluginRequest
+from dovetail.node.plugins.common.roles import NicFacts, RoleBook
 from dovetail.node.topology import Machine, Nic
 
 
@@ -31,25 +31,25 @@ class Interface(msgspec.Struct, frozen=True, kw_only=True):
     ipv4: str = ""
 
 
-class NicHolding(Holding, frozen=True, kw_only=True):
+class NicHolding(ResourceHolding, frozen=True, kw_only=True):
     nic: str = ""
     """None, if its role gets none."""
     bandwidth: int = 0
     """Mb/s that are set aside for it."""
 
 
-class NicState(State[NicHolding], frozen=True, kw_only=True):
+class NicState(PluginState[NicHolding], frozen=True, kw_only=True):
     pass
 
 
 class Nics:
     """The decisions, on one machine and by one file of roles."""
 
-    def __init__(self, machine: Machine, book: Book, resource: str) -> None:
+    def __init__(self, machine: Machine, book: RoleBook, resource: str) -> None:
         self.machine, self.book, self.resource = machine, book, resource
         self.interfaces = interfaces(machine, book)
 
-    def hints(self, state: NicState, ask: Ask) -> tuple[Hint, ...] | None:
+    def hints(self, state: NicState, ask: PluginRequest) -> tuple[Hint, ...] | None:
         """None if it has no preference; raises Impossible if it can be nowhere."""
         if ask.role.nic is None:
             return None
@@ -75,7 +75,7 @@ class Nics:
             return None
         return (Hint(1 << found.numa, preferred=True),)
 
-    def allocate(self, state: NicState, ask: Ask) -> NicState:
+    def allocate(self, state: NicState, ask: PluginRequest) -> NicState:
         """With the container's holding in it; raises Impossible."""
         before = state.of(ask.pod, ask.container)
         bandwidth = self.bandwidth(ask)
@@ -95,7 +95,7 @@ class Nics:
         )
         return state.with_holding(holding)
 
-    def chosen(self, state: NicState, ask: Ask) -> Interface:
+    def chosen(self, state: NicState, ask: PluginRequest) -> Interface:
         """The least used of those that are near; of all, if near is not that important."""
         able = [*self.able(state, ask)]
         near = [
@@ -108,7 +108,7 @@ class Nics:
             raise Impossible(self.shortage(state, ask))
         return min(chosen, key=lambda each: (*self.use(state, ask, each), each.name))
 
-    def able(self, state: NicState, ask: Ask) -> Iterator[Interface]:
+    def able(self, state: NicState, ask: PluginRequest) -> Iterator[Interface]:
         """Those with enough bandwidth left, if that counts."""
         wanted = self.bandwidth(ask)
         for each in self.interfaces.values():
@@ -116,7 +116,7 @@ class Nics:
             if not wanted or (each.speed or 0) - used >= wanted:
                 yield each
 
-    def use(self, state: NicState, ask: Ask | None, nic: Interface) -> tuple[int, int]:
+    def use(self, state: NicState, ask: PluginRequest | None, nic: Interface) -> tuple[int, int]:
         """Mb/s and containers."""
         there = [
             each
@@ -125,12 +125,12 @@ class Nics:
         ]
         return sum(each.bandwidth for each in there), len(there)
 
-    def bandwidth(self, ask: Ask) -> int:
+    def bandwidth(self, ask: PluginRequest) -> int:
         if not ask.role.nic or not ask.role.nic.bandwidth or self.resource not in ask.amounts:
             return 0
         return -(-ask.amounts[self.resource].numerator // ask.amounts[self.resource].denominator)
 
-    def shortage(self, state: NicState, ask: Ask) -> str:
+    def shortage(self, state: NicState, ask: PluginRequest) -> str:
         wanted = self.bandwidth(ask)
         what = f"{wanted} Mb/s of a NIC" if wanted else "a NIC"
         where = "" if ask.nodes is None else f" near to NUMA node {ask.nodes}"
@@ -160,7 +160,7 @@ class Nics:
         return {role.nic.netns_annotation: nic.netns}
 
 
-def interfaces(machine: Machine, book: Book) -> dict[str, Interface]:
+def interfaces(machine: Machine, book: RoleBook) -> dict[str, Interface]:
     """By name. The file may tell of NICs that sysfs does not show, as in other namespaces."""
     found = {nic.name: nic for nic in machine.nics}
     names = sorted({*found, *book.nics})

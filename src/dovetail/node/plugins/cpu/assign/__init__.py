@@ -6,16 +6,16 @@ from collections.abc import Collection, Iterable
 
 from dovetail.node.common.cpus import CpuSet
 from dovetail.node.plugins.cpu.assign.distributed import take_distributed
-from dovetail.node.plugins.cpu.assign.options import Option
+from dovetail.node.plugins.cpu.assign.options import CpuPolicyOption
 from dovetail.node.plugins.cpu.assign.packed import NotEnough, take_packed
 from dovetail.node.topology import Machine
 
-__all__ = ["NotEnough", "Option", "aligned", "choose", "usable"]
+__all__ = ["CpuPolicyOption", "NotEnough", "aligned", "choose", "usable"]
 
 
-def usable(machine: Machine, free: CpuSet, options: Collection[Option]) -> CpuSet:
+def usable(machine: Machine, free: CpuSet, options: Collection[CpuPolicyOption]) -> CpuSet:
     """Those of the free CPUs that may be given. Other roles may have left halves of cores."""
-    if Option.FULL_PCPUS_ONLY not in options:
+    if CpuPolicyOption.FULL_PCPUS_ONLY not in options:
         return free
     # One with a thread that is offline would have another core split to make up for it.
     return CpuSet(
@@ -25,10 +25,10 @@ def usable(machine: Machine, free: CpuSet, options: Collection[Option]) -> CpuSe
     )
 
 
-def aligned(machine: Machine, nodes: Iterable[int], options: Collection[Option]) -> CpuSet:
+def aligned(machine: Machine, nodes: Iterable[int], options: Collection[CpuPolicyOption]) -> CpuSet:
     """The CPUs that count as near to these NUMA nodes."""
     near = machine.in_nodes(nodes)
-    if Option.ALIGN_BY_SOCKET not in options:
+    if CpuPolicyOption.ALIGN_BY_SOCKET not in options:
         return near
     sockets = {machine.cpu(each).socket for each in near}
     return CpuSet(cpu.id for cpu in machine.cpus if cpu.socket in sockets)
@@ -38,7 +38,7 @@ def choose(
     machine: Machine,
     free: CpuSet,
     wanted: int,
-    options: Collection[Option] = (),
+    options: Collection[CpuPolicyOption] = (),
     nodes: Iterable[int] | None = None,
 ) -> CpuSet:
     """As many CPUs as wanted: near to the nodes as far as these go, then elsewhere."""
@@ -48,10 +48,12 @@ def choose(
     return first | _take(machine, free - first, wanted - len(first), options)
 
 
-def _take(machine: Machine, free: CpuSet, wanted: int, options: Collection[Option]) -> CpuSet:
-    spread = Option.DISTRIBUTE_CPUS_ACROSS_CORES in options
-    if Option.DISTRIBUTE_CPUS_ACROSS_NUMA in options:
-        group = machine.threads_per_core if Option.FULL_PCPUS_ONLY in options else 1
+def _take(
+    machine: Machine, free: CpuSet, wanted: int, options: Collection[CpuPolicyOption]
+) -> CpuSet:
+    spread = CpuPolicyOption.DISTRIBUTE_CPUS_ACROSS_CORES in options
+    if CpuPolicyOption.DISTRIBUTE_CPUS_ACROSS_NUMA in options:
+        group = machine.threads_per_core if CpuPolicyOption.FULL_PCPUS_ONLY in options else 1
         return take_distributed(machine, free, wanted, group)
-    by_uncore = Option.PREFER_ALIGN_CPUS_BY_UNCORECACHE in options
+    by_uncore = CpuPolicyOption.PREFER_ALIGN_CPUS_BY_UNCORECACHE in options
     return take_packed(machine, free, wanted, spread=spread, by_uncore=by_uncore)

@@ -16,7 +16,7 @@ from dovetail.node.plugins.cpu.assign.packed import NotEnough, numa_order, take_
 from dovetail.node.topology import Machine
 
 
-class Plan(NamedTuple):
+class Distribution(NamedTuple):
     balance: float
     """How uneven the free CPUs would be over the nodes."""
     nodes: tuple[int, ...]
@@ -54,13 +54,13 @@ def _counts(machine: Machine, usable: int, groups: int, group: int) -> range:
 
 def _plans(
     sizes: Mapping[int, int], nodes: tuple[int, ...], wanted: int, group: int
-) -> Iterator[Plan]:
+) -> Iterator[Distribution]:
     share, remainder = _shares(wanted, len(nodes), group)
     if any(sizes[node] < share for node in nodes):
         return
     left = {node: size - share * (node in nodes) for node, size in sizes.items()}
     if not remainder:
-        yield Plan(_unevenness(left.values()), nodes, ())
+        yield Distribution(_unevenness(left.values()), nodes, ())
         return
     able = [node for node in nodes if left[node] >= group]
     for count in range(len(able), 0, -1):
@@ -69,7 +69,7 @@ def _plans(
                 after = dict(left)
                 for node in _dealt(after, extra, remainder, group):
                     after[node] -= group
-                yield Plan(_unevenness(after.values()), nodes, extra)
+                yield Distribution(_unevenness(after.values()), nodes, extra)
 
 
 def _shares(wanted: int, nodes: int, group: int) -> tuple[int, int]:
@@ -90,7 +90,7 @@ def _dealt(
 
 
 def _taken(
-    machine: Machine, free: Mapping[int, CpuSet], plan: Plan, wanted: int, group: int
+    machine: Machine, free: Mapping[int, CpuSet], plan: Distribution, wanted: int, group: int
 ) -> CpuSet:
     share, remainder = _shares(wanted, len(plan.nodes), group)
     left = dict(free)

@@ -28,7 +28,7 @@ def take_packed(
     """`spread`: over cores, rather than whole ones; `by_uncore`: whole caches before cores."""
     if wanted > len(free):
         raise NotEnough(wanted, free)
-    taking = Taking(machine, free, wanted)
+    taking = CpuAccumulator(machine, free, wanted)
     taking.whole(taking.outer, taking.outer_order())
     taking.whole(taking.inner, taking.inner_order())
     if by_uncore:
@@ -43,10 +43,10 @@ def take_packed(
 
 def numa_order(machine: Machine, free: CpuSet) -> list[int]:
     """The nodes that have free CPUs, in the order in which they are used."""
-    return Taking(machine, free, 0).numa_order()
+    return CpuAccumulator(machine, free, 0).numa_order()
 
 
-class Taking:
+class CpuAccumulator:
     """What is free, what is taken so far, and how many are still wanted."""
 
     def __init__(self, machine: Machine, free: CpuSet, wanted: int) -> None:

@@ -6,10 +6,10 @@ import json
 from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
+from dovetail.node.common.container_settings import INTEGER_PROPERTIES, ContainerSettings
 from dovetail.node.common.cpus import BadCpuList, CpuSet
-from dovetail.node.common.ports import Rejected
+from dovetail.node.common.ports import AdmissionRejected
 from dovetail.node.common.reasons import CONFLICTING_SETTINGS, PLUGIN_GARBAGE, UNKNOWN_PROPERTY
-from dovetail.node.common.settings import NUMBERS, Settings
 from dovetail.node.state.pod_state import Allocations
 from dovetail.node.wire.resource_plugin import ResourceAllocationInfo
 
@@ -18,7 +18,7 @@ V = TypeVar("V")
 CPUS, MEMS, UNIFIED, HUGEPAGES = "CpusetCpus", "CpusetMems", "Unified", "HugepageLimits"
 
 
-class Column(dict[str, V]):
+class OwnedSettings(dict[str, V]):
     """Settings of one kind, by name, and whose they are."""
 
     def __init__(self, kind: str) -> None:
@@ -27,28 +27,28 @@ class Column(dict[str, V]):
         self._owners: dict[str, str] = {}
 
     def set(self, name: str, value: V, resource: str) -> None:
-        """Raises Rejected if another resource sets it to something else."""
+        """Raises AdmissionRejected if another resource sets it to something else."""
         owner = self._owners.setdefault(name, resource)
         if self.setdefault(name, value) != value:
-            raise Rejected(
+            raise AdmissionRejected(
                 CONFLICTING_SETTINGS,
                 f"{owner} and {resource} set the {self._kind} {name} to different values:"
                 f" {self[name]!r} and {value!r}. One of the two plugins must leave it alone",
             )
 
 
-class Draft:
+class SettingsDraft:
     """Settings being put together, allocation by allocation."""
 
     def __init__(self) -> None:
-        self.numbers: Column[int] = Column("property")
-        self.sets: Column[str] = Column("property")
-        self.hugepages: Column[int] = Column("hugepage limit of")
-        self.unified: Column[str] = Column("cgroup file")
-        self.envs: Column[str] = Column("environment variable")
-        self.annotations: Column[str] = Column("annotation")
-        self.mounts: Column[Any] = Column("mount at")
-        self.devices: Column[Any] = Column("device at")
+        self.numbers: OwnedSettings[int] = OwnedSettings("property")
+        self.sets: OwnedSettings[str] = OwnedSettings("property")
+        self.hugepages: OwnedSettings[int] = OwnedSettings("hugepage limit of")
+        self.unified: OwnedSettings[str] = OwnedSettings("cgroup file")
+        self.envs: OwnedSettings[str] = OwnedSettings("environment variable")
+        self.annotations: OwnedSettings[str] = OwnedSettings("annotation")
+        self.mounts: OwnedSettings[Any] = OwnedSettings("mount at")
+        self.devices: OwnedSettings[Any] = OwnedSettings("device at")
 
     def add(self, resource: str, info: ResourceAllocationInfo) -> None:
         if info.oci_property_name and info.allocation_result:
@@ -62,7 +62,7 @@ class Draft:
             self.devices.set(device.container_path, device, resource)
 
     def _property(self, resource: str, name: str, result: str) -> None:
-        if name in NUMBERS:
+        if name in INTEGER_PROPERTIES:
             self.numbers.set(name, _read(_integer, resource, name, result), resource)
         elif name in (CPUS, MEMS):
             self.sets.set(name, _read(_cpus, resource, name, result), resource)
@@ -73,15 +73,15 @@ class Draft:
             for size, limit in _read(_sizes, resource, name, result).items():
                 self.hugepages.set(size, limit, resource)
         else:
-            known = ", ".join(sorted((*NUMBERS, CPUS, MEMS, UNIFIED, HUGEPAGES)))
-            raise Rejected(
+            known = ", ".join(sorted((*INTEGER_PROPERTIES, CPUS, MEMS, UNIFIED, HUGEPAGES)))
+            raise AdmissionRejected(
                 UNKNOWN_PROPERTY,
                 f"the plugin of {resource} sets the property {name!r}, which containers do not"
                 f" have. There are {known}",
             )
 
-    def finished(self) -> Settings:
-        return Settings(
+    def finished(self) -> ContainerSettings:
+        return ContainerSettings(
             numbers=dict(self.numbers),
             cpus=self.sets.get(CPUS, ""),
             mems=self.sets.get(MEMS, ""),
@@ -94,9 +94,9 @@ class Draft:
         )
 
 
-def settings_of(allocations: Allocations) -> Settings:
-    """Raises Rejected if resources contradict each other, or one makes no sense."""
-    draft = Draft()
+def settings_of(allocations: Allocations) -> ContainerSettings:
+    """Raises AdmissionRejected if resources contradict each other, or one makes no sense."""
+    draft = SettingsDraft()
     for resource in sorted(allocations):
         draft.add(resource, allocations[resource])
     return draft.finished()
@@ -107,7 +107,7 @@ def _read(reader: Callable[[str], V], resource: str, name: str, result: str) -> 
         return reader(result)
     except (ValueError, BadCpuList) as error:
         words = f"the plugin of {resource} sets {name} to {result!r}: {error}"
-        raise Rejected(PLUGIN_GARBAGE, words) from None
+        raise AdmissionRejected(PLUGIN_GARBAGE, words) from None
 
 
 def _integer(text: str) -> int:

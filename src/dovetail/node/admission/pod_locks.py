@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
 
-class Locks:
+class PodLocks:
     """Of those that somebody holds or waits for; the others cost nothing."""
 
     def __init__(self) -> None:

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from dovetail.node.admission.container_settings import settings_of
-from dovetail.node.common.ports import Rejected
-from dovetail.node.common.settings import NUMBERS, Settings
+from dovetail.node.admission.merge_settings import settings_of
+from dovetail.node.common.container_settings import INTEGER_PROPERTIES, ContainerSettings
+from dovetail.node.common.ports import AdmissionRejected
 from dovetail.node.wire.resource_plugin import DeviceSpec, Mount, ResourceAllocationInfo
 
 
@@ -17,13 +17,13 @@ def sets(name: str, result: str, **more: Any) -> ResourceAllocationInfo:
 
 
 def refused(**allocations: ResourceAllocationInfo) -> tuple[str, str]:
-    with pytest.raises(Rejected) as caught:
+    with pytest.raises(AdmissionRejected) as caught:
         settings_of(allocations)
     return caught.value.reason, str(caught.value)
 
 
 def test_all_properties_by_name() -> None:
-    numbers = {f"r{at}": sets(name, str(at)) for at, name in enumerate(NUMBERS)}
+    numbers = {f"r{at}": sets(name, str(at)) for at, name in enumerate(INTEGER_PROPERTIES)}
     found = settings_of(
         {
             **numbers,
@@ -39,8 +39,8 @@ def test_all_properties_by_name() -> None:
             ),
         }
     )
-    assert found == Settings(
-        numbers={name: at for at, name in enumerate(NUMBERS)},
+    assert found == ContainerSettings(
+        numbers={name: at for at, name in enumerate(INTEGER_PROPERTIES)},
         cpus="0-1,8-9",
         mems="1",
         unified={"io.weight": "default 50"},
@@ -57,7 +57,7 @@ def test_negative_numbers_are_numbers() -> None:
 
 
 def test_nothing_is_left_as_it_is() -> None:
-    assert settings_of({"a": sets("CpusetCpus", ""), "b": sets("", "x")}) == Settings()
+    assert settings_of({"a": sets("CpusetCpus", ""), "b": sets("", "x")}) == ContainerSettings()
 
 
 @pytest.mark.parametrize(

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import msgspec
 
-from dovetail.node.registry.attendant import Attendant, State
-from dovetail.node.registry.endpoint import Endpoint
+from dovetail.node.registry.endpoint import PluginEndpoint
+from dovetail.node.registry.registration import PluginRegistration, RegistrationState
 from dovetail.node.wire.resource_plugin import ResourcePluginOptions
 
 
-class Status(msgspec.Struct, frozen=True, kw_only=True):
+class PluginStatus(msgspec.Struct, frozen=True, kw_only=True):
     resource: str
     """Empty as long as the plugin has not said it."""
     socket: str
@@ -31,11 +31,11 @@ class Status(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def up(self) -> bool:
-        return self.state == State.UP
+        return self.state == RegistrationState.UP
 
 
-def status_of(each: Attendant) -> Status:
-    return Status(
+def status_of(each: PluginRegistration) -> PluginStatus:
+    return PluginStatus(
         resource=each.resource,
         socket=each.socket,
         state=each.state.value,
@@ -43,14 +43,14 @@ def status_of(each: Attendant) -> Status:
         options=each.options,
         versions=each.versions,
         error=each.error,
-        retries=0 if each.state is State.UP else each.retry.failures,
+        retries=0 if each.state is RegistrationState.UP else each.retry.failures,
         next_retry=each.retry.at,
         legacy=each.legacy is not None,
     )
 
 
-def status_without_socket(each: Endpoint, since: float) -> Status:
-    return Status(
+def status_without_socket(each: PluginEndpoint, since: float) -> PluginStatus:
+    return PluginStatus(
         resource=each.resource,
         socket="",
         state="gone",

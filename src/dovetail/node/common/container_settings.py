@@ -9,7 +9,7 @@ import msgspec
 from dovetail.node.wire.resource_plugin import DeviceSpec, Mount
 
 
-class Settings(msgspec.Struct, frozen=True, kw_only=True):
+class ContainerSettings(msgspec.Struct, frozen=True, kw_only=True):
     """Empty fields are left as they are."""
 
     numbers: Mapping[str, int] = {}
@@ -27,7 +27,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     devices: tuple[DeviceSpec, ...] = ()
 
 
-NUMBERS = (
+INTEGER_PROPERTIES = (
     "CpuPeriod",
     "CpuQuota",
     "CpuShares",

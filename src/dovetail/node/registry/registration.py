@@ -19,18 +19,18 @@ import structlog
 
 from dovetail.aio.backoff import doubling
 from dovetail.core.errors import DovetailError
-from dovetail.node.common.ports import Failure, PluginError
+from dovetail.node.common.ports import PluginError, PluginFailure
 from dovetail.node.registry.deadlines import Deadlines
-from dovetail.node.registry.endpoint import Endpoint
+from dovetail.node.registry.endpoint import PluginEndpoint
 from dovetail.node.registry.introduction import (
-    Introduced,
-    NotOurs,
-    Unfit,
+    OtherPluginType,
+    PluginIntroduction,
+    UnfitPlugin,
     introduction,
     notify,
     options_of,
 )
-from dovetail.node.registry.sockets import Identity
+from dovetail.node.registry.sockets import SocketIdentity
 from dovetail.node.wire.resource_plugin import RegisterRequest, ResourcePluginOptions
 from dovetail.node.wire.rpc import connect
 
@@ -42,7 +42,7 @@ STEADY = 10.0
 """Seconds after which a plugin that was up is not taken for one that keeps failing."""
 
 
-class State(StrEnum):
+class RegistrationState(StrEnum):
     REGISTERING = "registering"
     UP = "up"
     FAILED = "failed"
@@ -54,14 +54,14 @@ class Superseded(DovetailError):
     """A newer plugin serves the same resource."""
 
 
-class Desk(Protocol):
+class RegistrationDesk(Protocol):
     """What an attendant needs of the registry."""
 
     deadlines: Deadlines
 
-    def of(self, resource: str) -> Endpoint | None: ...
+    def of(self, resource: str) -> PluginEndpoint | None: ...
 
-    def remember(self, resource: str, options: ResourcePluginOptions) -> Endpoint:
+    def remember(self, resource: str, options: ResourcePluginOptions) -> PluginEndpoint:
         """The endpoint of a resource, made if it is new."""
         ...
 
@@ -80,15 +80,19 @@ class Desk(Protocol):
     def wall(self) -> float: ...
 
 
-class Retry(NamedTuple):
+class RegistrationRetry(NamedTuple):
     failures: int = 0
     at: float | None = None
     """On the wall clock, if it waits for one."""
 
 
-class Attendant:
+class PluginRegistration:
     def __init__(
-        self, socket: str, identity: Identity, desk: Desk, legacy: RegisterRequest | None = None
+        self,
+        socket: str,
+        identity: SocketIdentity,
+        desk: RegistrationDesk,
+        legacy: RegisterRequest | None = None,
     ) -> None:
         """`legacy`: what a plugin said that registered by itself, in the older way."""
         self.socket, self.identity, self.desk, self.legacy = socket, identity, desk, legacy
@@ -96,8 +100,8 @@ class Attendant:
         self.versions: tuple[str, ...] = (legacy.version,) if legacy else ()
         self.options: ResourcePluginOptions | None = None
         self.called: grpc.aio.Channel | None = None
-        self.state, self.since, self.error = State.REGISTERING, desk.wall(), ""
-        self.retry = Retry()
+        self.state, self.since, self.error = RegistrationState.REGISTERING, desk.wall(), ""
+        self.retry = RegistrationRetry()
         self.up_since = 0.0
         """On the clock that no one sets."""
         self.wake = asyncio.Event()
@@ -107,19 +111,19 @@ class Attendant:
         while True:
             try:
                 await self._keep_registered()
-            except NotOurs as error:
-                self._turn(State.IGNORED, str(error))
+            except OtherPluginType as error:
+                self._turn(RegistrationState.IGNORED, str(error))
                 return
             except Superseded as error:
-                self._turn(State.SUPERSEDED, str(error))
+                self._turn(RegistrationState.SUPERSEDED, str(error))
                 while self._newer():
                     await self._woken()
-            except (Unfit, PluginError) as error:
+            except (UnfitPlugin, PluginError) as error:
                 await self._fail(str(error))
             except Exception as error:
                 LOG.exception("registration failed", socket=self.socket)
                 await self._fail(repr(error))
-            self._turn(State.REGISTERING, self.error)
+            self._turn(RegistrationState.REGISTERING, self.error)
 
     def look(self) -> None:
         """Who has the resource may have changed."""
@@ -156,7 +160,7 @@ class Attendant:
         self.called = channel
         endpoint = self.desk.remember(self.resource, options)
         endpoint.attach(self, channel, options)
-        self._turn(State.UP)
+        self._turn(RegistrationState.UP)
         self.up_since = self.desk.clock()
         try:
             await self._over(channel, endpoint)
@@ -164,12 +168,12 @@ class Attendant:
             if endpoint.detach(self):
                 self.desk.vacated(self.resource)
 
-    async def _introduced(self, front: grpc.aio.Channel) -> Introduced:
+    async def _introduced(self, front: grpc.aio.Channel) -> PluginIntroduction:
         if self.legacy:
-            return Introduced(self.resource, self.socket, self.versions)
+            return PluginIntroduction(self.resource, self.socket, self.versions)
         try:
             return await introduction(front, self.socket, self.desk.deadlines)
-        except Unfit as error:
+        except UnfitPlugin as error:
             await self._turn_away(front, str(error))
             raise
 
@@ -179,7 +183,10 @@ class Attendant:
         try:
             asked = await options_of(channel, self.resource, self.desk.deadlines)
         except PluginError as error:
-            if told is None or error.failure not in (Failure.REFUSED, Failure.UNIMPLEMENTED):
+            if told is None or error.failure not in (
+                PluginFailure.REFUSED,
+                PluginFailure.UNIMPLEMENTED,
+            ):
                 raise
             return told
         return told or asked
@@ -210,7 +217,7 @@ class Attendant:
         except PluginError as error:
             LOG.info("plugin not told why", socket=self.socket, error=str(error))
 
-    async def _over(self, channel: grpc.aio.Channel, endpoint: Endpoint) -> None:
+    async def _over(self, channel: grpc.aio.Channel, endpoint: PluginEndpoint) -> None:
         """Until a newer plugin takes over, or nobody is at the socket any more."""
         losing = asyncio.create_task(lost(channel))
         try:
@@ -219,20 +226,22 @@ class Attendant:
         finally:
             losing.cancel()
             await asyncio.gather(losing, return_exceptions=True)
-        raise self._newer() or PluginError(self.resource, Failure.DOWN, "the connection was lost")
+        raise self._newer() or PluginError(
+            self.resource, PluginFailure.DOWN, "the connection was lost"
+        )
 
     async def _fail(self, why: str) -> None:
-        steady = self.state is State.UP and self.desk.clock() - self.up_since >= STEADY
+        steady = self.state is RegistrationState.UP and self.desk.clock() - self.up_since >= STEADY
         failures = 0 if steady else self.retry.failures + 1
-        self._turn(State.FAILED, why)
+        self._turn(RegistrationState.FAILED, why)
         wait = doubling(failures, FIRST_RETRY_SECONDS, LONGEST_RETRY_SECONDS)
-        self.retry = Retry(failures, self.desk.wall() + wait)
+        self.retry = RegistrationRetry(failures, self.desk.wall() + wait)
         await asyncio.sleep(wait)
-        self.retry = Retry(failures)
+        self.retry = RegistrationRetry(failures)
 
-    def _turn(self, state: State, error: str = "") -> None:
+    def _turn(self, state: RegistrationState, error: str = "") -> None:
         self.state, self.since, self.error = state, self.desk.wall(), error
-        say = LOG.warning if state is State.FAILED else LOG.info
+        say = LOG.warning if state is RegistrationState.FAILED else LOG.info
         say("plugin " + state, resource=self.resource, socket=self.socket, error=error)
 
 

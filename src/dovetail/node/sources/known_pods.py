@@ -9,22 +9,22 @@ import msgspec
 import structlog
 
 from dovetail.node.common.pods import Pod, Sandbox
-from dovetail.node.common.ports import Rejected
+from dovetail.node.common.ports import AdmissionRejected
 from dovetail.node.common.reasons import BAD_REQUEST
 from dovetail.node.sources import specification
-from dovetail.node.sources.specification import BadPod
+from dovetail.node.sources.specification import BadPodDocument
 
 LOG = structlog.get_logger("dovetail.node.sources")
 
 
-class Document(NamedTuple):
+class PodDocument(NamedTuple):
     stub: Pod
     content: Any
     origin: str
     """Where it is from, for messages."""
 
 
-class Known:
+class KnownPods:
     """One bad document does no harm to the others."""
 
     def __init__(self, documents: Iterable[tuple[str, Any]]) -> None:
@@ -33,15 +33,15 @@ class Known:
         self._by_uid = {each.stub.uid: each for each in self._documents if each.stub.uid}
 
     def pod(self, sandbox: Sandbox) -> Pod | None:
-        """Raises Rejected if it is there and makes no sense."""
+        """Raises AdmissionRejected if it is there and makes no sense."""
         found = self._by_uid.get(sandbox.uid) or self._nameless(sandbox)
         if found is None:
             return None
         try:
             pod = specification.pod_of(found.content)
-        except BadPod as error:
+        except BadPodDocument as error:
             words = f"{found.origin}: {error}"
-            raise Rejected(BAD_REQUEST, words) from None
+            raise AdmissionRejected(BAD_REQUEST, words) from None
         # The runtime class is on the sandbox even if the document leaves it to a default.
         return msgspec.structs.replace(
             pod, uid=sandbox.uid, runtime_class=pod.runtime_class or sandbox.runtime_class
@@ -51,7 +51,7 @@ class Known:
         """Those that make no sense are there nevertheless: nothing of theirs is to be freed."""
         return [_best(each) for each in self._documents if not _over(each)]
 
-    def _nameless(self, sandbox: Sandbox) -> Document | None:
+    def _nameless(self, sandbox: Sandbox) -> PodDocument | None:
         """A manifest without a uid is for whichever pod has its name."""
         for each in self._documents:
             name = (each.stub.namespace, each.stub.name)
@@ -60,24 +60,24 @@ class Known:
         return None
 
 
-def _document(given: tuple[str, Any]) -> Document | None:
+def _document(given: tuple[str, Any]) -> PodDocument | None:
     origin, content = given
     try:
-        return Document(specification.stub_of(content), content, origin)
-    except BadPod as error:
+        return PodDocument(specification.stub_of(content), content, origin)
+    except BadPodDocument as error:
         LOG.warning("no pod", origin=origin, why=str(error))
         return None
 
 
-def _best(document: Document) -> Pod:
+def _best(document: PodDocument) -> Pod:
     try:
         return specification.pod_of(document.content)
-    except BadPod:
+    except BadPodDocument:
         return document.stub
 
 
-def _over(document: Document) -> bool:
+def _over(document: PodDocument) -> bool:
     try:
         return specification.is_over(document.content)
-    except BadPod:
+    except BadPodDocument:
         return False

@@ -17,19 +17,19 @@ SKIP = "katalyst.kubewharf.io/skip_qrm_admit"
 SYSTEM = "system_cores"
 
 
-class Identity(NamedTuple):
+class PodIdentity(NamedTuple):
     role: str
     type: str
 
 
-def identity(pod: Pod) -> Identity:
+def identity_of(pod: Pod) -> PodIdentity:
     """The specification's words count most, then Katalyst's role, then its level of QoS."""
     annotations = pod.annotations
     role = annotations.get(ROLE) or pod.labels.get(KATALYST_ROLE) or annotations.get(QOS_LEVEL, "")
-    return Identity(role, annotations.get(TYPE) or annotations.get(KATALYST_TYPE, ""))
+    return PodIdentity(role, annotations.get(TYPE) or annotations.get(KATALYST_TYPE, ""))
 
 
-def skipped(pod: Pod, owners: Collection[str], *, first: bool) -> bool:
+def is_skipped(pod: Pod, owners: Collection[str], *, first: bool) -> bool:
     """Whether the pod starts without plugins being asked; some do so the `first` time only.
 
     Katalyst leaves out DaemonSets, other than those of the system's level. Here pods are the same
