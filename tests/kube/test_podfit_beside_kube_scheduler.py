@@ -13,8 +13,9 @@ import pytest
 
 from dovetail.core.rows import Rows
 from dovetail.kube.api.client import KubeClient, connect
-from dovetail.podfit import NodeTable, pod_request_of
 from dovetail.podfit.objects import Namespace, Node, Pod
+from dovetail.podfit.pod_request import pod_request_of
+from dovetail.podfit.table import NodeTable
 from tests.podfit.worlds import NAMESPACES, Json, World, world
 from tests.support.kube.cluster import Cluster
 

@@ -8,7 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dovetail.core.rows import Rows
-from dovetail.podfit import NodeTable, pod_request_of
+from dovetail.podfit.pod_request import pod_request_of
+from dovetail.podfit.table import NodeTable
 from tests.podfit.oracle import Oracle
 from tests.podfit.worlds import NAMESPACES, Json, a_node, a_pod, node, pod, table_of, world
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dovetail.podfit import unsupported_reason
+from dovetail.podfit.pod_request import unsupported_reason
 from tests.podfit.building import pod
 
 

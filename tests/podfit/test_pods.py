@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from dovetail.core.quantity import BadQuantity
-from dovetail.podfit import pod_request_of
+from dovetail.podfit.pod_request import pod_request_of
+from dovetail.podfit.pods import Quantities, pod_sum, qos_class
 from tests.podfit.building import pod
+
+Requests = dict[str, int]
 
 
 def container(name: str, restart: str = "", **requests: str | int | float) -> dict[str, Any]:
@@ -112,3 +118,64 @@ def test_pods_of_a_template_share_one_demand() -> None:
     other = pod_request_of(pod("other", {"app": "web"}, requests={"cpu": "1"}, volumes=volumes))
     assert one is other
     assert pod_request_of(pod("third", {"app": "db"}, requests={"cpu": "1"})) is not one
+
+
+def timeline(inits: list[tuple[bool, Requests]], mains: list[Requests]) -> list[Requests]:
+    """What runs at each time, told literally: each init container in turn, then all containers."""
+    moments = []
+    sidecars: list[Requests] = []
+    for stays, requests in inits:
+        if stays:
+            sidecars = [*sidecars, requests]
+        else:
+            moments.append(total_of([*sidecars, requests]))
+    return [*moments, total_of([*sidecars, *mains])]
+
+
+def total_of(running: list[Requests]) -> Requests:
+    names = {name for each in running for name in each}
+    return {name: sum(each.get(name, 0) for each in running) for name in names}
+
+
+REQUESTS = st.dictionaries(st.sampled_from(["cpu", "memory", "example.com/gpu"]), st.integers(0, 9))
+
+
+@given(st.lists(st.tuples(st.booleans(), REQUESTS), max_size=5), st.lists(REQUESTS, max_size=3))
+def test_the_sum_is_the_most_at_any_time(
+    inits: list[tuple[bool, Requests]], mains: list[Requests]
+) -> None:
+    moments = timeline(inits, mains)
+    steps = [(requests, stays) for stays, requests in inits]
+    found = pod_sum([*steps, *((requests, True) for requests in mains)])
+    names = {name for moment in moments for name in moment}
+    most = {name: max(moment.get(name, 0) for moment in moments) for name in names}
+    assert found.total() == most
+    assert found.staying == moments[-1]
+    for name, (peak, index) in found.peaks.items():
+        levels = [moment.get(name, 0) for moment in moments[:-1]]
+        short_lived = [at for at, (stays, _) in enumerate(inits) if not stays]
+        assert peak == max(levels)
+        assert not peak or index == short_lived[levels.index(peak)]
+
+
+@pytest.mark.parametrize(
+    ("containers", "whole", "expected"),
+    [
+        ([({}, {})], ({}, {}), "BestEffort"),
+        ([({"example.com/gpu": 1}, {"example.com/gpu": 1})], ({}, {}), "BestEffort"),
+        ([({"cpu": 0}, {})], ({}, {}), "BestEffort"),
+        ([({"cpu": 1}, {})], ({}, {}), "Burstable"),
+        ([({"cpu": 1, "memory": 2}, {"cpu": 1, "memory": 2})], ({}, {}), "Guaranteed"),
+        ([({"cpu": 1, "memory": 2}, {"cpu": 1, "memory": 2}), ({}, {})], ({}, {}), "Burstable"),
+        ([({"cpu": 1}, {"cpu": 1})], ({}, {}), "Burstable"),
+        ([({"cpu": 1}, {})], ({"cpu": 1, "memory": 2}, {"cpu": 1, "memory": 2}), "Guaranteed"),
+    ],
+)
+def test_qos_class(
+    containers: list[tuple[Requests, Requests]], whole: tuple[Requests, Requests], expected: str
+) -> None:
+    def exact(pair: tuple[Requests, Requests]) -> tuple[Quantities, Quantities]:
+        requests, limits = ({name: Fraction(each[name]) for name in each} for each in pair)
+        return requests, limits
+
+    assert qos_class(map(exact, containers), exact(whole)) == expected

@@ -7,8 +7,8 @@ from typing import Any
 import msgspec
 import pytest
 
-from dovetail.podfit import pod_request_of
 from dovetail.podfit.objects import Pod
+from dovetail.podfit.pod_request import pod_request_of
 from tests.podfit.building import Fleet, node, pod
 
 Amounts = dict[str, str]

@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dovetail.podfit import ScoringStrategy, pod_request_of
+from dovetail.podfit.pod_request import pod_request_of
+from dovetail.podfit.scores.resources import ScoringStrategy
 from tests.podfit.building import PREFERRED, Fleet, node, pod
 
 HOST, ZONE = "kubernetes.io/hostname", "zone"

@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 
 from dovetail.core.quantity import BadQuantity
 from dovetail.core.rows import Rows
-from dovetail.podfit import NodeTable, pod_request_of
+from dovetail.podfit.pod_request import pod_request_of
+from dovetail.podfit.table import NodeTable
 from tests.podfit.building import Fleet, node, pod
 from tests.podfit.worlds import a_node, a_pod, table_of, world
 

@@ -12,8 +12,8 @@ from typing import Any, NamedTuple
 import msgspec
 
 from dovetail.core.rows import Rows
-from dovetail.podfit import NodeTable
 from dovetail.podfit.objects import Namespace, Node, Pod
+from dovetail.podfit.table import NodeTable
 
 Json = dict[str, Any]
 

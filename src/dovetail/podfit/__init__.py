@@ -12,19 +12,6 @@ caller feeds it nodes, pods and namespaces as the API has them. In the order of 
 * `scores/`: a module per preference, after its Score plugins;
 * `verdict`: `FilterResult`, the nodes that pass all filters, and why the others do not.
 
-Devices of device classes are not counted here: see `dovetail.devices`.
+Devices of device classes are not counted here: see `dovetail.devices`. Callers import from the
+modules: the agent needs `pods`, but not the arrays behind `table`.
 """
-
-from dovetail.podfit.pod_request import PodRequest, pod_request_of, unsupported_reason
-from dovetail.podfit.scores.resources import ScoringStrategy
-from dovetail.podfit.table import NodeTable
-from dovetail.podfit.verdict import FilterResult
-
-__all__ = [
-    "FilterResult",
-    "NodeTable",
-    "PodRequest",
-    "ScoringStrategy",
-    "pod_request_of",
-    "unsupported_reason",
-]

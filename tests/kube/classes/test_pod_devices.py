@@ -15,29 +15,40 @@ from dovetail.kube.classes.pod_devices import (
     ALLOCATION,
     Allocation,
     BadAllocation,
-    BadAsk,
-    Container,
-    Role,
+    BadDeviceRequest,
     annotations_of,
-    asks_of,
+    device_requests_of,
     read_allocation,
     rendered_name,
 )
+from dovetail.podfit.objects import Container, Resources
+from dovetail.podfit.pods import WrittenQuantities
 
 GPU, NIC = "resourceclass.dovetail.dev/gpu", "resourceclass.dovetail.dev/fast.nic"
 HELD = (DeviceHolding("gpu-0", 2, "gpu", "main"), DeviceHolding("eth1", 1, "fast.nic", "side"))
 
 
-def asking(name: str, count: str | int = 1, role: Role = Role.MAIN, key: str = GPU) -> Container:
-    return Container(name, {key: count}, {key: count}, role)
+def container(
+    name: str, requests: WrittenQuantities, limits: WrittenQuantities, restart_policy: str = ""
+) -> Container:
+    resources = Resources(requests=dict(requests), limits=dict(limits))
+    return Container(name=name, resources=resources, restart_policy=restart_policy)
+
+
+def asking(name: str, count: str | int = 1, key: str = GPU) -> Container:
+    return container(name, {key: count}, {key: count})
+
+
+def sidecar(name: str, count: int) -> Container:
+    return container(name, {GPU: count}, {GPU: count}, "Always")
 
 
 # Row 12: the syntax of requests
 
 
 def test_row_12_each_container_asks_for_itself() -> None:
-    both = Container("one", {NIC: "1", GPU: "2", "cpu": "500m"}, {NIC: "1", GPU: "2", "cpu": "1"})
-    assert asks_of([both, asking("two", 3)]) == (
+    both = container("one", {NIC: "1", GPU: "2", "cpu": "500m"}, {NIC: "1", GPU: "2", "cpu": "1"})
+    assert device_requests_of([both, asking("two", 3)]) == (
         DeviceRequest("fast.nic", 1, "one"),
         DeviceRequest("gpu", 2, "one"),
         DeviceRequest("gpu", 3, "two"),
@@ -45,78 +56,93 @@ def test_row_12_each_container_asks_for_itself() -> None:
 
 
 def test_row_12_a_pod_without_classes_asks_for_nothing() -> None:
-    assert asks_of([Container("one", {"cpu": "1", "nvidia.com/gpu": 1})]) == ()
+    assert device_requests_of([container("one", {"cpu": "1", "nvidia.com/gpu": 1}, {})]) == ()
 
 
 def test_row_12_limits_alone_are_requests_too() -> None:
-    assert asks_of([Container("one", {}, {GPU: "2"})]) == (DeviceRequest("gpu", 2, "one"),)
+    assert device_requests_of([container("one", {}, {GPU: "2"})]) == (
+        DeviceRequest("gpu", 2, "one"),
+    )
 
 
 def test_row_12_requests_and_limits_are_equal() -> None:
-    assert asks_of([Container("one", {GPU: "1000m"}, {GPU: "1"})]) == (
+    assert device_requests_of([container("one", {GPU: "1000m"}, {GPU: "1"})]) == (
         DeviceRequest("gpu", 1, "one"),
     )
-    with pytest.raises(BadAsk, match=r"container 'one': .*gpu has requests 1 and limits 2"):
-        asks_of([Container("one", {GPU: "1"}, {GPU: "2"})])
+    with pytest.raises(
+        BadDeviceRequest, match=r"container 'one': .*gpu has requests 1 and limits 2"
+    ):
+        device_requests_of([container("one", {GPU: "1"}, {GPU: "2"})])
 
 
 @pytest.mark.parametrize("count", ["0", "-1", "1.5", "500m", 0, 0.5])
 def test_row_12_devices_are_whole_and_at_least_one(count: str | int) -> None:
     with pytest.raises(
-        BadAsk, match=rf"resources.requests\['{GPU}'\] is {count}: devices are whole"
+        BadDeviceRequest, match=rf"resources.requests\['{GPU}'\] is {count}: devices are whole"
     ):
-        asks_of([asking("one", count)])
+        device_requests_of([asking("one", count)])
 
 
 @pytest.mark.parametrize("count", ["2147483648", "1e30", "9E"])
 def test_row_12_more_than_a_node_can_have_is_refused(count: str) -> None:
-    with pytest.raises(BadAsk, match=rf"is {count}: no node has more than 2147483647 units"):
-        asks_of([asking("one", count)])
-    assert asks_of([asking("one", "2147483647")]) == (DeviceRequest("gpu", 2147483647, "one"),)
+    with pytest.raises(
+        BadDeviceRequest, match=rf"is {count}: no node has more than 2147483647 units"
+    ):
+        device_requests_of([asking("one", count)])
+    assert device_requests_of([asking("one", "2147483647")]) == (
+        DeviceRequest("gpu", 2147483647, "one"),
+    )
 
 
 def test_row_12_what_is_no_quantity_is_refused_with_its_place() -> None:
-    with pytest.raises(BadAsk, match=r"container 'one': resources.limits\[.*'two' is no quantity"):
-        asks_of([Container("one", {}, {GPU: "two"})])
-    with pytest.raises(BadAsk, match="name of a class is missing"):
-        asks_of([asking("one", 1, key="resourceclass.dovetail.dev/")])
+    with pytest.raises(
+        BadDeviceRequest, match=r"container 'one': resources.limits\[.*'two' is no quantity"
+    ):
+        device_requests_of([container("one", {}, {GPU: "two"})])
+    with pytest.raises(BadDeviceRequest, match="name of a class is missing"):
+        device_requests_of([asking("one", 1, key="resourceclass.dovetail.dev/")])
 
 
 def test_row_12_init_containers_use_what_later_ones_will_hold() -> None:
-    pod = [asking("init", 2, Role.INIT), asking("main", 2)]
-    assert asks_of(pod) == (DeviceRequest("gpu", 2, "main"),)
+    found = device_requests_of([asking("main", 2)], [asking("init", 2)])
+    assert found == (DeviceRequest("gpu", 2, "main"),)
 
 
 def test_row_12_only_what_goes_beyond_that_is_asked_for_by_an_init_container() -> None:
-    pod = [asking("small", 3, Role.INIT), asking("large", 5, Role.INIT), asking("main", 2)]
-    assert asks_of(pod) == (DeviceRequest("gpu", 3, "large"), DeviceRequest("gpu", 2, "main"))
+    inits = [asking("small", 3), asking("large", 5)]
+    assert device_requests_of([asking("main", 2)], inits) == (
+        DeviceRequest("gpu", 3, "large"),
+        DeviceRequest("gpu", 2, "main"),
+    )
 
 
 def test_row_12_sidecars_hold_theirs_beside_everybody() -> None:
-    pod = [
-        asking("before", 4, Role.INIT),
-        asking("side", 1, Role.SIDECAR),
-        asking("after", 4, Role.INIT),
-        asking("main", 2),
-    ]
+    inits = [asking("before", 4), sidecar("side", 1), asking("after", 4)]
     # The first may use the sidecar's, the other runs beside it.
-    assert asks_of(pod) == (
+    assert device_requests_of([asking("main", 2)], inits) == (
         DeviceRequest("gpu", 2, "after"),
         DeviceRequest("gpu", 1, "side"),
         DeviceRequest("gpu", 2, "main"),
     )
 
 
-@given(st.lists(st.tuples(st.sampled_from(Role), st.integers(1, 4)), max_size=6))
-def test_row_12_the_sum_is_kubernetes_own(drawn: list[tuple[Role, int]]) -> None:
-    ordered = sorted(drawn, key=lambda each: each[0] is Role.MAIN)
-    containers = [asking(f"c{at}", count, role) for at, (role, count) in enumerate(ordered)]
+@given(
+    st.lists(st.tuples(st.booleans(), st.integers(1, 4)), max_size=6),
+    st.lists(st.integers(1, 4), max_size=4),
+)
+def test_row_12_the_sum_is_kubernetes_own(inits: list[tuple[bool, int]], mains: list[int]) -> None:
+    containers = [asking(f"m{at}", count) for at, count in enumerate(mains)]
+    starting = [
+        sidecar(f"i{at}", count) if stays else asking(f"i{at}", count)
+        for at, (stays, count) in enumerate(inits)
+    ]
     running = highest = 0
-    for role, count in ordered:
-        if role is not Role.INIT:
+    for stays, count in [*inits, *((True, count) for count in mains)]:
+        if stays:
             running += count
-        highest = max(highest, running, running + count if role is Role.INIT else 0)
-    assert sum(each.count for each in asks_of(containers)) == highest
+        highest = max(highest, running, 0 if stays else running + count)
+    found = device_requests_of(containers, starting)
+    assert sum(each.count for each in found) == highest
 
 
 # Row 13: annotations

@@ -6,7 +6,7 @@ from fractions import Fraction
 
 import pytest
 
-from dovetail.node.admission.resource_requests import asks, bounded, needed, rounded
+from dovetail.node.admission.resource_requests import asks, pod_limits_of, pod_requests_of, rounded
 from dovetail.node.admission.reuse import suffices
 from dovetail.node.common.pod_identity import identity_of
 from dovetail.node.common.ports import AdmissionRejected
@@ -17,12 +17,12 @@ INIT, SIDECAR = ContainerType.INIT, ContainerType.SIDECAR
 
 
 def test_a_pod_needs_the_sum_of_its_containers() -> None:
-    assert needed(pod("a", container(cpu=1), container("b", 1, cpu=2))) == {"cpu": 3}
+    assert pod_requests_of(pod("a", container(cpu=1), container("b", 1, cpu=2))) == {"cpu": 3}
 
 
 def test_a_pod_needs_its_largest_init_container_if_that_is_more() -> None:
     own = pod("a", container("i", cpu=5, type=INIT), container("j", cpu=2, type=INIT))
-    assert needed(own) == {"cpu": 5}
+    assert pod_requests_of(own) == {"cpu": 5}
 
 
 def test_restartable_init_containers_stay() -> None:
@@ -34,16 +34,16 @@ def test_restartable_init_containers_stay() -> None:
         container("after", 2, cpu=4, type=INIT),
         container(cpu=2, memory=7),
     )
-    assert needed(own) == {"cpu": 5, "memory": 7}
+    assert pod_requests_of(own) == {"cpu": 5, "memory": 7}
 
 
 def test_ephemeral_containers_need_nothing() -> None:
-    assert needed(pod("a", container("e", cpu=4, type=ContainerType.EPHEMERAL))) == {}
+    assert pod_requests_of(pod("a", container("e", cpu=4, type=ContainerType.EPHEMERAL))) == {}
 
 
 def test_what_the_pod_itself_says_wins() -> None:
     own = pod("a", container(cpu=1, memory=1), requests={"cpu": Fraction(8)})
-    assert needed(own) == {"cpu": 8, "memory": 1}
+    assert pod_requests_of(own) == {"cpu": 8, "memory": 1}
 
 
 def test_a_pod_is_limited_where_all_its_containers_are() -> None:
@@ -53,7 +53,7 @@ def test_a_pod_is_limited_where_all_its_containers_are() -> None:
         container(limits={"cpu": 2, "memory": 5}),
         container("b", 1, limits={"cpu": 1}),
     )
-    assert bounded(own) == {"cpu": 3}
+    assert pod_limits_of(own) == {"cpu": 3}
 
 
 def test_requests_are_in_the_order_of_what_plugins_call_them() -> None:

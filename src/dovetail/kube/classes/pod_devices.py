@@ -8,8 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Iterable, Mapping, Sequence
-from enum import Enum
+from collections.abc import Iterable, Mapping
 
 import msgspec
 
@@ -17,7 +16,8 @@ from dovetail.core import quantity
 from dovetail.core.device import MOST_UNITS
 from dovetail.core.errors import Malformed
 from dovetail.devices.allocation.request import DeviceHolding, DeviceRequest
-from dovetail.podfit.pods import CLASS_PREFIX
+from dovetail.podfit.objects import Container
+from dovetail.podfit.pods import CLASS_PREFIX, is_sidecar, pod_sum
 
 ALLOCATION = "dovetail.dev/allocation"
 RENDERED = "scheduler.alpha.kubernetes.io/"
@@ -31,32 +31,13 @@ TAIL = 10
 
 ANNOTATION_NAME = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9_.-]*[A-Za-z0-9])?", re.ASCII)
 
-Amounts = Mapping[str, str | int | float]
 
-
-class BadAsk(Malformed):
+class BadDeviceRequest(Malformed):
     """A request for a class that cannot be met by any number of devices."""
 
 
 class BadAllocation(Malformed):
     """An annotation that is not what was once written."""
-
-
-class Role(Enum):
-    """When a container runs: with the others, before them, or before and with them."""
-
-    MAIN = "containers"
-    INIT = "initContainers"
-    SIDECAR = "initContainers (restartPolicy: Always)"
-
-
-class Container(msgspec.Struct, frozen=True):
-    """As much of a container as says what it asks for; in the order in which they start."""
-
-    name: str
-    requests: Amounts = {}
-    limits: Amounts = {}
-    role: Role = Role.MAIN
 
 
 class Allocation(msgspec.Struct, frozen=True):
@@ -66,65 +47,71 @@ class Allocation(msgspec.Struct, frozen=True):
     holdings: tuple[DeviceHolding, ...]
 
 
-def asks_of(containers: Sequence[Container]) -> tuple[DeviceRequest, ...]:
-    """What the pod has to hold, container by container. Raises BadAsk.
+def device_requests_of(
+    containers: Iterable[Container], init_containers: Iterable[Container] = ()
+) -> tuple[DeviceRequest, ...]:
+    """What the pod has to hold, container by container. Raises BadDeviceRequest.
 
-    Main containers and sidecars hold what they ask for. Init containers are over before those
-    after them start: they use what later containers will hold, and only what goes beyond that is
-    asked for besides, once, by the one that needs most. The sum is Kubernetes' own.
+    Containers and sidecars hold what they request. Init containers are over before those after
+    them start: they use what later containers will hold, and only what goes beyond that is
+    requested besides, once, by the one that needs most. The sum is Kubernetes' own (`pod_sum`).
     """
-    wanted = [(each, _counts(each)) for each in containers]
-    later: dict[str, int] = {}
-    extra: dict[str, DeviceRequest] = {}
-    for container, counts in reversed(wanted):
-        for name, count in counts.items():
-            if container.role is not Role.INIT:
-                later[name] = later.get(name, 0) + count
-                continue
-            beyond = count - later.get(name, 0)
-            if beyond > 0 and (name not in extra or beyond >= extra[name].count):
-                extra[name] = DeviceRequest(name, beyond, container.name)
+    steps = [
+        *((each.name, _counts(each), is_sidecar(each)) for each in init_containers),
+        *((each.name, _counts(each), True) for each in containers),
+    ]
+    found = pod_sum((counts, stays) for _, counts, stays in steps)
+    beyond = [
+        DeviceRequest(name, peak - found.staying.get(name, 0), steps[index][0])
+        for name, (peak, index) in sorted(found.peaks.items())
+        if peak > found.staying.get(name, 0)
+    ]
     held = [
-        DeviceRequest(name, count, container.name)
-        for container, counts in wanted
-        if container.role is not Role.INIT
+        DeviceRequest(name, count, container)
+        for container, counts, stays in steps
+        if stays
         for name, count in counts.items()
     ]
-    return (*(extra[name] for name in sorted(extra)), *held)
+    return (*beyond, *held)
 
 
 def _counts(container: Container) -> dict[str, int]:
     """Units by class, in the order of the classes' names: what is written has none of its own."""
-    requests, limits = container.requests, container.limits
-    names = {name for side in (requests, limits) for name in side if name.startswith(CLASS_PREFIX)}
+    written = {
+        "requests": container.resources.requests,
+        "limits": container.resources.limits,
+    }
+    names = {name for side in written.values() for name in side if name.startswith(CLASS_PREFIX)}
     found: dict[str, int] = {}
     for name in sorted(names):
-        sides = {
-            side: _count(container, side, name, given[name])
-            for side, given in (("requests", requests), ("limits", limits))
-            if name in given
+        counts = {
+            side: _count(container, side, name, quantities[name])
+            for side, quantities in written.items()
+            if name in quantities
         }
-        if len(set(sides.values())) > 1:
-            raise BadAsk(
-                f"container {container.name!r}: {name} has requests {sides['requests']} and limits"
-                f" {sides['limits']}: they have to be equal"
+        if len(set(counts.values())) > 1:
+            raise BadDeviceRequest(
+                f"container {container.name!r}: {name} has requests {counts['requests']} and limits"
+                f" {counts['limits']}: they have to be equal"
             )
-        found[name.removeprefix(CLASS_PREFIX)] = next(iter(sides.values()))
+        found[name.removeprefix(CLASS_PREFIX)] = next(iter(counts.values()))
     return found
 
 
-def _count(container: Container, side: str, name: str, given: str | float) -> int:
+def _count(container: Container, side: str, name: str, written: str | float) -> int:
     where = f"container {container.name!r}: resources.{side}[{name!r}]"
     if name == CLASS_PREFIX:
-        raise BadAsk(f"{where}: the name of a class is missing after the slash")
+        raise BadDeviceRequest(f"{where}: the name of a class is missing after the slash")
     try:
-        billionths = quantity.nanos(str(given))
+        billionths = quantity.nanos(str(written))
     except quantity.BadQuantity as bad:
-        raise BadAsk(f"{where}: {bad}") from bad
+        raise BadDeviceRequest(f"{where}: {bad}") from bad
     if billionths % quantity.ONE or billionths <= 0:
-        raise BadAsk(f"{where} is {given}: devices are whole, and at least 1 is asked for")
+        raise BadDeviceRequest(
+            f"{where} is {written}: devices are whole, and at least 1 is asked for"
+        )
     if billionths > MOST_UNITS * quantity.ONE:
-        raise BadAsk(f"{where} is {given}: no node has more than {MOST_UNITS} units")
+        raise BadDeviceRequest(f"{where} is {written}: no node has more than {MOST_UNITS} units")
     return billionths // quantity.ONE
 
 

@@ -6,11 +6,10 @@ import msgspec
 
 from dovetail.core.errors import DovetailError, Malformed
 from dovetail.devices.allocation.request import DeviceHolding, DeviceRequest
-from dovetail.kube.classes.pod_devices import Container, Role, asks_of
+from dovetail.kube.classes.pod_devices import device_requests_of
 from dovetail.kube.scheduler.extended_resources import asked_directly
 from dovetail.kube.scheduler.plans import asked_classes
 from dovetail.kube.scheduler.queue import Wake
-from dovetail.podfit import objects
 from dovetail.podfit.objects import Pod
 from dovetail.podfit.pod_request import PodRequest, pod_request_of, unsupported_reason
 
@@ -60,19 +59,10 @@ class RequirementsCache:
 
 
 def asks_of_pod(pod: Pod) -> tuple[DeviceRequest, ...]:
-    """In the order in which its containers start. Raises BadAsk."""
+    """In the order in which its containers start. Raises BadDeviceRequest."""
     if not asked_classes(pod):
         return ()
-    inits = [
-        container_of(each, Role.SIDECAR if each.restart_policy == "Always" else Role.INIT)
-        for each in pod.spec.init_containers
-    ]
-    return asks_of([*inits, *(container_of(each, Role.MAIN) for each in pod.spec.containers)])
-
-
-def container_of(container: objects.Container, role: Role) -> Container:
-    resources = container.resources
-    return Container(container.name, resources.requests, resources.limits, role)
+    return device_requests_of(pod.spec.containers, pod.spec.init_containers)
 
 
 def wake_on_of(demand: PodRequest, asks: bool, direct: bool) -> Wake:

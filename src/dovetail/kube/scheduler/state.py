@@ -24,9 +24,9 @@ from dovetail.kube.scheduler.device_holders import Amounts, DeviceHolders, HeldO
 from dovetail.kube.scheduler.extended_resources import Pools, asked_directly, pools_of
 from dovetail.kube.scheduler.plans import BindingPlan, asked_classes, holdings_of, is_over
 from dovetail.kube.scheduler.queue import Wake
-from dovetail.podfit import NodeTable
 from dovetail.podfit.objects import Namespace, Node, Pod, ResourceClass, ResourceSlice
 from dovetail.podfit.pod_request import pod_request_of
+from dovetail.podfit.table import NodeTable
 
 LOG = structlog.get_logger("dovetail.kube.scheduler")
 

@@ -17,6 +17,7 @@ from dovetail.node.wire.resource_plugin import (
     ResourceRequest,
     TopologyHint,
 )
+from dovetail.podfit.pods import pod_sum
 
 LIMIT = "limits/{}"
 """Limits go beside requests under keys that no plugin takes for its resource."""
@@ -95,28 +96,20 @@ def of_container(
 
 
 def of_pod(pod: Pod, names: Mapping[str, str]) -> tuple[RequestedResource, ...]:
-    return asks("the pod", needed(pod), bounded(pod), names)
+    return asks("the pod", pod_requests_of(pod), pod_limits_of(pod), names)
 
 
-def needed(pod: Pod) -> Amounts:
-    """What all containers need together while it needs most; what the pod itself says wins.
-
-    Init containers run one after the other, beside the restartable ones that came before.
-    """
-    staying: dict[str, Fraction] = {}
-    peak: dict[str, Fraction] = {}
-    for each in pod.containers:
-        if each.type is ContainerType.EPHEMERAL:
-            continue
-        if each.type is ContainerType.INIT and not each.restartable:
-            raise_to(peak, added(staying, each.requests))
-        else:
-            staying = added(staying, each.requests)
-    raise_to(peak, staying)
-    return {**peak, **pod.requests}
+def pod_requests_of(pod: Pod) -> Amounts:
+    """Kubernetes' pod sum of requests; what the pod itself says wins."""
+    steps = (
+        (each.requests, stays(each))
+        for each in pod.containers
+        if each.type is not ContainerType.EPHEMERAL
+    )
+    return {**pod_sum(steps).total(), **pod.requests}
 
 
-def bounded(pod: Pod) -> Amounts:
+def pod_limits_of(pod: Pod) -> Amounts:
     """The sum of limits, of resources that all containers limit; what the pod itself says wins."""
     staying = [each for each in pod.containers if stays(each)]
     common = set.intersection(*(set(each.limits) for each in staying)) if staying else set()
@@ -128,16 +121,6 @@ def stays(container: ContainerSpec) -> bool:
     if container.type is ContainerType.EPHEMERAL:
         return False
     return container.restartable or container.type is not ContainerType.INIT
-
-
-def added(some: Amounts, more: Amounts) -> dict[str, Fraction]:
-    zero = Fraction(0)
-    return {name: some.get(name, zero) + more.get(name, zero) for name in {*some, *more}}
-
-
-def raise_to(peak: dict[str, Fraction], level: Amounts) -> None:
-    for name, amount in level.items():
-        peak[name] = max(peak.get(name, amount), amount)
 
 
 def in_order(containers: Iterable[ContainerSpec]) -> list[ContainerSpec]:

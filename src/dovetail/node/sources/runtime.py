@@ -11,13 +11,14 @@ from dovetail.node.common.container_settings import ContainerSettings
 from dovetail.node.common.pods import ContainerSpec, Pod, Sandbox
 from dovetail.node.state.pod_state import PodState
 from dovetail.node.wire.resource_plugin import ContainerType
+from dovetail.podfit.pods import BEST_EFFORT, BURSTABLE, GUARANTEED
 
 MAIN = "kubernetes.io/main-container-name"
 
 FEWEST_SHARES = 2
 """What the kubelet gives to a container that requests no CPU."""
 
-GUARANTEED, BEST_EFFORT = -997, 1000
+GUARANTEED_SCORE, BEST_EFFORT_SCORE = -997, 1000
 """The kubelet's oom_score_adj of these classes."""
 
 
@@ -44,7 +45,9 @@ def with_container(pod: Pod, name: str, asked: ContainerSettings, known: PodStat
         requests=requests,
         limits=limits,
     )
-    return msgspec.structs.replace(pod, containers=(container,), qos_class=qos_class(asked))
+    return msgspec.structs.replace(
+        pod, containers=(container,), qos_class=qos_class_of(asked.numbers.get("OomScoreAdj"))
+    )
 
 
 def amounts(asked: ContainerSettings) -> tuple[dict[str, Fraction], dict[str, Fraction]]:
@@ -62,8 +65,8 @@ def amounts(asked: ContainerSettings) -> tuple[dict[str, Fraction], dict[str, Fr
     return requests, limits
 
 
-def qos_class(asked: ContainerSettings) -> str:
-    score = asked.numbers.get("OomScoreAdj")
-    if score == BEST_EFFORT:
-        return "BestEffort"
-    return "Guaranteed" if score == GUARANTEED else "Burstable"
+def qos_class_of(oom_score_adj: int | None) -> str:
+    """The QoS class that the kubelet tells a runtime no other way."""
+    if oom_score_adj == BEST_EFFORT_SCORE:
+        return BEST_EFFORT
+    return GUARANTEED if oom_score_adj == GUARANTEED_SCORE else BURSTABLE

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from fractions import Fraction
 from typing import Any
 
@@ -12,12 +12,11 @@ from dovetail.core import quantity
 from dovetail.core.errors import Malformed
 from dovetail.node.common.pods import Amounts, ContainerSpec, Pod
 from dovetail.node.wire.resource_plugin import ContainerType
+from dovetail.podfit.pods import qos_class
 
 MAIN = "kubernetes.io/main-container-name"
 HASH, MIRROR = "kubernetes.io/config.hash", "kubernetes.io/config.mirror"
 ORIGIN = "kubernetes.io/config.source"
-COMPUTE = ("cpu", "memory")
-"""The resources that decide on the class of QoS."""
 
 
 class BadPodDocument(Malformed):
@@ -38,7 +37,14 @@ def pod_of(document: Any) -> Pod:
         labels=texts(metadata, "metadata", "labels"),
         annotations=annotations,
         qos_class=text(part(document, "", "status"), "status", "qosClass")
-        or qos_class(containers, requests, limits),
+        or qos_class(
+            (
+                (each.requests, each.limits)
+                for each in containers
+                if each.type is not ContainerType.EPHEMERAL
+            ),
+            (requests, limits),
+        ),
         runtime_class=text(spec, "spec", "runtimeClassName"),
         owner_kind=owner_kind(metadata),
         containers=containers,
@@ -141,35 +147,6 @@ def quantities(holder: Mapping[str, Any], where: str, name: str) -> dict[str, Fr
         if found[resource] < 0:
             raise BadPodDocument(f"{place} is {value}, less than nothing")
     return found
-
-
-def qos_class(containers: Iterable[ContainerSpec], requests: Amounts, limits: Amounts) -> str:
-    """As Kubernetes does: by the CPU and memory of the pod itself, or else of all containers."""
-    holders = [(requests, limits)] if requests or limits else []
-    holders = holders or [
-        (each.requests, each.limits)
-        for each in containers
-        if each.type is not ContainerType.EPHEMERAL
-    ]
-    asked = [_compute(each) for each, _ in holders]
-    bounds = [_compute(each) for _, each in holders]
-    if not any(asked) and not any(bounds):
-        return "BestEffort"
-    if all(len(each) == len(COMPUTE) for each in bounds) and _sums(asked) == _sums(bounds):
-        return "Guaranteed"
-    return "Burstable"
-
-
-def _compute(found: Amounts) -> Amounts:
-    return {name: found[name] for name in COMPUTE if found.get(name)}
-
-
-def _sums(found: Iterable[Amounts]) -> Amounts:
-    total: dict[str, Fraction] = {}
-    for each in found:
-        for name, amount in each.items():
-            total[name] = total.get(name, Fraction(0)) + amount
-    return total
 
 
 def owner_kind(metadata: Mapping[str, Any]) -> str:
