@@ -9,8 +9,12 @@ import jsonschema
 import msgspec
 import pytest
 
+from dovetail.core.device import Device
 from dovetail.core.explanation import Explanation, Reason, document
 from dovetail.core.request import Group, Request
+from dovetail.core.selectors.condition_text import read
+from dovetail.devices.classes.documents import DeviceClass
+from dovetail.devices.classes.explain import explain_fleet
 from dovetail.engine.explain import (
     Diagnosis,
     HostFindings,
@@ -56,7 +60,16 @@ def of_candidates() -> Explanation:
     return diagnosis.explanation({}, lambda _: "resources_VM=VCPU:8")
 
 
-EXPLAINERS: dict[str, Callable[[], Explanation]] = {"candidates": of_candidates}
+def of_device_class() -> Explanation:
+    large = DeviceClass("large", (read("Kind in (gpu),memory>=30G"),))
+    small = Device(node="n1", name="g0", kind="gpu", units=1, properties={"memory": "16G"})
+    return explain_fleet(large, [small]).explanation
+
+
+EXPLAINERS: dict[str, Callable[[], Explanation]] = {
+    "candidates": of_candidates,
+    "device class": of_device_class,
+}
 
 
 def closed(schema: Any) -> Any:

@@ -60,6 +60,10 @@ class Reason(StrEnum):
     ISOLATION = "isolation"
     SAME_SUBTREE = "same_subtree"
 
+    # Device classes.
+    EMPTY_SELECTOR = "empty_selector"
+    """It has no expressions, so it selects nothing."""
+
 
 class Stage(msgspec.Struct, frozen=True, kw_only=True):
     """One constraint of the funnel."""
@@ -72,6 +76,8 @@ class Stage(msgspec.Struct, frozen=True, kw_only=True):
     left: int
     """How many meet this constraint and all before it; before it in its selector, of a class."""
     words: str
+    met: int | UnsetType = UNSET
+    """How many meet this constraint, whatever else they lack; told of device classes."""
 
 
 class Finding(msgspec.Struct, frozen=True, kw_only=True):

@@ -141,3 +141,12 @@ DROPS: dict[Reason, Callable[[Constraint], str]] = {
     Reason.ISOLATION: lambda one: f"{one.text} may share a provider",
     Reason.SAME_SUBTREE: lambda one: f"{one.text} need not be in one subtree",
 }
+
+
+# -- devices of a class ----------------------------------------------------------------------------
+
+
+def summary_of_devices(name: str, devices: int, selected: int, units: int, healthy: int) -> str:
+    some = f"{selected} of {devices} device{'' if devices == 1 else 's'}"
+    of_units = f"{units} unit{'' if units == 1 else 's'}, {healthy} of them healthy"
+    return f"{name} selects {some}: {of_units}."

@@ -98,6 +98,19 @@ def test_a_class_is_explained_over_the_fleet_and_on_a_node(files: list[str]) -> 
         "  n1/g0",
         "    memory is '16G', not at least 30G",
     ]
+    told = json.loads(offline("explain", "large", "-o", "json", *files).stdout)["explanation"]
+    assert (told["of"], told["total"], told["fitting"]) == ("devices", 2, 1)
+    assert told["nearest"][0]["findings"][0] == {
+        "reason": "attribute",
+        "group": None,
+        "constraint": "memory>=30G",
+        "met": False,
+        "ever": False,
+        "provider": "n1/g0",
+        "provider_uuid": None,
+        "words": "memory is '16G', not at least 30G",
+        "seen": "16G",
+    }
     found = offline("explain", "large", "--node", "n1", *files)
     assert found.exit_code == 1
     assert found.stdout.splitlines() == [
@@ -106,7 +119,9 @@ def test_a_class_is_explained_over_the_fleet_and_on_a_node(files: list[str]) -> 
         "  no  memory is '16G', not at least 30G",
     ]
     told = json.loads(offline("explain", "large", "--node", "n2", "-o", "json", *files).stdout)
-    assert told["devices"][0]["selected"] is True
+    assert (told["class_name"], told["units"], told["healthy"]) == ("large", 1, 1)
+    assert told["explanation"]["verdict"] == "fits"
+    assert told["explanation"]["nearest"][0]["fits"] is True
     assert "it is made of 2 large" in offline("explain", "pair", *files).stdout
 
 

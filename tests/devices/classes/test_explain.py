@@ -6,10 +6,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dovetail.core.device import Device
+from dovetail.core.explanation import Finding, PlaceFindings, Reason, Verdict
 from dovetail.core.selectors.condition_text import read
 from dovetail.core.selectors.selector import Selector, compiled
 from dovetail.devices.classes.documents import DeviceClass
-from dovetail.devices.classes.explain import explain, overview
+from dovetail.devices.classes.explain import explain_each, explain_fleet
 from tests.devices.selectors import devices, selectors
 
 BIG = DeviceClass("big", (read("Kind in (gpu),memory>=30G,!mig"), read("Kind in (tpu,npu)")))
@@ -19,22 +20,35 @@ def device(name: str, kind: str, units: int = 1, healthy: bool = True, **more: s
     return Device(node="n1", name=name, kind=kind, units=units, healthy=healthy, properties=more)
 
 
+def explained(cls: DeviceClass, given: Device) -> PlaceFindings:
+    (place,) = explain_each(cls, [given]).explanation.nearest
+    return place
+
+
+def of_selector(place: PlaceFindings, number: str | None) -> list[Finding]:
+    return [each for each in place.findings if each.group == number]
+
+
 def words(given: Device) -> list[list[str]]:
-    found = explain(BIG, given)
-    return [[each.words for each in branch.verdicts if not each.met] for branch in found.branches]
+    found = explained(BIG, given)
+    return [
+        [each.words for each in of_selector(found, number) if not each.met] for number in ("1", "2")
+    ]
 
 
 def test_each_expression_is_met_or_not_with_the_value_seen() -> None:
-    found = explain(BIG, device("g", "gpu", memory="16G"))
-    assert (found.class_name, found.node, found.device, found.selected) == ("big", "n1", "g", False)
-    first, second = found.branches
-    assert not first.met
-    assert [(each.met, each.seen, each.words) for each in first.verdicts] == [
+    found = explain_each(BIG, [device("g", "gpu", memory="16G")])
+    assert (found.class_name, found.explanation.fitting) == ("big", 0)
+    (place,) = found.explanation.nearest
+    assert (place.name, place.fits) == ("n1/g", False)
+    first, second = of_selector(place, "1"), of_selector(place, "2")
+    assert [(each.met, each.seen, each.words) for each in first] == [
         (True, "gpu", "Kind is 'gpu', equal to gpu"),
         (False, "16G", "memory is '16G', not at least 30G"),
         (True, None, "there is no mig"),
     ]
-    assert [each.words for each in second.verdicts] == ["Kind is 'gpu', not one of tpu, npu"]
+    assert [each.words for each in second] == ["Kind is 'gpu', not one of tpu, npu"]
+    assert {each.reason for each in place.findings} == {Reason.ATTRIBUTE}
 
 
 def test_what_is_lacking_in_words() -> None:
@@ -49,10 +63,10 @@ def test_what_is_lacking_in_words() -> None:
 
 def test_not_in_is_worded_from_the_other_side() -> None:
     cls = DeviceClass("c", (read("Kind notin (gpu,tpu)"),))
-    assert explain(cls, device("g", "gpu")).branches[0].verdicts[0].words == (
+    assert explained(cls, device("g", "gpu")).findings[0].words == (
         "Kind is 'gpu', one of gpu, tpu"
     )
-    assert explain(cls, device("n", "nic")).branches[0].verdicts[0].words == (
+    assert explained(cls, device("n", "nic")).findings[0].words == (
         "Kind is 'nic', not one of gpu, tpu"
     )
 
@@ -65,29 +79,37 @@ def test_a_class_over_the_fleet() -> None:
         *(device(f"s{at}", "gpu", memory="16G") for at in range(2)),
         device("nic", "nic"),
     ]
-    found = overview(BIG, fleet)
-    assert (found.devices, found.selected, found.units, found.healthy) == (8, 5, 12, 11)
-    assert [[(each.met, each.left) for each in steps] for steps in found.branches] == [
-        [(6, 6), (4, 4), (8, 4)],
-        [(1, 1)],
+    found = explain_fleet(BIG, fleet)
+    told = found.explanation
+    assert (told.total, told.fitting, found.units, found.healthy) == (8, 5, 12, 11)
+    assert told.verdict is Verdict.FITS
+    assert told.summary == "big selects 5 of 8 devices: 12 units, 11 of them healthy."
+    assert [(each.group, each.met, each.left) for each in told.funnel] == [
+        ("1", 6, 6),
+        ("1", 4, 4),
+        ("1", 8, 4),
+        ("2", 1, 1),
     ]
-    assert [(each.device, each.alike, each.branch) for each in found.nearest] == [
-        ("s0", 2, 0),
-        ("nic", 1, 1),
+    assert [(each.name, each.alike, each.findings[0].group) for each in told.nearest] == [
+        ("n1/s0", 2, "1"),
+        ("n1/nic", 1, "2"),
     ]
-    assert found.nearest[0].lacks[0].words == "memory is '16G', not at least 30G"
+    assert told.nearest[0].findings[0].words == "memory is '16G', not at least 30G"
 
 
 def test_the_nearest_are_as_many_as_asked() -> None:
     fleet = [device("a", "x"), device("b", "y"), device("c", "z")]
-    assert len(overview(BIG, fleet, nearest=2).nearest) == 2
+    assert len(explain_fleet(BIG, fleet, nearest=2).explanation.nearest) == 2
 
 
 def test_a_class_without_selectors_selects_nothing() -> None:
     blank = DeviceClass("blank", ((),))
-    assert not explain(blank, device("g", "gpu")).selected
-    assert overview(blank, [device("g", "gpu")]).selected == 0
-    assert overview(DeviceClass("none"), [device("g", "gpu")]).nearest == ()
+    place = explained(blank, device("g", "gpu"))
+    assert not place.fits
+    assert [(each.reason, each.met) for each in place.findings] == [(Reason.EMPTY_SELECTOR, False)]
+    told = explain_fleet(blank, [device("g", "gpu")]).explanation
+    assert (told.fitting, told.verdict) == (0, Verdict.NEVER)
+    assert explain_fleet(DeviceClass("none"), [device("g", "gpu")]).explanation.nearest == ()
 
 
 @settings(deadline=None)
@@ -95,7 +117,10 @@ def test_a_class_without_selectors_selects_nothing() -> None:
 def test_the_explanation_agrees_with_the_selection(selector: Selector, fleet: list[Device]) -> None:
     cls = DeviceClass("c", selector)
     chosen = [each for each in fleet if compiled(selector)(each.attributes)]
-    assert [each for each in fleet if explain(cls, each).selected] == chosen
-    found = overview(cls, fleet)
-    assert found.selected == len(chosen)
+    places = explain_each(cls, fleet).explanation.nearest if selector else ()
+    assert [
+        each for each, place in zip(fleet, places, strict=bool(selector)) if place.fits
+    ] == chosen
+    found = explain_fleet(cls, fleet)
+    assert found.explanation.fitting == len(chosen)
     assert found.units == sum(each.units for each in chosen)

@@ -82,20 +82,19 @@ def explain_one(
 
     Exits with 1 if it selects none.
     """
-    from dovetail.devices.classes.explain import explain, overview
+    from dovetail.devices.classes.explain import explain_each, explain_fleet
 
     definition = chosen(sources.classes(server, class_file), name)
     devices = sources.devices(server, device_file)
     if node is None:
-        told = overview(definition, devices)
-        show(form, views.plain(told), lambda: views.overview(definition, told))
-        sys.exit(0 if told.selected else exits.NO)
-    mine = [device for device in devices if device.node == node]
-    if not mine:
-        raise Refused(f"No device of node {node!r} is known.")
-    each = [explain(definition, device) for device in mine]
-    show(form, {"devices": views.plain(each)}, lambda: views.explanations(definition, each))
-    sys.exit(0 if any(one.selected for one in each) else exits.NO)
+        told, lines = explain_fleet(definition, devices), views.over_the_fleet
+    else:
+        mine = [device for device in devices if device.node == node]
+        if not mine:
+            raise Refused(f"No device of node {node!r} is known.")
+        told, lines = explain_each(definition, mine), views.device_by_device
+    show(form, views.plain(told), lambda: lines(definition, told))
+    sys.exit(0 if told.explanation.fitting else exits.NO)
 
 
 @classes.command("lint")

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from dovetail.cli.support.output import paint, printable, table
+from dovetail.core.explanation import Finding, PlaceFindings, Reason
 from dovetail.core.selectors import condition_text
 from dovetail.devices.classes.documents import DeviceClass, read
+from dovetail.devices.classes.explain import ClassExplanation, members_text
 
 if TYPE_CHECKING:
-    from dovetail.devices.classes.explain import Branch, Explanation, Near, Overview
     from dovetail.devices.classes.lint import LintFinding
 
 INDENT = "  "
@@ -57,26 +59,24 @@ def one(found: dict[str, Any]) -> Iterator[str]:
 def selection(definition: DeviceClass) -> Iterator[str]:
     """What a class selects, a line for each of its selectors."""
     if definition.members:
-        parts = ", ".join(f"{member.count} {member.name}" for member in definition.members)
-        same = f" with the same {', '.join(definition.same)}" if definition.same else ""
-        yield f"made of {parts}{same}"
+        yield members_text(definition)
     for branch in definition.selector:
         yield condition_text.write(branch) or "nothing"
 
 
-def overview(definition: DeviceClass, told: Overview) -> Iterator[str]:
+def over_the_fleet(definition: DeviceClass, found: ClassExplanation) -> Iterator[str]:
+    told = found.explanation
     if definition.members:
-        (line,) = selection(definition)
-        yield f"{printable(definition.name)} selects no device itself: it is {printable(line)}."
+        yield printable(told.summary)
         return
-    some = f"{told.selected} of {told.devices} device{'' if told.devices == 1 else 's'}"
-    units = f"{told.units} unit{'' if told.units == 1 else 's'}, {told.healthy} of them healthy"
-    yield paint(f"{printable(definition.name)} selects {some}: {units}.", bold=True)
-    for at, steps in enumerate(told.branches, 1):
+    yield paint(printable(told.summary), bold=True)
+    several = len(definition.selector) > 1
+    for number in range(1, len(definition.selector) + 1):
         yield ""
-        first = "in the fleet" if len(told.branches) == 1 else f"selector {at}, in the fleet"
-        rows: list[tuple[int, str]] = [(told.devices, first)]
-        rows += [(step.left, condition_text.written(step.expression)) for step in steps]
+        first = f"selector {number}, in the fleet" if several else "in the fleet"
+        group = str(number) if several else None
+        rows: list[tuple[int, str]] = [(told.total, first)]
+        rows += [(stage.left, stage.words) for stage in told.funnel if stage.group == group]
         yield from table(("DEVICES LEFT", "AFTER"), rows)
     if told.nearest:
         yield ""
@@ -85,36 +85,35 @@ def overview(definition: DeviceClass, told: Overview) -> Iterator[str]:
             yield from missed(near)
 
 
-def missed(near: Near) -> Iterator[str]:
-    like = f" and {near.alike - 1} like it" if near.alike > 1 else ""
-    yield f"{INDENT}{printable(f'{near.node}/{near.device}')}{like}"
-    for verdict in near.lacks:
-        yield f"{INDENT * 2}{printable(verdict.words)}"
+def missed(near: PlaceFindings) -> Iterator[str]:
+    like = f" and {near.alike - 1} like it" if near.alike and near.alike > 1 else ""
+    yield f"{INDENT}{printable(near.name or '')}{like}"
+    for finding in near.findings:
+        yield f"{INDENT * 2}{printable(finding.words)}"
 
 
-def explanations(definition: DeviceClass, each: Sequence[Explanation]) -> Iterator[str]:
+def device_by_device(definition: DeviceClass, found: ClassExplanation) -> Iterator[str]:
     if definition.members:
-        (line,) = selection(definition)
-        yield f"{printable(definition.name)} selects no device itself: it is {printable(line)}."
+        yield printable(found.explanation.summary)
         return
-    for told in each:
-        name = printable(f"{told.node}/{told.device}")
-        verdict, colour = ("selected", "green") if told.selected else ("not selected", "red")
-        yield paint(f"{name}: {verdict}", colour, bold=True)
-        for at, branch in enumerate(told.branches, 1):
-            yield from judged(branch, at if len(told.branches) > 1 else 0)
+    for place in found.explanation.nearest:
+        verdict, colour = ("selected", "green") if place.fits else ("not selected", "red")
+        yield paint(f"{printable(place.name or '')}: {verdict}", colour, bold=True)
+        for number, judged in groupby(place.findings, key=lambda finding: finding.group):
+            yield from of_selector(number, judged)
 
 
-def judged(branch: Branch, number: int) -> Iterator[str]:
+def of_selector(number: str | None, judged: Iterable[Finding]) -> Iterator[str]:
     """What one selector says of a device; `number` tells it from others."""
     if number:
         yield f"{INDENT}selector {number}:"
     indent = INDENT * (2 if number else 1)
-    if not branch.verdicts:
-        yield f"{indent}has no expressions, so it selects nothing"
-    for verdict in branch.verdicts:
-        mark = paint("ok", "green") if verdict.met else paint("no", "red")
-        yield f"{indent}{mark}  {printable(verdict.words)}"
+    for finding in judged:
+        if finding.reason is Reason.EMPTY_SELECTOR:
+            yield f"{indent}{finding.words}"
+            continue
+        mark = paint("ok", "green") if finding.met else paint("no", "red")
+        yield f"{indent}{mark}  {printable(finding.words)}"
 
 
 def findings(classes: int, found: Sequence[LintFinding]) -> list[str]:

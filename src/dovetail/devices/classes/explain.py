@@ -1,12 +1,27 @@
-"""Why a class selects a device or does not: per selector and expression, and over a whole fleet."""
+"""Explains why a device class selects devices or does not; `dovetail classes explain` shows it.
+
+Each expression of each selector is judged: over all devices together, and on those devices that
+come nearest, or that were asked about.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Sequence
 
 import msgspec
 
 from dovetail.core.device import Device
+from dovetail.core.explanation import (
+    Counted,
+    Explanation,
+    Finding,
+    PlaceFindings,
+    Reason,
+    Stage,
+    Verdict,
+)
+from dovetail.core.explanation_text import summary_of_devices
+from dovetail.core.selectors import condition_text
 from dovetail.core.selectors.selector import Expression, Operator, condition, mismatch
 from dovetail.devices.classes.alike import DeviceGroup, grouped, keys_of
 from dovetail.devices.classes.documents import DeviceClass
@@ -17,87 +32,190 @@ WORDS = {
     Operator.LT: "less than",
     Operator.LT_EQ: "at most",
 }
+EMPTY = "has no expressions, so it selects nothing"
+
+Judged = tuple[tuple[bool, ...], ...]
+"""By selector of a class, and by expression of the selector: whether it is met."""
 
 
-class Verdict(msgspec.Struct, frozen=True):
-    """One expression on one device."""
+class ClassExplanation(msgspec.Struct, frozen=True):
+    """A class with members selects nothing itself: there is no funnel then, and nothing near."""
 
-    expression: Expression
-    met: bool
-    seen: str | None
-    """The device's value; None if it has no such key."""
-    words: str
-
-
-class Branch(msgspec.Struct, frozen=True):
-    """One selector of the class: met if all of its verdicts are, and there is one."""
-
-    met: bool
-    verdicts: tuple[Verdict, ...]
-
-
-class Explanation(msgspec.Struct, frozen=True):
     class_name: str
-    node: str
-    device: str
-    selected: bool
-    branches: tuple[Branch, ...]
-
-
-class Step(msgspec.Struct, frozen=True):
-    """One expression over the fleet."""
-
-    expression: Expression
-    met: int
-    """Devices that meet it."""
-    left: int
-    """Devices that meet it and all before it in its selector."""
-
-
-class Near(msgspec.Struct, frozen=True):
-    """A device that is not selected, and what it lacks in the selector it comes nearest to."""
-
-    node: str
-    device: str
-    alike: int
-    """Devices that lack just the same, itself included."""
-    branch: int
-    lacks: tuple[Verdict, ...]
-
-
-class Overview(msgspec.Struct, frozen=True):
-    class_name: str
-    devices: int
-    selected: int
     units: int
     """Of the selected devices."""
     healthy: int
     """Of these, units of healthy devices."""
-    branches: tuple[tuple[Step, ...], ...]
-    nearest: tuple[Near, ...]
+    explanation: Explanation
 
 
-def explain(cls: DeviceClass, device: Device) -> Explanation:
-    """A class with members selects nothing itself: its branches are empty."""
-    branches = _branches(cls, device.attributes)
-    selected = any(branch.met for branch in branches)
-    return Explanation(cls.name, device.node, device.name, selected, branches)
+def explain_fleet(
+    cls: DeviceClass, devices: Sequence[Device], *, nearest: int = 5
+) -> ClassExplanation:
+    """How many devices meet what, and which come nearest without being selected."""
+    judged = _judged_groups(cls, devices)
+    near = [
+        _nearest(cls, group, met) for group, met in judged if cls.selector and not is_selected(met)
+    ]
+    near.sort(key=lambda each: len(each.findings))
+    return _explanation(cls, devices, judged, near[:nearest])
 
 
-def _branches(cls: DeviceClass, attributes: Mapping[str, str]) -> tuple[Branch, ...]:
-    return tuple(
-        _branch(tuple(verdict(each, attributes.get(each.key)) for each in branch))
-        for branch in cls.selector
+def explain_each(cls: DeviceClass, devices: Sequence[Device]) -> ClassExplanation:
+    """What every single device meets and lacks."""
+    judged = _judged_groups(cls, devices)
+    places = [_place(cls, device) for device in devices] if cls.selector else []
+    return _explanation(cls, devices, judged, places)
+
+
+def is_selected(judged: Judged) -> bool:
+    """Whether a selector is met: all of its expressions are, and there is one."""
+    return any(branch and all(branch) for branch in judged)
+
+
+def _judged_groups(cls: DeviceClass, devices: Sequence[Device]) -> list[tuple[DeviceGroup, Judged]]:
+    groups = grouped(devices, keys_of((cls,)))
+    return [
+        (
+            group,
+            tuple(
+                tuple(condition(each)(group.attributes.get(each.key)) for each in branch)
+                for branch in cls.selector
+            ),
+        )
+        for group in groups
+    ]
+
+
+def _explanation(
+    cls: DeviceClass,
+    devices: Sequence[Device],
+    judged: Sequence[tuple[DeviceGroup, Judged]],
+    shown: Iterable[PlaceFindings],
+) -> ClassExplanation:
+    chosen = [group for group, met in judged if is_selected(met)]
+    selected = sum(len(group.devices) for group in chosen)
+    units, healthy = sum(each.units for each in chosen), sum(each.healthy for each in chosen)
+    if cls.members:
+        summary = f"{cls.name} selects no device itself: it is {members_text(cls)}."
+    else:
+        summary = summary_of_devices(cls.name, len(devices), selected, units, healthy)
+    explanation = Explanation(
+        verdict=Verdict.FITS if selected else Verdict.NEVER,
+        summary=summary,
+        of=Counted.DEVICES,
+        total=len(devices),
+        fitting=selected,
+        funnel=tuple(
+            stage for index in range(len(cls.selector)) for stage in _stages(cls, index, judged)
+        ),
+        nearest=tuple(shown),
+        relaxations=(),
+    )
+    return ClassExplanation(cls.name, units, healthy, explanation)
+
+
+def members_text(cls: DeviceClass) -> str:
+    """What a class with members is made of."""
+    parts = ", ".join(f"{member.count} {member.name}" for member in cls.members)
+    same = f" with the same {', '.join(cls.same)}" if cls.same else ""
+    return f"made of {parts}{same}"
+
+
+def _number(cls: DeviceClass, index: int) -> str | None:
+    """What tells a selector from the others of its class, from 1."""
+    return str(index + 1) if len(cls.selector) > 1 else None
+
+
+def _stages(
+    cls: DeviceClass, index: int, judged: Sequence[tuple[DeviceGroup, Judged]]
+) -> Iterable[Stage]:
+    """The expressions of one selector over the devices."""
+    left = [True] * len(judged)
+    for at, expression in enumerate(cls.selector[index]):
+        met = [each[index][at] for _, each in judged]
+        left = [before and now for before, now in zip(left, met, strict=True)]
+        text = condition_text.written(expression)
+        yield Stage(
+            reason=Reason.ATTRIBUTE,
+            group=_number(cls, index),
+            constraint=text,
+            left=_devices(judged, left),
+            words=text,
+            met=_devices(judged, met),
+        )
+
+
+def _devices(judged: Sequence[tuple[DeviceGroup, Judged]], chosen: Sequence[bool]) -> int:
+    return sum(len(group.devices) for (group, _), yes in zip(judged, chosen, strict=True) if yes)
+
+
+def _nearest(cls: DeviceClass, group: DeviceGroup, judged: Judged) -> PlaceFindings:
+    """What a device lacks in the selector that it comes nearest to."""
+    # A selector without expressions lacks nothing and still selects nothing.
+    best = min(range(len(judged)), key=lambda at: (not judged[at], judged[at].count(False)))
+    device = group.devices[0]
+    lacks = [each for each in _findings(cls, best, device) if not each.met]
+    return PlaceFindings(
+        name=f"{device.node}/{device.name}",
+        uuid=None,
+        fits=False,
+        findings=tuple(lacks),
+        alike=len(group.devices),
     )
 
 
-def _branch(verdicts: tuple[Verdict, ...]) -> Branch:
-    return Branch(bool(verdicts) and all(each.met for each in verdicts), verdicts)
+def _place(cls: DeviceClass, device: Device) -> PlaceFindings:
+    branches = [_findings(cls, index, device) for index in range(len(cls.selector))]
+    return PlaceFindings(
+        name=f"{device.node}/{device.name}",
+        uuid=None,
+        fits=is_selected(tuple(tuple(each.met for each in branch) for branch in branches)),
+        findings=tuple(
+            each
+            for index, branch in enumerate(branches)
+            for each in branch or [_empty_selector(cls, index, device)]
+        ),
+    )
 
 
-def verdict(expression: Expression, seen: str | None) -> Verdict:
+def _findings(cls: DeviceClass, index: int, device: Device) -> list[Finding]:
+    """Of one selector."""
+    attributes = device.attributes
+    return [
+        _finding(each, attributes.get(each.key), _number(cls, index), device)
+        for each in cls.selector[index]
+    ]
+
+
+def _finding(
+    expression: Expression, seen: str | None, group: str | None, device: Device
+) -> Finding:
     met = condition(expression)(seen)
-    return Verdict(expression, met, seen, _words(expression, seen, met))
+    return Finding(
+        reason=Reason.ATTRIBUTE,
+        group=group,
+        constraint=condition_text.written(expression),
+        met=met,
+        ever=met,
+        provider=f"{device.node}/{device.name}",
+        provider_uuid=None,
+        words=_words(expression, seen, met),
+        seen=seen,
+    )
+
+
+def _empty_selector(cls: DeviceClass, index: int, device: Device) -> Finding:
+    return Finding(
+        reason=Reason.EMPTY_SELECTOR,
+        group=_number(cls, index),
+        constraint="",
+        met=False,
+        ever=False,
+        provider=f"{device.node}/{device.name}",
+        provider_uuid=None,
+        words=EMPTY,
+    )
 
 
 def _words(expression: Expression, seen: str | None, met: bool) -> str:
@@ -115,54 +233,3 @@ def _relation(expression: Expression, met: bool) -> str:
     negated = met is (kind is Operator.NOT_IN)
     several = "one of" if len(expression.values) > 1 else "equal to"
     return f", {'not ' if negated else ''}{WORDS.get(kind, several)} {values}"
-
-
-def overview(cls: DeviceClass, devices: Sequence[Device], *, nearest: int = 5) -> Overview:
-    """How many devices meet what, and which come nearest without being selected."""
-    kinds = grouped(devices, keys_of((cls,)))
-    judged = [(kind, _branches(cls, kind.attributes)) for kind in kinds]
-    chosen: list[DeviceGroup] = []
-    near: list[Near] = []
-    for kind, branches in judged:
-        if any(each.met for each in branches):
-            chosen.append(kind)
-        elif branches:
-            near.append(_near(kind, branches))
-    near.sort(key=lambda each: len(each.lacks))
-    return Overview(
-        cls.name,
-        len(devices),
-        sum(len(kind.devices) for kind in chosen),
-        sum(kind.units for kind in chosen),
-        sum(kind.healthy for kind in chosen),
-        tuple(_steps(index, branch, judged) for index, branch in enumerate(cls.selector)),
-        tuple(near[:nearest]),
-    )
-
-
-def _near(kind: DeviceGroup, branches: tuple[Branch, ...]) -> Near:
-    lacking = [tuple(each for each in branch.verdicts if not each.met) for branch in branches]
-    # A selector without expressions lacks nothing and still selects nothing.
-    best = min(range(len(branches)), key=lambda at: (not branches[at].verdicts, len(lacking[at])))
-    first = kind.devices[0]
-    return Near(first.node, first.name, len(kind.devices), best, lacking[best])
-
-
-def _steps(
-    index: int,
-    branch: tuple[Expression, ...],
-    judged: Sequence[tuple[DeviceGroup, tuple[Branch, ...]]],
-) -> tuple[Step, ...]:
-    left = [True] * len(judged)
-    steps = []
-    for at, expression in enumerate(branch):
-        met = [branches[index].verdicts[at].met for _, branches in judged]
-        left = [before and now for before, now in zip(left, met, strict=True)]
-        steps.append(Step(expression, _devices(judged, met), _devices(judged, left)))
-    return tuple(steps)
-
-
-def _devices(
-    judged: Sequence[tuple[DeviceGroup, tuple[Branch, ...]]], chosen: Sequence[bool]
-) -> int:
-    return sum(len(kind.devices) for (kind, _), yes in zip(judged, chosen, strict=True) if yes)
