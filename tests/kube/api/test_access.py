@@ -13,9 +13,9 @@ from typing import Any
 
 import pytest
 
-from dovetail.kube.api import credentials
 from dovetail.kube.api.access import BadConfiguration, access
 from dovetail.kube.api.client import KubeClient, connect
+from dovetail.kube.api.limits import DEFAULT_LIMITS, ClientLimits
 from dovetail.kube.api.port import ApiError, ApiUnreachable
 from dovetail.podfit.objects import Node
 from tests.support.kube.pki import Authority
@@ -39,10 +39,14 @@ def run(
     directory: Path,
     script: Script,
     test: Callable[[KubeClient, Server], Awaitable[None]],
+    limits: ClientLimits = DEFAULT_LIMITS,
     **user: Any,
 ) -> None:
     async def main() -> None:
-        async with asyncio.timeout(60), talking(directory, script, user) as (client, server):
+        async with (
+            asyncio.timeout(60),
+            talking(directory, script, user, limits) as (client, server),
+        ):
             await test(client, server)
 
     asyncio.run(main())
@@ -89,10 +93,7 @@ def test_a_token_that_was_rotated_is_read_again(tmp_path: Path) -> None:
     run(tmp_path, door, test, tokenFile="token")
 
 
-def test_a_token_file_is_read_again_before_the_old_token_is_refused(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(credentials, "FILE_SECONDS", 0.0)
+def test_a_token_file_is_read_again_before_the_old_token_is_refused(tmp_path: Path) -> None:
     token = tmp_path / "token"
     token.write_text("old\n")
 
@@ -103,13 +104,11 @@ def test_a_token_file_is_read_again_before_the_old_token_is_refused(
         told = [asked.headers["authorization"] for asked in server.asked]
         assert told == ["bearer old", "bearer new"]
 
-    run(tmp_path, lambda asked: ok(NODE), test, tokenFile=str(token))
+    limits = ClientLimits(token_file_seconds=0.0)
+    run(tmp_path, lambda asked: ok(NODE), test, limits, tokenFile=str(token))
 
 
-def test_without_credentials_there_is_no_answer_until_they_are_back(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(credentials, "PAUSE", 0.0)
+def test_without_credentials_there_is_no_answer_until_they_are_back(tmp_path: Path) -> None:
     token = tmp_path / "token"
 
     async def test(client: KubeClient, server: Server) -> None:
@@ -122,7 +121,8 @@ def test_without_credentials_there_is_no_answer_until_they_are_back(
         token.write_text("t")
         await client.get(Node, "n")
 
-    run(tmp_path, Door("t"), test, tokenFile=str(token))
+    limits = ClientLimits(failure_seconds=0.0)
+    run(tmp_path, Door("t"), test, limits, tokenFile=str(token))
 
 
 def plugin(
@@ -204,9 +204,8 @@ def test_a_token_that_has_expired_is_not_used(tmp_path: Path, expires: str, time
     ids=["fails", "prints no JSON", "prints nothing of use", "version", "no token", "hangs"],
 )
 def test_a_command_that_gives_no_token_is_told_once_to_all_who_wait(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, body: str, problem: str
+    tmp_path: Path, body: str, problem: str
 ) -> None:
-    monkeypatch.setattr(credentials, "COMMAND_SECONDS", 1.0)
     token = tmp_path / "token"
     token.write_text("s3cret")
 
@@ -218,7 +217,9 @@ def test_a_command_that_gives_no_token_is_told_once_to_all_who_wait(
         assert "s3cret" not in str(told[0])
         assert runs(tmp_path) == 1
 
-    run(tmp_path, Door("x"), test, exec=plugin(tmp_path, body, V1, {"TOKEN": str(token)}))
+    limits = ClientLimits(plugin_seconds=1.0)
+    command = plugin(tmp_path, body, V1, {"TOKEN": str(token)})
+    run(tmp_path, Door("x"), test, limits, exec=command)
 
 
 def with_cluster(**said: Any) -> str:

@@ -11,10 +11,10 @@ from typing import Any, cast
 
 import pytest
 
-from dovetail.kube.api import http1 as wire
 from dovetail.kube.api import session
 from dovetail.kube.api.client import KubeClient, connect
 from dovetail.kube.api.http1 import HttpConnection
+from dovetail.kube.api.limits import DEFAULT_LIMITS, ClientLimits
 from dovetail.kube.api.port import (
     ApiConflict,
     ApiError,
@@ -42,10 +42,14 @@ def run(
     directory: Path,
     script: Script,
     test: Callable[[KubeClient, Server], Awaitable[None]],
+    limits: ClientLimits = DEFAULT_LIMITS,
     **user: Any,
 ) -> None:
     async def main() -> None:
-        async with asyncio.timeout(60), talking(directory, script, user) as (client, server):
+        async with (
+            asyncio.timeout(60),
+            talking(directory, script, user, limits) as (client, server),
+        ):
             await test(client, server)
 
     asyncio.run(main())
@@ -109,7 +113,7 @@ def test_told_to_wait_for_ever_it_gives_up(tmp_path: Path) -> None:
         with pytest.raises(ApiError) as refused:
             await client.get(Node, "n")
         assert refused.value.code == 429
-        assert len(server.asked) == session.PATIENCE + 1
+        assert len(server.asked) == DEFAULT_LIMITS.retries + 1
 
     run(tmp_path, lambda asked: no(429, Retry_After="0"), test)
 
@@ -136,34 +140,29 @@ def test_only_the_answer_to_a_request_answers_it(
 @pytest.mark.parametrize(
     ("limit", "answer"),
     [
-        ("LARGEST_BODY", ok(b" " * 2000)),
-        ("LARGEST_HEAD", b"HTTP/1.1 200 OK\r\nX: " + b"x" * 2000),
-        ("LARGEST_HEAD", b"HTTP/1.1 200 OK\r\n" + b"X: y\r\n" * 500),
+        ("body_bytes", ok(b" " * 2000)),
+        ("head_bytes", b"HTTP/1.1 200 OK\r\nX: " + b"x" * 2000),
+        ("head_bytes", b"HTTP/1.1 200 OK\r\n" + b"X: y\r\n" * 500),
     ],
     ids=["body", "header", "headers"],
 )
 def test_an_answer_without_end_is_not_read_to_the_end(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, limit: str, answer: bytes
+    tmp_path: Path, limit: str, answer: bytes
 ) -> None:
-    monkeypatch.setattr(wire, limit, 1000)
-
     async def test(client: KubeClient, server: Server) -> None:
         with pytest.raises(ApiUnreachable, match="more than 1000 bytes"):
             await client.get(Node, "n")
 
-    run(tmp_path, lambda asked: answer, test)
+    run(tmp_path, lambda asked: answer, test, ClientLimits(**{limit: 1000}))
 
 
-def test_a_line_without_end_is_not_read_to_the_end(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(session, "LONGEST_LINE", 1000)
-
+def test_a_line_without_end_is_not_read_to_the_end(tmp_path: Path) -> None:
     async def test(client: KubeClient, server: Server) -> None:
         with pytest.raises(ApiError, match="more than 1000 bytes"):
             await watched(client)
 
-    run(tmp_path, lambda asked: streamed(b"x" * 600, b"x" * 600, whole=False), test)
+    answer = streamed(b"x" * 600, b"x" * 600, whole=False)
+    run(tmp_path, lambda asked: answer, test, ClientLimits(line_bytes=1000))
 
 
 def test_a_connection_whose_answer_was_not_read_is_not_used_again(tmp_path: Path) -> None:
@@ -171,7 +170,7 @@ def test_a_connection_whose_answer_was_not_read_is_not_used_again(tmp_path: Path
         pool = client._session._pool
         async with pool.exchange() as connection:
             await connection.ask(b"GET / HTTP/1.1\r\nContent-Length: 0\r\n\r\n")
-            assert connection._whole
+            assert connection._is_whole
         assert not pool._idle
 
     run(tmp_path, lambda asked: ok(NODE), test)
@@ -224,11 +223,8 @@ def test_nobody_there_is_unreachable(tmp_path: Path) -> None:
     asyncio.run(main())
 
 
-def test_an_answer_that_does_not_come_is_waited_for_only_so_long(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(session, "ANSWER_SECONDS", 0.05)
-    monkeypatch.setattr(session, "SILENCE_SECONDS", 0.05)
+def test_an_answer_that_does_not_come_is_waited_for_only_so_long(tmp_path: Path) -> None:
+    limits = ClientLimits(answer_seconds=0.05, silence_seconds=0.05)
     quiet = streamed(line("ADDED", "6") + b"\n", whole=False)
 
     async def test(client: KubeClient, server: Server) -> None:
@@ -237,20 +233,17 @@ def test_an_answer_that_does_not_come_is_waited_for_only_so_long(
         with pytest.raises(ApiUnreachable, match="no word"):
             await watched(client)
 
-    run(tmp_path, lambda asked: quiet if "watch" in asked.target else b"", test)
+    run(tmp_path, lambda asked: quiet if "watch" in asked.target else b"", test, limits)
 
 
-def test_a_watch_does_not_wait_for_the_rest_of_a_refusal(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(session, "ANSWER_SECONDS", 0.05)
+def test_a_watch_does_not_wait_for_the_rest_of_a_refusal(tmp_path: Path) -> None:
     half = b"HTTP/1.1 500 Oh\r\nContent-Length: 500\r\n\r\n{"
 
     async def test(client: KubeClient, server: Server) -> None:
         with pytest.raises(ApiUnreachable, match="no answer"):
             await watched(client)
 
-    run(tmp_path, lambda asked: half, test)
+    run(tmp_path, lambda asked: half, test, ClientLimits(answer_seconds=0.05))
 
 
 def test_a_watch_asks_for_what_comes_after_a_version_and_for_bookmarks(tmp_path: Path) -> None:

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from dovetail.kube.api.client import KubeClient, connect
+from dovetail.kube.api.limits import DEFAULT_LIMITS, ClientLimits
 
 
 @dataclass
@@ -78,7 +79,10 @@ def streamed(*chunks: bytes, whole: bool = True) -> bytes:
 
 @asynccontextmanager
 async def talking(
-    directory: Path, script: Script, user: Mapping[str, Any] | None = None
+    directory: Path,
+    script: Script,
+    user: Mapping[str, Any] | None = None,
+    limits: ClientLimits = DEFAULT_LIMITS,
 ) -> AsyncIterator[tuple[KubeClient, Server]]:
     """A client of a server that follows `script`."""
     server = Server(script)
@@ -87,7 +91,7 @@ async def talking(
     file = directory / "kubeconfig"
     file.write_text(json.dumps(kubeconfig(f"http://127.0.0.1:{server.port}/base/", user or {})))
     try:
-        async with connect(str(file), agent="tester") as client:
+        async with connect(str(file), agent="tester", limits=limits) as client:
             yield client, server
     finally:
         listening.close()

@@ -1,7 +1,7 @@
-"""Where the API server is and how to get in: lightkube reads the configuration.
+"""Kubeconfig and service account: where the API server is and how to get in, read by `connect`.
 
-That is a kubeconfig, or a pod's service account. What lightkube leaves out is looked up here: the
-name a server's certificate is for, and what we cannot do and must not pass over in silence.
+lightkube reads the configuration. What lightkube leaves out is looked up here: the name a server's
+certificate is for, and what we cannot do and must not pass over in silence.
 """
 
 from __future__ import annotations
@@ -36,6 +36,7 @@ from dovetail.kube.api.credentials import (
     from_token_file,
 )
 from dovetail.kube.api.http1 import ServerAddress
+from dovetail.kube.api.limits import DEFAULT_LIMITS, ClientLimits
 
 SERVER_NAME = "tls-server-name"
 UNSUPPORTED = ("proxy-url", "as", "as-uid", "as-groups", "as-user-extra", "auth-provider")
@@ -48,7 +49,9 @@ class BadConfiguration(DovetailError):
     """No way to the API server is given, or none that can be used."""
 
 
-def access(kubeconfig: str | None) -> tuple[ServerAddress, Credentials]:
+def access(
+    kubeconfig: str | None, limits: ClientLimits = DEFAULT_LIMITS
+) -> tuple[ServerAddress, Credentials]:
     """As `kubeconfig` says; without one, as the pod's service account, $KUBECONFIG or the user's
     own file say, the first that is there."""
     place = kubeconfig or os.environ.get("KUBECONFIG") or DEFAULT_KUBECONFIG
@@ -57,8 +60,8 @@ def access(kubeconfig: str | None) -> tuple[ServerAddress, Credentials]:
         place = SERVICE_ACCOUNT
     try:
         if in_pod:
-            return access_of(KubeConfig.from_service_account(), {})
-        return from_kubeconfig(Path(place).expanduser())
+            return access_of(KubeConfig.from_service_account(), {}, limits)
+        return from_kubeconfig(Path(place).expanduser(), limits)
     except (ConfigError, ValueError, OSError, yaml.YAMLError, msgspec.MsgspecError) as error:
         raise BadConfiguration(f"{place}: {error}") from error
     except (AttributeError, KeyError, TypeError) as error:
@@ -66,22 +69,24 @@ def access(kubeconfig: str | None) -> tuple[ServerAddress, Credentials]:
         raise BadConfiguration(f"{place}: no kubeconfig: {error!r}") from error
 
 
-def from_kubeconfig(file: Path) -> tuple[ServerAddress, Credentials]:
+def from_kubeconfig(file: Path, limits: ClientLimits) -> tuple[ServerAddress, Credentials]:
     if not file.is_file():
         raise ConfigError("not found")
     written = yaml.safe_load(file.read_text())
-    return access_of(KubeConfig.from_dict(written, fname=file), written)
+    return access_of(KubeConfig.from_dict(written, fname=file), written, limits)
 
 
-def access_of(found: KubeConfig, written: Raw) -> tuple[ServerAddress, Credentials]:
+def access_of(
+    found: KubeConfig, written: Raw, limits: ClientLimits
+) -> tuple[ServerAddress, Credentials]:
     config = found.get()
     assert config is not None
     user = config.user or User()
     cluster = entry_of(written, "clusters", "cluster", config.context.cluster)
     refuse_unsupported(cluster)
     refuse_unsupported(entry_of(written, "users", "user", config.context.user))
-    issue = issuer_of(config, user)
-    return address_of(config, user, cluster.get(SERVER_NAME) or None), Credentials(issue)
+    address = address_of(config, user, cluster.get(SERVER_NAME) or None)
+    return address, Credentials(issuer_of(config, user, limits), limits)
 
 
 def entry_of(written: Raw, plural: str, kind: str, name: str | None) -> Raw:
@@ -110,20 +115,22 @@ def address_of(config: SingleConfig, user: User, server_name: str | None) -> Ser
     return ServerAddress(url.hostname, url.port or 443, url.path.rstrip("/"), tls, server_name)
 
 
-def issuer_of(config: SingleConfig, user: User) -> Issuer | None:
+def issuer_of(config: SingleConfig, user: User, limits: ClientLimits) -> Issuer | None:
     """The first of the ways in that the user has."""
     if user.token_file:
-        return from_token_file(Path(config.abs_file(user.token_file)))
+        return from_token_file(Path(config.abs_file(user.token_file)), limits)
     if user.token:
         return constant(bearer(user.token.strip()))
     if user.exec:
-        return credential_plugin(config, user.exec).issue
+        return credential_plugin(config, user.exec, limits).issue
     if user.username and user.password:
         return constant(basic(user.username, user.password))
     return None
 
 
-def credential_plugin(config: SingleConfig, said: UserExec) -> CredentialPlugin:
+def credential_plugin(
+    config: SingleConfig, said: UserExec, limits: ClientLimits
+) -> CredentialPlugin:
     if said.apiVersion not in EXEC_CREDENTIAL_VERSIONS:
         known = ", ".join(EXEC_CREDENTIAL_VERSIONS)
         raise ConfigError(f"exec of apiVersion {said.apiVersion}: one of {known} is expected")
@@ -134,4 +141,5 @@ def credential_plugin(config: SingleConfig, said: UserExec) -> CredentialPlugin:
         said.apiVersion,
         (program, *(said.args or ())),
         {each.name: each.value for each in said.env or ()},
+        limits,
     )

@@ -1,9 +1,10 @@
-"""The port's calls against a real API server.
+"""Client of the Kubernetes API: the port's calls as HTTP requests to a real API server.
 
-Answers are decoded straight into the few fields of `objects.py`; lists come in pages, each decoded
-in one go. Lists ask for the newest state (no resourceVersion), never for whatever a server has at
-hand (version 0): one that lags behind would show bound pods as waiting again. Servers answer both
-from their cache, after making sure that it is up to date, so being right costs next to nothing.
+`connect` makes one for the daemons. Answers are decoded straight into the few fields of
+`podfit/objects.py`; lists come in pages, each decoded in one go. Lists ask for the newest state (no
+resourceVersion), never for whatever a server has at hand (version 0): a server that lags behind
+would show bound pods as waiting again. Servers answer both from their cache, after making sure that
+it is up to date, so being right costs next to nothing.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ import msgspec
 from dovetail import __version__
 from dovetail.kube.api.access import access
 from dovetail.kube.api.http1 import ConnectionPool
+from dovetail.kube.api.limits import DEFAULT_LIMITS, ClientLimits
 from dovetail.kube.api.port import ApiError, ApiGone, ApiNotFound, Body, Listing, WatchEvent
 from dovetail.kube.api.session import ApiRequest, ApiSession, refusal
 from dovetail.podfit.objects import Object
@@ -61,14 +63,20 @@ class Bookmark(msgspec.Struct):
 DECODERS: dict[Any, msgspec.json.Decoder[Any]] = {}
 
 
-def connect(kubeconfig: str | None = None, *, agent: str = "dovetail") -> KubeClient:
+def connect(
+    kubeconfig: str | None = None,
+    *,
+    agent: str = "dovetail",
+    limits: ClientLimits = DEFAULT_LIMITS,
+) -> KubeClient:
     """`agent` is the name that the server writes next to the fields we change."""
-    address, credentials = access(kubeconfig)
-    return KubeClient(ApiSession(ConnectionPool(address), credentials, f"{agent}/{__version__}"))
+    address, credentials = access(kubeconfig, limits)
+    pool = ConnectionPool(address, limits)
+    return KubeClient(ApiSession(pool, credentials, f"{agent}/{__version__}", limits))
 
 
 class KubeClient:
-    """A `KubeApi`."""
+    """`KubeApi` over HTTP."""
 
     def __init__(self, session: ApiSession) -> None:
         self._session = session
@@ -147,13 +155,13 @@ class KubeClient:
         space = meta.get("namespace") or namespace
         where = path(kind, space, meta["name"], sub) if sub else path(kind, space)
         await self._session.call(
-            ApiRequest("create", kind.API.kind, "POST", where, body=written(kind, body, sub))
+            ApiRequest("create", kind.API.kind, "POST", where, body=encoded(kind, body, sub))
         )
 
     async def replace(self, kind: type[T], body: Body, *, sub: str = "") -> T:
         meta = body["metadata"]
         where = path(kind, meta.get("namespace", ""), meta["name"], sub)
-        request = ApiRequest("replace", kind.API.kind, "PUT", where, body=written(kind, body))
+        request = ApiRequest("replace", kind.API.kind, "PUT", where, body=encoded(kind, body))
         return decoded(kind, await self._session.call(request))
 
     async def apply(
@@ -162,7 +170,7 @@ class KubeClient:
         meta = body["metadata"]
         query = {"fieldManager": manager, "force": str(force).lower()}
         where = path(kind, meta.get("namespace", ""), meta["name"], sub)
-        data = written(kind, body)
+        data = encoded(kind, body)
         request = ApiRequest("apply", kind.API.kind, "PATCH", where, query, data, APPLY)
         return decoded(kind, await self._session.call(request))
 
@@ -216,11 +224,11 @@ def path(kind: type[Object], namespace: str = "", name: str = "", sub: str = "")
 
 
 def selection(labels: str, fields: str) -> dict[str, str]:
-    asked = {"labelSelector": labels, "fieldSelector": fields}
-    return {name: value for name, value in asked.items() if value}
+    selectors = {"labelSelector": labels, "fieldSelector": fields}
+    return {name: value for name, value in selectors.items() if value}
 
 
-def written(kind: type[Object], body: Body, sub: str = "") -> bytes:
+def encoded(kind: type[Object], body: Body, sub: str = "") -> bytes:
     """`body` with its kind: the API reads nothing without it."""
     version, name = SUBRESOURCES.get(sub, (kind.API.api_version, kind.API.kind))
     return msgspec.json.encode({"apiVersion": version, "kind": name, **body})

@@ -1,8 +1,9 @@
-"""Who we say we are: a header made from a token, a file that gets rotated or a command's output.
+"""Authorization headers: from a token, a token file that gets rotated or an exec credential plugin.
 
-A header is kept until it expires or the server refuses it. One that cannot be had is no reason to
-end: a command may fail while the network is down, a file may be missing while it is replaced. It is
-told as ApiUnreachable, and the next call tries again.
+The session asks for the header before each request. A header is kept until it expires or the server
+refuses it. Credentials that cannot be had are no reason to end: a plugin may fail while the network
+is down, a file may be missing while it is replaced. They are told as ApiUnreachable, and the next
+call tries again.
 """
 
 from __future__ import annotations
@@ -18,15 +19,9 @@ from pathlib import Path
 
 import msgspec
 
+from dovetail.kube.api.limits import DEFAULT_LIMITS, ClientLimits
 from dovetail.kube.api.port import ApiUnreachable
 
-FILE_SECONDS = 60.0
-"""How long a token from a file is used before the file is read again."""
-COMMAND_SECONDS = 60.0
-MARGIN = 10.0
-"""What expires within so many seconds is not used any more."""
-PAUSE = 2.0
-"""After a failure, all who ask within this time are told of it: commands can be slow to fail."""
 EXEC_CREDENTIAL_VERSIONS = tuple(
     f"client.authentication.k8s.io/{each}" for each in ("v1", "v1beta1")
 )
@@ -48,31 +43,33 @@ Issuer = Callable[[], Awaitable[IssuedHeader]]
 class Credentials:
     """Client certificates are not here: they are part of the connection."""
 
-    def __init__(self, issue: Issuer | None = None) -> None:
-        self._issue = issue
+    def __init__(self, issuer: Issuer | None = None, limits: ClientLimits = DEFAULT_LIMITS) -> None:
+        self._issuer = issuer
+        self._limits = limits
         self._issued = IssuedHeader("", -math.inf)
-        self._making = asyncio.Lock()
-        self._failed = IssuedHeader("", -math.inf)
+        self._issuing = asyncio.Lock()
+        self._failure, self._failure_until = "", -math.inf
 
     async def header(self, *, refused: str | None = None) -> str:
         """The header's value, or "". One that was `refused` is made anew."""
-        if self._issue is None:
+        if self._issuer is None:
             return ""
-        async with self._making:
+        async with self._issuing:
             now = asyncio.get_running_loop().time()
             if now >= self._issued.until or self._issued.header == refused:
-                self._issued = await self._made(self._issue, now)
+                self._issued = await self._issue(self._issuer, now)
             return self._issued.header
 
-    async def _made(self, issue: Issuer, now: float) -> IssuedHeader:
-        if now < self._failed.until:
-            raise ApiUnreachable(self._failed.header)
+    async def _issue(self, issuer: Issuer, now: float) -> IssuedHeader:
+        if now < self._failure_until:
+            raise ApiUnreachable(self._failure)
         try:
-            return await issue()
+            return await issuer()
         except (NoCredentials, OSError, ValueError) as error:
-            why = f"no credentials: {error}"
-            self._failed = IssuedHeader(why, asyncio.get_running_loop().time() + PAUSE)
-            raise ApiUnreachable(why) from error
+            self._failure = f"no credentials: {error}"
+            now = asyncio.get_running_loop().time()
+            self._failure_until = now + self._limits.failure_seconds
+            raise ApiUnreachable(self._failure) from error
 
 
 def bearer(token: str) -> str:
@@ -90,12 +87,14 @@ def basic(name: str, password: str) -> str:
     return f"Basic {b64encode(f'{name}:{password}'.encode()).decode()}"
 
 
-def from_token_file(file: Path) -> Issuer:
+def from_token_file(file: Path, limits: ClientLimits = DEFAULT_LIMITS) -> Issuer:
     async def issue() -> IssuedHeader:
         token = (await asyncio.to_thread(file.read_text)).strip()
         if not token:
             raise NoCredentials(f"{file} is empty")
-        return IssuedHeader(bearer(token), asyncio.get_running_loop().time() + FILE_SECONDS)
+        return IssuedHeader(
+            bearer(token), asyncio.get_running_loop().time() + limits.token_file_seconds
+        )
 
     return issue
 
@@ -119,22 +118,23 @@ class CredentialPlugin(msgspec.Struct, frozen=True):
     version: str
     words: Sequence[str]
     env: Mapping[str, str] = {}
+    limits: ClientLimits = DEFAULT_LIMITS
 
     async def issue(self) -> IssuedHeader:
         name = self.words[0]
-        said = self._read(await self._output())
-        if said.api_version != self.version or said.kind != "ExecCredential":
+        printed = self._read(await self._output())
+        if printed.api_version != self.version or printed.kind != "ExecCredential":
             raise NoCredentials(
-                f"{name} printed a {said.kind} of {said.api_version},"
+                f"{name} printed a {printed.kind} of {printed.api_version},"
                 f" an ExecCredential of {self.version} was expected"
             )
-        if not said.status.token:
+        if not printed.status.token:
             raise NoCredentials(f"{name} printed no token; nothing else is understood here")
-        until, expires = math.inf, said.status.expiration_timestamp
+        until, expires = math.inf, printed.status.expiration_timestamp
         if expires is not None:
             left = (expires - datetime.now(expires.tzinfo or UTC)).total_seconds()
-            until = asyncio.get_running_loop().time() + left - MARGIN
-        return IssuedHeader(bearer(said.status.token), until)
+            until = asyncio.get_running_loop().time() + left - self.limits.expiry_margin_seconds
+        return IssuedHeader(bearer(printed.status.token), until)
 
     def _read(self, output: bytes) -> ExecCredential:
         try:
@@ -149,21 +149,21 @@ class CredentialPlugin(msgspec.Struct, frozen=True):
             "kind": "ExecCredential",
             "spec": {"interactive": False},
         }
-        told = {"KUBERNETES_EXEC_INFO": msgspec.json.encode(info).decode()}
+        variables = {"KUBERNETES_EXEC_INFO": msgspec.json.encode(info).decode()}
         pipe = asyncio.subprocess.PIPE
         process = await asyncio.create_subprocess_exec(
             *self.words,
-            env={**os.environ, **self.env, **told},
+            env={**os.environ, **self.env, **variables},
             stdin=asyncio.subprocess.DEVNULL,
             stdout=pipe,
             stderr=pipe,
         )
         try:
-            async with asyncio.timeout(COMMAND_SECONDS):
-                output, complaint = await process.communicate()
+            async with asyncio.timeout(self.limits.plugin_seconds):
+                output, errors = await process.communicate()
         except TimeoutError:
             raise NoCredentials(
-                f"{self.words[0]} did not end within {COMMAND_SECONDS:.0f} s"
+                f"{self.words[0]} did not end within {self.limits.plugin_seconds:.0f} s"
             ) from None
         finally:
             if process.returncode is None:
@@ -171,6 +171,6 @@ class CredentialPlugin(msgspec.Struct, frozen=True):
                     process.kill()
                 await process.wait()
         if process.returncode:
-            words = complaint.decode(errors="replace").strip()[-500:]
+            words = errors.decode(errors="replace").strip()[-500:]
             raise NoCredentials(f"{self.words[0]} ended with {process.returncode}: {words}")
         return output

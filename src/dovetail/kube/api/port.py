@@ -1,6 +1,13 @@
-"""What the Kubernetes edge asks of a client: eight calls. The rest of `kube` knows no more of it.
+"""Port of the Kubernetes API: the eight calls that the rest of `kube` makes, and their errors.
 
 `client.py` answers them over HTTP against a real API server; tests also have one in memory.
+
+    DovetailError
+    ├── ApiError            the server said no
+    │   ├── ApiNotFound     404
+    │   ├── ApiConflict     409
+    │   └── ApiGone         410
+    └── ApiUnreachable      no answer
 """
 
 from __future__ import annotations
@@ -57,6 +64,8 @@ class WatchEvent(msgspec.Struct, Generic[T]):
 
 
 class KubeApi(Protocol):
+    """A Kubernetes API server; calls raise ApiError or ApiUnreachable."""
+
     async def list(
         self, kind: type[T], *, namespace: str = "", labels: str = "", fields: str = ""
     ) -> Listing[T]:

@@ -17,24 +17,18 @@ import msgspec
 
 from dovetail.kube.api.credentials import Credentials
 from dovetail.kube.api.http1 import ConnectionPool, HttpConnection
+from dovetail.kube.api.limits import DEFAULT_LIMITS, ClientLimits
 from dovetail.kube.api.metrics import CALLS
 from dovetail.kube.api.port import ApiConflict, ApiError, ApiGone, ApiNotFound, ApiUnreachable
 
-ANSWER_SECONDS = 30.0
-SILENCE_SECONDS = 150.0
-"""Watches hear a bookmark about once a minute; one that hears nothing for so long is dead."""
-LONGEST_LINE = 1 << 26
-"""Far more than the largest object that etcd takes."""
-TOO_MANY = 429
-PATIENCE = 10
-LONGEST_PAUSE = 30.0
 FIRST_ERROR = 400
 UNAUTHORIZED = 401
+TOO_MANY_REQUESTS = 429
 ERRORS: dict[int, type[ApiError]] = {404: ApiNotFound, 409: ApiConflict, 410: ApiGone}
 
 
 class ApiStatus(msgspec.Struct):
-    """How the API says no."""
+    """The body of a refusal: Kubernetes' `Status`, as far as it is read."""
 
     code: int = 0
     reason: str = ""
@@ -53,12 +47,21 @@ class ApiRequest(msgspec.Struct, frozen=True):
 
 
 class ApiSession:
-    def __init__(self, pool: ConnectionPool, credentials: Credentials, agent: str) -> None:
+    """`agent` is the value of the User-Agent header."""
+
+    def __init__(
+        self,
+        pool: ConnectionPool,
+        credentials: Credentials,
+        agent: str,
+        limits: ClientLimits = DEFAULT_LIMITS,
+    ) -> None:
         self._pool = pool
+        self._limits = limits
         self._credentials = credentials
         where = pool.address
         host = f"[{where.host}]" if ":" in where.host else where.host
-        self._lines = (
+        self._header_lines = (
             f"Host: {host}:{where.port}\r\nUser-Agent: {agent}\r\nAccept: application/json\r\n"
         )
 
@@ -68,64 +71,64 @@ class ApiSession:
     async def call(self, request: ApiRequest) -> bytes:
         """The body of the answer; raises ApiError or ApiUnreachable."""
         refused = None
-        for patience in range(PATIENCE, -1, -1):
+        for retries_left in range(self._limits.retries, -1, -1):
             header = await self._credentials.header(refused=refused)
             async with self._pool.exchange() as connection:
-                body = await self._answered(connection, request, header)
+                body = await self._answer(connection, request, header)
                 status, headers = connection.status, connection.headers
             if status < FIRST_ERROR:
                 return body
             if status == UNAUTHORIZED and header and refused is None:
                 refused = header
-            elif status == TOO_MANY and patience:
-                await asyncio.sleep(retry_after_seconds(headers))
+            elif status == TOO_MANY_REQUESTS and retries_left:
+                await asyncio.sleep(
+                    retry_after_seconds(headers, self._limits.longest_retry_seconds)
+                )
             else:
                 break
         raise refusal(status, body)
 
     async def stream(self, request: ApiRequest) -> AsyncGenerator[bytes, None]:
         """The lines of the answer, as they come."""
-        connection = await self._pool.opened()
+        connection = await self._pool.open()
         try:
             header = await self._credentials.header()
-            await self._asked(connection, request, header)
+            await self._ask(connection, request, header)
             if connection.status == UNAUTHORIZED and header:
                 connection.close()
-                connection = await self._pool.opened()
+                connection = await self._pool.open()
                 header = await self._credentials.header(refused=header)
-                await self._asked(connection, request, header)
+                await self._ask(connection, request, header)
             if connection.status >= FIRST_ERROR:
-                async with answering_in_time():
-                    said = await connection.body()
-                raise refusal(connection.status, said)
-            async with aclosing(lines(connection)) as each:
-                async for line in each:
+                async with answer_within(self._limits.answer_seconds):
+                    body = await connection.body()
+                raise refusal(connection.status, body)
+            async with aclosing(lines(connection, self._limits)) as found:
+                async for line in found:
                     yield line
         finally:
             connection.close()
 
-    async def _answered(
-        self, connection: HttpConnection, request: ApiRequest, header: str
-    ) -> bytes:
+    async def _answer(self, connection: HttpConnection, request: ApiRequest, header: str) -> bytes:
         started = time.perf_counter()
         result = "none"
         try:
-            async with answering_in_time():
-                await connection.ask(self._written(request, header))
+            async with answer_within(self._limits.answer_seconds):
+                await connection.ask(self._encoded(request, header))
                 body = await connection.body()
             result = f"{connection.status // 100}xx"
         finally:
             CALLS.labels(request.verb, request.kind, result).observe(time.perf_counter() - started)
         return body
 
-    async def _asked(self, connection: HttpConnection, request: ApiRequest, header: str) -> None:
-        async with answering_in_time():
-            await connection.ask(self._written(request, header))
+    async def _ask(self, connection: HttpConnection, request: ApiRequest, header: str) -> None:
+        async with answer_within(self._limits.answer_seconds):
+            await connection.ask(self._encoded(request, header))
 
-    def _written(self, request: ApiRequest, header: str) -> bytes:
+    def _encoded(self, request: ApiRequest, header: str) -> bytes:
         query = f"?{urlencode(request.query)}" if request.query else ""
         target = f"{self._pool.address.prefix}{quote(request.path)}{query}"
-        head = f"{request.method} {target} HTTP/1.1\r\n{self._lines}"
+        head = f"{request.method} {target} HTTP/1.1\r\n{self._header_lines}"
         if header:
             head += f"Authorization: {header}\r\n"
         if request.body:
@@ -134,27 +137,29 @@ class ApiSession:
 
 
 @asynccontextmanager
-async def answering_in_time() -> AsyncIterator[None]:
+async def answer_within(seconds: float) -> AsyncIterator[None]:
     try:
-        async with asyncio.timeout(ANSWER_SECONDS):
+        async with asyncio.timeout(seconds):
             yield
     except TimeoutError:
-        raise ApiUnreachable(f"no answer within {ANSWER_SECONDS:.0f} s") from None
+        raise ApiUnreachable(f"no answer within {seconds:.0f} s") from None
 
 
-async def lines(connection: HttpConnection) -> AsyncGenerator[bytes, None]:
-    """Whole ones; what is left of one when the stream ends is not told."""
+async def lines(
+    connection: HttpConnection, limits: ClientLimits = DEFAULT_LIMITS
+) -> AsyncGenerator[bytes, None]:
+    """Whole lines of a streamed answer; the rest of one when the stream ends is dropped."""
     begun: list[bytes] = []
     size = 0
     async with aclosing(connection.chunks()) as chunks:
         while True:
             try:
-                async with asyncio.timeout(SILENCE_SECONDS):
+                async with asyncio.timeout(limits.silence_seconds):
                     chunk = await anext(chunks)
             except StopAsyncIteration:
                 return
             except TimeoutError:
-                raise ApiUnreachable(f"no word for {SILENCE_SECONDS:.0f} s") from None
+                raise ApiUnreachable(f"no word for {limits.silence_seconds:.0f} s") from None
             ends, newline, rest = chunk.rpartition(b"\n")
             if newline:
                 whole = b"".join([*begun, ends])
@@ -163,14 +168,14 @@ async def lines(connection: HttpConnection) -> AsyncGenerator[bytes, None]:
                     yield line
             begun.append(rest)
             size += len(rest)
-            if size > LONGEST_LINE:
-                raise ApiError(0, "Unreadable", f"a line of more than {LONGEST_LINE} bytes")
+            if size > limits.line_bytes:
+                raise ApiError(0, "Unreadable", f"a line of more than {limits.line_bytes} bytes")
 
 
-def retry_after_seconds(headers: Mapping[bytes, bytes]) -> float:
+def retry_after_seconds(headers: Mapping[bytes, bytes], longest: float) -> float:
     """As long as the server asks for, within reason."""
-    asked = headers.get(b"retry-after", b"1")
-    return min(float(asked), LONGEST_PAUSE) if asked.isdigit() else 1.0
+    written = headers.get(b"retry-after", b"1")
+    return min(float(written), longest) if written.isdigit() else 1.0
 
 
 def refusal(code: int, body: bytes) -> ApiError:
