@@ -12,7 +12,7 @@ from dovetail.podfit.objects import Namespace, Node, Pod
 from dovetail.podfit.pod_request import pod_request_of
 from dovetail.podfit.scores.resources import ScoringStrategy
 from dovetail.podfit.table import NodeTable
-from dovetail.podfit.verdict import FilterResult
+from dovetail.podfit.verdict import FilteredNodes
 
 Json = dict[str, Any]
 REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
@@ -90,7 +90,7 @@ class Fleet:
         meta = {"metadata": {"name": name, "labels": dict(labels)}}
         self.table.set_namespace(msgspec.convert(meta, Namespace))
 
-    def verdict(self, asked: Pod) -> FilterResult:
+    def verdict(self, asked: Pod) -> FilteredNodes:
         return self.table.filter(pod_request_of(asked))
 
     def fitting(self, asked: Pod) -> str:

@@ -10,7 +10,7 @@ caller feeds it nodes, pods and namespaces as the API has them. In the order of 
   `nodes` (columns by node), `labels`, `domains`, `terms`, `selectors` and `row_multiset`;
 * `filters/`: a module per rule that rules nodes out, after kube-scheduler's Filter plugins;
 * `scores/`: a module per preference, after its Score plugins;
-* `verdict`: `FilterResult`, the nodes that pass all filters, and why the others do not.
+* `verdict`: `FilteredNodes`, the nodes that pass all filters, and why the others do not.
 
 Devices of device classes are not counted here: see `dovetail.devices`. Callers import from the
 modules: the agent needs `pods`, but not the arrays behind `table`.

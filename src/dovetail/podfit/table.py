@@ -15,7 +15,7 @@ from dovetail.podfit.pod_request import PodRequest, pod_request_of
 from dovetail.podfit.pods import allocatable_of
 from dovetail.podfit.scores.resources import ScoringStrategy
 from dovetail.podfit.terms import SelectablePod
-from dovetail.podfit.verdict import FilterResult
+from dovetail.podfit.verdict import FilteredNodes
 
 ENDED_PHASES = ("Succeeded", "Failed")
 """Phases in which a pod holds nothing any more."""
@@ -147,9 +147,9 @@ class NodeTable:
         place = self._places.get(uid)
         return place.node if place else None
 
-    def filter(self, request: PodRequest) -> FilterResult:
+    def filter(self, request: PodRequest) -> FilteredNodes:
         self._nodes.reach()
-        return FilterResult(self._nodes, request)
+        return FilteredNodes(self._nodes, request)
 
     def score(self, request: PodRequest, mask: Mask) -> Floats:
         """By row, more is better; minus infinity where `mask` is not. The first of equals wins."""

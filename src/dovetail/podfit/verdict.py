@@ -12,7 +12,7 @@ from dovetail.podfit.pod_request import PodRequest
 NO_NODES = "no nodes available to schedule pods"
 
 
-class FilterResult:
+class FilteredNodes:
     """Reasons are worked out from the nodes as they are: ask before they change."""
 
     __slots__ = ("_nodes", "_request", "_steps", "mask")

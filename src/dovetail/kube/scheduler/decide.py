@@ -12,7 +12,7 @@ from dovetail.devices.allocation.strategies import Strategy
 from dovetail.kube.scheduler.pod_requirements import PodRequirements
 from dovetail.kube.scheduler.state import ClusterState
 from dovetail.podfit.columns import Mask
-from dovetail.podfit.verdict import FilterResult, summary
+from dovetail.podfit.verdict import FilteredNodes, summary
 
 DEVICE_WEIGHT = 300.0
 """What a strategy's preference for a node, 0 to 1, is worth. Room is worth 100 at most, a soft
@@ -95,7 +95,7 @@ def device_choice(
 
 
 def in_words(
-    state: ClusterState, required: PodRequirements, verdict: FilterResult, strategy: Strategy
+    state: ClusterState, required: PodRequirements, verdict: FilteredNodes, strategy: Strategy
 ) -> str:
     reasons = verdict.reasons()
     nodes = sum(1 for name in state.rows.names if name and state.has_node(name))
