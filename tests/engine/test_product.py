@@ -8,8 +8,8 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dovetail.engine.combine.offers import Options
-from dovetail.engine.combine.product import Products, beyond
+from dovetail.engine.combine.offers import SlotOptions
+from dovetail.engine.combine.product import Products, trees_with_more
 from tests.engine.strategies import examples
 
 Tree = list[int]
@@ -26,7 +26,7 @@ def part(counts: list[Tree], base: int) -> Products:
         firsts = [3 * at for at in range(len(counts))]
         rows = np.arange(base + 100 * slot, base + 100 * slot + 3 * len(counts), dtype=np.int32)
         mine = [tree[slot] for tree in counts]
-        found.append(Options(rows, np.array(firsts, np.intp), np.array(mine, np.intp)))
+        found.append(SlotOptions(rows, np.array(firsts, np.intp), np.array(mine, np.intp)))
     return Products(found)
 
 
@@ -64,13 +64,13 @@ def test_trees_with_more_go_on_together(some: list[Tree], others: list[Tree], nu
         for counts, base in ((some, 0), (others, 1000))
         for at, tree in enumerate(counts)
     ]
-    rest = beyond([part(some, 0), part(others, 1000)], number)
+    rest = trees_with_more([part(some, 0), part(others, 1000)], number)
     expected = [each for each in every if len(each) > number]
     assert len(rest) == len(expected)
     assert found(rest, number, number + 5) == in_turns(expected, number, number + 5)
 
 
 def test_more_combinations_than_numbers_can_count() -> None:
-    many = Options(np.arange(9, dtype=np.int32), np.zeros(1, np.intp), np.full(1, 9, np.intp))
+    many = SlotOptions(np.arange(9, dtype=np.int32), np.zeros(1, np.intp), np.full(1, 9, np.intp))
     block = found(Products([many] * 100), 0, 10)
     assert [line[-2:] for line in block] == [*((0, n) for n in range(9)), (1, 0)]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from dovetail.engine.rank.parse import terms_of
+from dovetail.engine.rank.parse import parse_ranking
 from dovetail.simulate import arrivals, halves
 from tests.simulate import files
 
@@ -13,7 +13,7 @@ EIGHT, FOUR = "n,16000,16000,8,T4", "m,8000,8000,4,T4"
 
 def replay(directory: Path, nodes: list[str], tasks: list[str], percent: int) -> dict[str, float]:
     world = halves.read(files.nodes(directory, nodes), files.tasks(directory, tasks))
-    return arrivals.replay(world, terms_of("first-fit"), 1, percent).figures
+    return arrivals.replay(world, parse_ranking("first-fit"), 1, percent).figures
 
 
 def test_only_nodes_of_eight_gpus_are_split(tmp_path: Path) -> None:

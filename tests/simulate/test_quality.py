@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from dovetail.core.fleet import FleetPlan
-from dovetail.engine.rank.parse import terms_of
+from dovetail.engine.rank.parse import parse_ranking
 from dovetail.simulate import arrivals, openb
 from dovetail.simulate.workload import Workload
 from tests.support.openb_data import DATA
@@ -38,7 +38,7 @@ def test_the_engine_places_as_well_as_the_definition(
     trace: str, policy: str, allocated: float, tmp_path: Path
 ) -> None:
     """The figures are from a plain replay, written from the definitions without the engine."""
-    outcome = arrivals.replay(tenth(trace, tmp_path), terms_of(policy), seed=1, percent=130)
+    outcome = arrivals.replay(tenth(trace, tmp_path), parse_ranking(policy), seed=1, percent=130)
     assert outcome.figures["allocated"] == pytest.approx(allocated, abs=0.0001)
 
 

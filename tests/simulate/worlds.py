@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from dovetail.engine.rank.parse import terms_of
+from dovetail.engine.rank.parse import parse_ranking
 from dovetail.simulate import arrivals, departures, lines
 from dovetail.simulate.outcome import Outcome
 from dovetail.simulate.workload import Workload
@@ -21,10 +21,10 @@ def workload(directory: Path, hosts: Documents, jobs: Documents) -> Workload:
 
 
 def arrive(world: Workload, percent: int, policy: str = "first-fit", seed: int = 1) -> Outcome:
-    return arrivals.replay(world, terms_of(policy), seed, percent)
+    return arrivals.replay(world, parse_ranking(policy), seed, percent)
 
 
 def depart(
     world: Workload, load: int | None = None, policy: str = "first-fit", seed: int = 1
 ) -> Outcome:
-    return departures.replay(world, terms_of(policy), seed, load)
+    return departures.replay(world, parse_ranking(policy), seed, load)

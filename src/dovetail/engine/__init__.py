@@ -1,7 +1,11 @@
-"""Finds every place a request fits. Pure: no I/O, no clock, no randomness.
+"""The finder of providers: which trees serve groups with affinity. No I/O, no clock, no randomness.
 
-A Snapshot holds the fleet in columns; `search(snapshot, request)` narrows it to the trees that can
-serve (feasible.py), then combines providers within each tree (combine.py).
+snapshot   the fleet in columns, true at one moment of the ledger
+feasible   constraint masks over the columns: trees that could serve a request
+combine/   backtracking with forward pruning within each tree
+search     all candidates, in a fixed order, lazily
+rank/      the best of them, by named policies
+explain/   why there are none, or not more
 """
 
 from dovetail.engine.search import Candidate, Search, search

@@ -1,8 +1,11 @@
-"""Narrows the fleet to the trees that could serve a request, in vector operations.
+"""Feasibility: constraint masks over columns narrow the fleet to trees that could serve a request.
 
 A request becomes slots, each to be filled by one provider: one slot per suffixed group, one per
 resource class of the unsuffixed group (its classes may come from different providers). For each
-slot this finds the rows that can fill it, for their own tree and, if they share, for others.
+slot this finds the rows that can fill it, for their own tree and, if they share, for others. Each
+constraint is a mask, decided once per distinct set of traits, aggregates or attributes; the whole
+takes a few vector operations per constraint, linear in the rows that are left. The search and the
+explainers call it. Necessary, not sufficient: how slots lie to each other is the combiner's.
 """
 
 from __future__ import annotations
@@ -43,17 +46,17 @@ def slots_of(snapshot: Snapshot, request: Request) -> list[Slot]:
 
 def granular_slot(snapshot: Snapshot, group: Group) -> Slot:
     """A suffixed group: one provider meets all of it by itself."""
-    rows = fitting(snapshot, group.resources)
+    rows = rows_with_room(snapshot, group.resources)
     if group.required or group.forbidden:
         traits = trait_mask(snapshot, group.required, group.forbidden)
-        rows = having(rows, snapshot.traits, traits)
+        rows = rows_with_set(rows, snapshot.traits, traits)
     if group.member_of or group.not_member_of:
         members = aggregate_mask(snapshot, group.member_of, group.not_member_of)
-        rows = having(rows, snapshot.aggregates, members)
-    rows = selected(snapshot, group, rows)
+        rows = rows_with_set(rows, snapshot.aggregates, members)
+    rows = rows_selected(snapshot, group, rows)
     if group.in_tree is not None:
-        rows = within(snapshot, rows, group.in_tree)
-    return Slot(group, group.resources, rows, *reach(snapshot, rows))
+        rows = rows_within(snapshot, rows, group.in_tree)
+    return Slot(group, group.resources, rows, *shared_pairs(snapshot, rows))
 
 
 def spread_slots(snapshot: Snapshot, group: Group) -> list[Slot]:
@@ -61,29 +64,29 @@ def spread_slots(snapshot: Snapshot, group: Group) -> list[Slot]:
     allowed = trait_mask(snapshot, (), group.forbidden) if group.forbidden else None
     slots = []
     for name, amount in group.resources.items():
-        rows = fitting(snapshot, {name: amount})
+        rows = rows_with_room(snapshot, {name: amount})
         if allowed is not None:
-            rows = having(rows, snapshot.traits, allowed)
-        rows = selected(snapshot, group, rows)
+            rows = rows_with_set(rows, snapshot.traits, allowed)
+        rows = rows_selected(snapshot, group, rows)
         own, shared = by_membership(snapshot, group, rows)
         if group.in_tree is not None:
-            own, shared = within(snapshot, own, group.in_tree), NO_ROWS
-        pairs = reach(snapshot, shared)
+            own, shared = rows_within(snapshot, own, group.in_tree), NO_ROWS
+        pairs = shared_pairs(snapshot, shared)
         if group.not_member_of:
-            pairs = outside(snapshot, pairs, group.not_member_of)
+            pairs = pairs_outside(snapshot, pairs, group.not_member_of)
         slots.append(Slot(group, {name: amount}, own, *pairs))
     return slots
 
 
-def having(rows: Rows, sets: Column, wanted: Mask) -> Rows:
+def rows_with_set(rows: Rows, sets: Column, wanted: Mask) -> Rows:
     """The rows whose set, of traits, aggregates or attributes, is one of those wanted."""
     return rows.compress(wanted.take(sets.values.take(rows)))
 
 
-def selected(snapshot: Snapshot, group: Group, rows: Rows) -> Rows:
+def rows_selected(snapshot: Snapshot, group: Group, rows: Rows) -> Rows:
     """The rows whose attributes meet all that the group demands of them."""
     for selector in (*group.selectors, *(each.selector for each in group.classes)):
-        rows = having(rows, snapshot.attributes, snapshot.attribute_sets.selected(selector))
+        rows = rows_with_set(rows, snapshot.attributes, snapshot.attribute_sets.selected(selector))
     return rows
 
 
@@ -104,7 +107,7 @@ def by_membership(snapshot: Snapshot, group: Group, rows: Rows) -> tuple[Rows, R
     return rows[own], rows[shared]
 
 
-def outside(
+def pairs_outside(
     snapshot: Snapshot, pairs: tuple[Rows, Rows], aggregates: Iterable[str]
 ) -> tuple[Rows, Rows]:
     """The pairs of (tree, row) whose tree has a root in none of the aggregates."""
@@ -114,7 +117,7 @@ def outside(
     return trees[keep], rows[keep]
 
 
-def fitting(snapshot: Snapshot, resources: Mapping[str, int]) -> Rows:
+def rows_with_room(snapshot: Snapshot, resources: Mapping[str, int]) -> Rows:
     """Live rows that have room for all the resources by themselves."""
     found: Rows | None = None
     for name, amount in resources.items():
@@ -133,7 +136,7 @@ def fitting(snapshot: Snapshot, resources: Mapping[str, int]) -> Rows:
     return found
 
 
-def within(snapshot: Snapshot, rows: Rows, uuid: str) -> Rows:
+def rows_within(snapshot: Snapshot, rows: Rows, uuid: str) -> Rows:
     """The rows that are in the tree of the provider named."""
     tree = snapshot.tree_with(uuid)
     if tree is None:
@@ -143,7 +146,7 @@ def within(snapshot: Snapshot, rows: Rows, uuid: str) -> Rows:
     return rows[low:high]
 
 
-def reach(snapshot: Snapshot, rows: Rows) -> tuple[Rows, Rows]:
+def shared_pairs(snapshot: Snapshot, rows: Rows) -> tuple[Rows, Rows]:
     """For those of the rows that share: (tree, row) for each other tree they serve, by tree."""
     sharing = snapshot.sharing
     if not len(sharing.rows) or not len(rows):
@@ -177,12 +180,12 @@ def aggregate_mask(
     return snapshot.aggregate_sets.meeting(required, frozenset(forbidden))
 
 
-def surviving_trees(snapshot: Snapshot, request: Request, slots: list[Slot]) -> Rows:
+def feasible_trees(snapshot: Snapshot, request: Request, slots: list[Slot]) -> Rows:
     """Trees in which every slot has an option and the root is as asked, in a fixed order."""
     alive = snapshot.tree_size.values > 0
     for slot in slots:
         alive &= trees_with(snapshot, slot.own, slot.shared_tree)
-    alive &= roots_as_asked(snapshot, request)
+    alive &= suitable_roots(snapshot, request)
     for anchors in collective_traits(snapshot, slots):
         met = np.zeros(len(alive), np.bool_)
         met[anchors] = True
@@ -209,11 +212,11 @@ def collective_traits(snapshot: Snapshot, slots: list[Slot]) -> Iterable[Rows]:
     rows = np.concatenate([own, *(slot.shared_row for slot in spread)])
     trees = np.concatenate([snapshot.tree.values[own], *(slot.shared_tree for slot in spread)])
     for alternatives in spread[0].group.required:
-        having = trait_mask(snapshot, [alternatives], ())
-        yield trees[having[snapshot.traits.values[rows]]]
+        meeting = trait_mask(snapshot, [alternatives], ())
+        yield trees[meeting[snapshot.traits.values[rows]]]
 
 
-def roots_as_asked(snapshot: Snapshot, request: Request) -> Mask:
+def suitable_roots(snapshot: Snapshot, request: Request) -> Mask:
     roots = snapshot.tree_start.values
     mask = np.ones(len(roots), np.bool_)
     if request.root_required or request.root_forbidden:

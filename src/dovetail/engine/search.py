@@ -1,4 +1,8 @@
-"""The engine's answer to a request: candidates, in a fixed order, found as they are asked for."""
+"""The search: all candidates of a request, in a fixed order, found as they are asked for.
+
+Use cases of `service` make one per request. The constructor narrows the fleet to feasible trees;
+candidates are then combined tree by tree, in turns, only as far as somebody reads on.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +16,7 @@ from dovetail.engine.columns import Mask, Rows
 from dovetail.engine.combine import product
 from dovetail.engine.combine.combiner import Combiner
 from dovetail.engine.combine.round_robin import Block, Blocks
-from dovetail.engine.feasible import slots_of, surviving_trees
+from dovetail.engine.feasible import feasible_trees, slots_of
 from dovetail.engine.snapshot import Snapshot
 
 
@@ -50,21 +54,25 @@ class Search:
     def __init__(self, snapshot: Snapshot, request: Request) -> None:
         self.snapshot, self.request = snapshot, request
         self.slots = slots_of(snapshot, request)
-        self.trees = surviving_trees(snapshot, request, self.slots)
+        self.trees = feasible_trees(snapshot, request, self.slots)
 
     def __iter__(self) -> Iterator[Candidate]:
-        for block in self.blocks():
+        for block in self.candidates(self.request.limit):
             if block is not None:
                 for rows in block.tolist():
                     yield Candidate(self, tuple(rows))
 
-    def blocks(self) -> Blocks:
-        """The rows of each candidate; None now and then, so that a caller can look at the clock."""
-        return self.limited(self.request.limit)
+    def candidates(self, limit: int | None) -> Blocks:
+        """The rows of the first `limit` candidates in the order that the request asks for.
 
-    def limited(self, limit: int | None) -> Blocks:
+        None now and then, so that a caller can look at the clock.
+        """
+        return self.in_search_order(limit)
+
+    def in_search_order(self, limit: int | None) -> Blocks:
+        """The same, whatever the ranking; limit None: all of them."""
         found = 0
-        for block in self.everything():
+        for block in self._distinct_combinations():
             if block is None:
                 yield None
                 continue
@@ -75,33 +83,33 @@ class Search:
             if len(block):
                 yield block
 
-    def everything(self) -> Blocks:
-        """Whatever the limit. No repeats: only what shares alone is reached from several trees."""
+    def first_per_tree(self, trees: Rows, count: int) -> Blocks:
+        """The first candidates of each of these trees, repeats included."""
+        combiner = Combiner(self.snapshot, self.request, self.slots)
+        if not combiner.is_needed:
+            return product.products(self.snapshot, self.slots, trees).blocks(0, count)
+        return combiner.first_per_tree(trees, count)
+
+    def _distinct_combinations(self) -> Blocks:
+        """No repeats: only what consists of sharing rows alone is reached from several trees."""
         sharing = self.snapshot.sharing.rows
         if not len(sharing):
-            yield from self._all()
+            yield from self._combinations()
             return
         shares = np.zeros(self.snapshot.tree.size, np.bool_)
         shares[sharing] = True
         seen: set[tuple[int, ...]] = set()
-        for block in self._all():
-            yield block if block is None else unseen(block, shares, seen)
+        for block in self._combinations():
+            yield block if block is None else _unseen(block, shares, seen)
 
-    def _all(self) -> Blocks:
+    def _combinations(self) -> Blocks:
         combiner = Combiner(self.snapshot, self.request, self.slots)
-        if not combiner.needed:
+        if not combiner.is_needed:
             return product.combinations(self.snapshot, self.slots, self.trees)
         return combiner.combinations(self.trees)
 
-    def first(self, trees: Rows, count: int) -> Blocks:
-        """The first candidates of each of these trees, repeats included."""
-        combiner = Combiner(self.snapshot, self.request, self.slots)
-        if not combiner.needed:
-            return product.products(self.snapshot, self.slots, trees).blocks(0, count)
-        return combiner.first(trees, count)
 
-
-def unseen(block: Block, shares: Mask, seen: set[tuple[int, ...]]) -> Block:
+def _unseen(block: Block, shares: Mask, seen: set[tuple[int, ...]]) -> Block:
     """The block without those combinations of nothing but sharing rows that were seen before."""
     keep: Mask = ~np.all(shares[block], axis=1)
     for at in np.flatnonzero(~keep).tolist():

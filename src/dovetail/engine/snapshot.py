@@ -54,8 +54,8 @@ class Snapshot:
         self.tree_shape = Column(np.int32)
         """Trees whose rows have the same parents, counted from the first, share a number."""
         self._shapes: dict[bytes, int] = {}
-        self.notes: OrderedDict[Hashable, dict[Any, Any]] = OrderedDict()
-        """What searches worked out that holds as long as shapes keep their numbers."""
+        self.cache: OrderedDict[Hashable, dict[Any, Any]] = OrderedDict()
+        """What searches worked out, while shapes keep their numbers; the oldest use first."""
         self.trait_sets = Sets[int]()
         self.aggregate_sets = Sets[str]()
         self.attribute_sets = AttributeSets()
@@ -115,7 +115,7 @@ class Snapshot:
             else:
                 setattr(twin, name, value)
         twin._shared = None
-        twin.notes = OrderedDict()
+        twin.cache = OrderedDict()
         twin.stocks = {class_id: stock.copy() for class_id, stock in self.stocks.items()}
         return twin
 
@@ -123,7 +123,7 @@ class Snapshot:
         """The same fleet with nothing in use; it shares its columns with this one, to be read."""
         twin = Snapshot()
         vars(twin).update(vars(self))
-        twin.notes = OrderedDict()
+        twin.cache = OrderedDict()
         twin.stocks = {class_id: stock.emptied() for class_id, stock in self.stocks.items()}
         return twin
 

@@ -98,7 +98,7 @@ def refuse_unknown_traits(snapshot: Snapshot, names: Iterable[str]) -> None:
 async def all_found(searching: Search, pace: Pace) -> Block:
     blocks: list[Block] = []
     found = 0
-    for block in searching.blocks():
+    for block in searching.candidates(searching.request.limit):
         if block is not None:
             blocks.append(block)
             found += len(block)

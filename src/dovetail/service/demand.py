@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Hashable
 
 from dovetail.core.request import Request
-from dovetail.engine.rank.typical import NOTHING_TYPICAL, Typical, shape
+from dovetail.engine.rank.typical import NOTHING_TYPICAL, Typical, request_key
 
 RENEWED_AFTER = 1024
 HALVED_AT = 65_536
@@ -44,7 +44,7 @@ class Demand:
         """A request found a place."""
         if self._given is not None or any(group.in_tree for group in request.groups):
             return
-        key = shape(request)
+        key = request_key(request)
         first, count = self._counts.get(key, (request, 0))
         self._counts[key] = first, count + 1
         self._seen += 1
@@ -64,7 +64,7 @@ class Demand:
 def shares(typical: Typical) -> dict[Hashable, int]:
     """How often each request comes, in thousandths of all."""
     weight = sum(count for _, count in typical.requests)
-    return {shape(request): 1000 * count // weight for request, count in typical.requests}
+    return {request_key(request): 1000 * count // weight for request, count in typical.requests}
 
 
 def difference(one: dict[Hashable, int], other: dict[Hashable, int]) -> int:

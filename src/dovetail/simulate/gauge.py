@@ -10,7 +10,7 @@ import numpy as np
 from dovetail.core.request import Request
 from dovetail.engine.rank.demand import demand_of
 from dovetail.engine.rank.policies.policy import Numbers
-from dovetail.engine.rank.trees import lay_out, units
+from dovetail.engine.rank.trees import device_units, lay_out
 from dovetail.engine.rank.typical import Typical
 from dovetail.engine.snapshot import Snapshot
 from dovetail.simulate.errors import BadPlan
@@ -29,12 +29,12 @@ class Gauge:
     def _capacity(self, name: str) -> int:
         stock = self._snapshot.stock(name)
         assert stock
-        return int(units(stock.capacity.values, self._demand.whole[name]).sum())
+        return int(device_units(stock.capacity.values, self._demand.whole[name]).sum())
 
     def units(self, request: Request) -> int:
         """What a request takes, in thousandths of devices."""
         return sum(
-            units(group.resources[name], self._demand.whole[name])
+            device_units(group.resources[name], self._demand.whole[name])
             for group in request.groups
             for name in self._demand.measured
             if name in group.resources
@@ -50,6 +50,6 @@ class Gauge:
         stale = np.flatnonzero(self._versions != versions).astype(np.int32)
         if len(stale):
             now = lay_out(self._snapshot, stale, self._demand.classes, self._demand.whole)
-            self._lost[stale] = self._demand.lost(now)
+            self._lost[stale] = self._demand.units_lost(now)
             self._versions[stale] = versions[stale]
         return self.share(int(self._lost.sum())) / max(self._demand.weight, 1)

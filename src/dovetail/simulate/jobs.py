@@ -10,7 +10,7 @@ from pathlib import Path
 
 import msgspec
 
-from dovetail.engine.rank.parse import terms_of
+from dovetail.engine.rank.parse import parse_ranking
 from dovetail.simulate import arrivals, departures, halves, lines, openb
 from dovetail.simulate.errors import BadPlan
 from dovetail.simulate.outcome import Outcome
@@ -58,7 +58,7 @@ class Job(msgspec.Struct, frozen=True, kw_only=True):
         return openb.workload_name(self.source.tasks)
 
     def run(self) -> Outcome:
-        workload, terms = workload_of(self.source), terms_of(self.policy)
+        workload, terms = workload_of(self.source), parse_ranking(self.policy)
         if self.source.protocol == "departures":
             return departures.replay(workload, terms, self.seed, self.load)
         return arrivals.replay(workload, terms, self.seed, self.demand)

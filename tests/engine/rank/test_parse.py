@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from dovetail.engine.rank.parse import BadRanking, terms_of
+from dovetail.engine.rank.parse import BadRanking, parse_ranking
 
 
 def test_weights_are_one_unless_said() -> None:
-    assert terms_of("best-fit, spread:3") == (("best-fit", 1), ("spread", 3))
+    assert parse_ranking("best-fit, spread:3") == (("best-fit", 1), ("spread", 3))
 
 
 @pytest.mark.parametrize(
@@ -23,5 +23,5 @@ def test_weights_are_one_unless_said() -> None:
 )
 def test_a_bad_policy_is_refused_with_what_would_be_right(text: str, complaint: str) -> None:
     with pytest.raises(BadRanking) as caught:
-        terms_of(text)
+        parse_ranking(text)
     assert complaint in str(caught.value)

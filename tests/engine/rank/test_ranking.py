@@ -42,7 +42,8 @@ def ids(snapshot: Snapshot, rows: Sequence[Sequence[int]]) -> list[Line]:
 
 
 def unranked(snapshot: Snapshot, request: Request) -> list[Line]:
-    found = [block for block in search(snapshot, request).blocks() if block is not None]
+    blocks = search(snapshot, request).candidates(request.limit)
+    found = [block for block in blocks if block is not None]
     return ids(snapshot, [line for block in found for line in block.tolist()])
 
 

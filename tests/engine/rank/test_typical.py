@@ -8,7 +8,7 @@ import pytest
 from dovetail.core.request import Affinity, Group, NamedSelector, Request
 from dovetail.core.selectors.selector import Expression, Operator
 from dovetail.engine.rank import Typical
-from dovetail.engine.rank.typical import MOST_KINDS, shape
+from dovetail.engine.rank.typical import MOST_KINDS, request_key
 
 
 def asking(vcpu: int, limit: int | None = None) -> Request:
@@ -62,7 +62,7 @@ ANOTHER = {
 @pytest.mark.parametrize("field", Group.__struct_fields__)
 def test_groups_that_differ_in_anything_are_not_the_same(field: str) -> None:
     other = msgspec.structs.replace(Group(), **{field: ANOTHER[field]})
-    assert shape(Request(groups=(other,))) != shape(Request(groups=(Group(),)))
+    assert request_key(Request(groups=(other,))) != request_key(Request(groups=(Group(),)))
 
 
 WHATEVER = {"groups", "limit", "rank"}
@@ -80,4 +80,4 @@ OTHER_REQUEST = {
 @pytest.mark.parametrize("field", sorted(set(Request.__struct_fields__) - WHATEVER))
 def test_requests_that_differ_in_more_than_limit_and_ranking_are_not_the_same(field: str) -> None:
     other = msgspec.structs.replace(asking(1), **{field: OTHER_REQUEST[field]})
-    assert shape(other) != shape(asking(1))
+    assert request_key(other) != request_key(asking(1))

@@ -123,11 +123,11 @@ def planned(
     demand: int,
     load: int | None,
 ) -> list[Job]:
-    from dovetail.engine.rank.parse import terms_of
+    from dovetail.engine.rank.parse import parse_ranking
     from dovetail.simulate.jobs import Job, Source
 
     for policy in policies:
-        terms_of(policy)
+        parse_ranking(policy)
     return [
         Job(
             source=Source(fleet, path, protocol),

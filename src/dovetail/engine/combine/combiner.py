@@ -1,7 +1,11 @@
-"""Combines providers within a tree: every way to fill all slots, found lazily.
+"""Combines providers within trees where slots depend on each other, by backtracking, lazily.
 
-Slots with the fewest options go first, and trees that offer the same are worked out once. So the
-work follows the number of answers, not the product of the options.
+The search uses it if slots contend for a class, or groups are isolated, have affinities or required
+traits in common. A tree becomes an offer (options per slot, and what rules ask of them); trees with
+the same offer share one pattern, solved once by backtracking (`backtrack`), slots with the fewest
+options first. What plainly cannot fit (too little in all, fewer options than isolated groups) is
+refused before. So the work follows the number of answers and of distinct offers, not the product of
+the options; what is worked out is kept for the next request of the same kind, within bounds.
 """
 
 from __future__ import annotations
@@ -13,30 +17,30 @@ import numpy as np
 
 from dovetail.core.request import Affinity, Request
 from dovetail.engine.columns import Rows
-from dovetail.engine.combine.backtrack import Combinations, Walk
-from dovetail.engine.combine.offers import ANSWERS, OPTION, SLOT, WORD, Questions, Table, offers
-from dovetail.engine.combine.patterns import Alike, Pattern, beyond
-from dovetail.engine.combine.round_robin import Blocks, batches, in_turns
+from dovetail.engine.combine.backtrack import Backtracking, Combinations
+from dovetail.engine.combine.offers import ANSWERS, OPTION, SLOT, WORD, Questions, Table, offers_of
+from dovetail.engine.combine.patterns import Pattern, PatternedTrees, trees_with_more
+from dovetail.engine.combine.round_robin import Blocks, batches, round_robin
 from dovetail.engine.combine.rules import (
-    Capacity,
-    CollectiveTraits,
-    Isolation,
-    OneProviderPerTree,
+    CapacityRule,
+    CollectiveTraitsRule,
+    IsolationRule,
+    OneProviderPerTreeRule,
     Rule,
-    Subtree,
+    SubtreeRule,
 )
 from dovetail.engine.feasible import Slot, trait_mask
 from dovetail.engine.snapshot import Snapshot
 
-Lines = list[list[int]]
+OfferLines = list[list[int]]
 """The lines of an offer that belong to one slot."""
 
-Key = tuple[int, bytes]
+PatternKey = tuple[int, bytes]
 """Shape of a tree and what it offers: trees with the same key have the same combinations."""
 
-REMEMBERED_REQUESTS = 64
-REMEMBERED_PATTERNS = 10_000
-LONG_PATTERN = 256
+MOST_CACHED_REQUESTS = 64
+MOST_CACHED_PATTERNS = 10_000
+LONGEST_CACHED_PATTERN = 256
 """Bounds on what is kept from one request for the next of its kind."""
 
 
@@ -66,7 +70,7 @@ class Combiner:
             if len(affinity.together) + len(affinity.apart) > 1
         ]
         self._one_per_tree = request.one_provider_per_tree
-        self.needed = bool(
+        self.is_needed = bool(
             self._questions.contended
             or self._questions.required
             or self._isolated
@@ -74,11 +78,11 @@ class Combiner:
             or self._one_per_tree
         )
         """Whether slots have anything to do with each other."""
-        self._remembered = self._patterns_kept() if self.needed else {}
+        self._cached = self._cached_patterns() if self.is_needed else {}
         self._patterns: list[Pattern] = []
-        self._numbers: dict[Key, int] = {}
+        self._numbers: dict[PatternKey, int] = {}
 
-    def _patterns_kept(self) -> dict[Key, Pattern]:
+    def _cached_patterns(self) -> dict[PatternKey, Pattern]:
         """Patterns of earlier requests that differ from this one at most in what offers tell."""
         asked: Hashable = (
             tuple((slot.group.suffix, tuple(slot.resources.items())) for slot in self._slots),
@@ -87,30 +91,30 @@ class Combiner:
             tuple((affinity.together, affinity.apart) for affinity in self._affinities),
             self._one_per_tree,
         )
-        notes = self._snapshot.notes
-        patterns: dict[Key, Pattern] = notes.setdefault(asked, {})
-        notes.move_to_end(asked)
-        while len(notes) > REMEMBERED_REQUESTS:
-            notes.popitem(last=False)
+        cache = self._snapshot.cache
+        patterns: dict[PatternKey, Pattern] = cache.setdefault(asked, {})
+        cache.move_to_end(asked)
+        while len(cache) > MOST_CACHED_REQUESTS:
+            cache.popitem(last=False)
         return patterns
 
     def combinations(self, trees: Rows) -> Blocks:
         try:
-            yield from in_turns(self._parts(trees), beyond)
+            yield from round_robin(self._parts(trees), trees_with_more)
         finally:
-            self._forget_much()
+            self._trim_cache()
 
-    def first(self, trees: Rows, count: int) -> Blocks:
+    def first_per_tree(self, trees: Rows, count: int) -> Blocks:
         """The first `count` of each tree; those of a tree in their order."""
         try:
             for part in self._parts(trees):
                 yield from part.blocks(0, count)
         finally:
-            self._forget_much()
+            self._trim_cache()
 
-    def fitting(self, trees: Rows) -> Iterator[Rows | None]:
+    def trees_with_combinations(self, trees: Rows) -> Iterator[Rows | None]:
         """Those of the trees that have a combination at all; None now and then."""
-        if not self.needed:
+        if not self.is_needed:
             yield trees
             return
         for batch, part in zip(batches(trees), self._parts(trees), strict=True):
@@ -121,19 +125,19 @@ class Combiner:
                 found.append(bool(pattern.found))
             yield batch[np.array(found)[part.which]]
 
-    def _forget_much(self) -> None:
+    def _trim_cache(self) -> None:
         """Keep what is quickly told again; a long list is worked out again when it is needed."""
         for key, number in self._numbers.items():
-            if len(self._patterns[number].found) > LONG_PATTERN:
-                self._remembered.pop(key, None)
-        if len(self._remembered) > REMEMBERED_PATTERNS:
-            self._remembered.clear()
+            if len(self._patterns[number].found) > LONGEST_CACHED_PATTERN:
+                self._cached.pop(key, None)
+        if len(self._cached) > MOST_CACHED_PATTERNS:
+            self._cached.clear()
 
-    def _parts(self, trees: Rows) -> Iterator[Alike]:
+    def _parts(self, trees: Rows) -> Iterator[PatternedTrees]:
         snapshot = self._snapshot
         for batch in batches(trees):
             starts = snapshot.tree_start.values[batch]
-            lines, ends = offers(snapshot, self._slots, self._questions, batch)
+            lines, ends = offers_of(snapshot, self._slots, self._questions, batch)
             shapes = snapshot.tree_shape.values[batch].tolist()
             text, width = lines.tobytes(), lines.itemsize * lines.shape[1]
             which = []
@@ -146,27 +150,27 @@ class Combiner:
                     self._patterns.append(self._pattern(key, int(starts[at]), lines[low:high]))
                 which.append(number)
                 low = high
-            yield Alike(starts, np.array(which), self._patterns)
+            yield PatternedTrees(starts, np.array(which), self._patterns)
 
-    def _pattern(self, key: Key, start: int, offer: Table) -> Pattern:
-        pattern = self._remembered.get(key)
+    def _pattern(self, key: PatternKey, start: int, offer: Table) -> Pattern:
+        pattern = self._cached.get(key)
         if pattern is None:
-            pattern = self._remembered[key] = Pattern(self._walk(start, offer))
+            pattern = self._cached[key] = Pattern(self._walk(start, offer))
         return pattern
 
     def _walk(self, start: int, offer: Table) -> Combinations:
         """The combinations of one tree in local numbers."""
-        tables: list[Lines] = [[] for _ in self._slots]
+        tables: list[OfferLines] = [[] for _ in self._slots]
         for line in offer.tolist():
             tables[line[SLOT]].append(line)
         # Fewest options first; the sort is stable, so the order of answers is fixed.
         order = sorted(range(len(tables)), key=lambda at: len(tables[at]))
         steps = [[line[OPTION] for line in tables[at]] for at in order]
         rules = self._rules(start, [self._slots[at] for at in order], [tables[at] for at in order])
-        return Walk(order, steps, rules).run() if rules is not None else iter(())
+        return Backtracking(order, steps, rules).combinations() if rules is not None else iter(())
 
     def _rules(
-        self, start: int, slots: Sequence[Slot], tables: Sequence[Lines]
+        self, start: int, slots: Sequence[Slot], tables: Sequence[OfferLines]
     ) -> list[Rule] | None:
         """The rules for one tree; None if they plainly cannot all be kept there."""
         rules: list[Rule] = []
@@ -175,17 +179,17 @@ class Combiner:
         bits = {option: 1 << at for at, option in enumerate(distinct)}
         if self._questions.contended:
             wanted, headroom = self._contention(slots, tables)
-            if not enough_in_all(wanted, headroom):
+            if not _has_enough_in_all(wanted, headroom):
                 return None
-            rules.append(Capacity(wanted, headroom))
+            rules.append(CapacityRule(wanted, headroom))
         if self._isolated:
             alone = [slot.group.suffix in self._isolated for slot in slots]
-            if not distinct_options(
+            if not _has_distinct_options(
                 [o for o, is_alone in zip(steps, alone, strict=True) if is_alone]
             ):
                 return None
             rules.append(
-                Isolation(
+                IsolationRule(
                     [
                         is_alone if slot.group.suffix else None
                         for slot, is_alone in zip(slots, alone, strict=True)
@@ -196,7 +200,7 @@ class Combiner:
         if self._affinities:
             ancestry = self._ancestry(start, distinct, bits)
             masks = [sum(bits[option] for option in options) for options in steps]
-            rules += [subtree(a, slots, masks, ancestry, bits) for a in self._affinities]
+            rules += [_subtree_rule(a, slots, masks, ancestry, bits) for a in self._affinities]
         if self._questions.required:
             spread = [not slot.group.suffix for slot in slots]
             meets = {
@@ -205,14 +209,14 @@ class Combiner:
                 if is_spread
                 for line in table
             }
-            rules.append(CollectiveTraits(spread, steps, meets, len(self._questions.required)))
+            rules.append(CollectiveTraitsRule(spread, steps, meets, len(self._questions.required)))
         if self._one_per_tree:
             giving = [bool(slot.resources) for slot in slots]
-            rules.append(OneProviderPerTree(giving, {o: self._tree(o) for o in distinct}))
+            rules.append(OneProviderPerTreeRule(giving, {o: self._tree(o) for o in distinct}))
         return rules
 
     def _contention(
-        self, slots: Sequence[Slot], tables: Sequence[Lines]
+        self, slots: Sequence[Slot], tables: Sequence[OfferLines]
     ) -> tuple[list[dict[str, int]], dict[tuple[int, str], int]]:
         """By step what is wanted of contended classes; by option and class what can be had."""
         wanted: list[dict[str, int]] = []
@@ -260,14 +264,14 @@ class Combiner:
         return -1 if option >= 0 else int(self._snapshot.tree.values[~option])
 
 
-def subtree(
+def _subtree_rule(
     affinity: Affinity,
     slots: Sequence[Slot],
     masks: Sequence[int],
     ancestry: Mapping[int, int],
     bits: Mapping[int, int],
-) -> Subtree:
-    return Subtree(
+) -> SubtreeRule:
+    return SubtreeRule(
         [slot.group.suffix in affinity.together for slot in slots],
         [slot.group.suffix in affinity.apart for slot in slots],
         masks,
@@ -276,7 +280,7 @@ def subtree(
     )
 
 
-def enough_in_all(
+def _has_enough_in_all(
     wanted: Sequence[Mapping[str, int]], headroom: Mapping[tuple[int, str], int]
 ) -> bool:
     """Whether the options together could hold what the slots want: in units, and in pieces."""
@@ -292,7 +296,7 @@ def enough_in_all(
     return True
 
 
-def distinct_options(options: Sequence[list[int]]) -> bool:
+def _has_distinct_options(options: Sequence[list[int]]) -> bool:
     """Whether each slot can have an option of its own (a bipartite matching)."""
     holder: dict[int, int] = {}
 

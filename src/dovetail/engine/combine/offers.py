@@ -48,7 +48,7 @@ def extents(snapshot: Snapshot, trees: Rows) -> NDArray[np.int32]:
     return np.array((starts, starts + snapshot.tree_size.values.take(trees)))
 
 
-class Options(NamedTuple):
+class SlotOptions(NamedTuple):
     """The rows that may fill a slot in some trees."""
 
     rows: Rows
@@ -56,18 +56,18 @@ class Options(NamedTuple):
     counts: NDArray[np.intp]
     """For each tree where in `rows` its options begin, and how many they are."""
 
-    def of(self, which: Mask) -> Options:
+    def of(self, which: Mask) -> SlotOptions:
         """Those of some of the trees."""
-        return Options(self.rows, self.firsts[which], self.counts[which])
+        return SlotOptions(self.rows, self.firsts[which], self.counts[which])
 
     def in_turn(self) -> Rows:
         """The rows of these trees alone, tree by tree."""
         return self.rows.take(spans(self.firsts, self.firsts + self.counts))
 
 
-def options(slot: Slot, trees: Rows, extents: NDArray[np.int32]) -> Options:
+def options_of(slot: Slot, trees: Rows, extents: NDArray[np.int32]) -> SlotOptions:
     lows, highs = slot.own.searchsorted(extents)
-    own = Options(slot.own, lows, highs - lows)
+    own = SlotOptions(slot.own, lows, highs - lows)
     if not len(slot.shared_tree):
         return own
     lows, highs = np.searchsorted(slot.shared_tree, (trees, trees + 1))
@@ -78,15 +78,17 @@ def options(slot: Slot, trees: Rows, extents: NDArray[np.int32]) -> Options:
         kind="stable",
     )
     counts = own.counts + highs - lows
-    return Options(np.concatenate((own.in_turn(), shared))[order], counts.cumsum() - counts, counts)
+    return SlotOptions(
+        np.concatenate((own.in_turn(), shared))[order], counts.cumsum() - counts, counts
+    )
 
 
-def offers(
+def offers_of(
     snapshot: Snapshot, slots: Sequence[Slot], questions: Questions, trees: Rows
 ) -> tuple[Table, NDArray[np.intp]]:
     """The offers of all trees below each other, and where each of them ends."""
     edges = extents(snapshot, trees)
-    found = [options(slot, trees, edges) for slot in slots]
+    found = [options_of(slot, trees, edges) for slot in slots]
     totals = np.sum([each.counts for each in found], axis=0)
     ends = np.cumsum(totals)
     width = ANSWERS + questions.words + len(questions.contended)
@@ -99,7 +101,7 @@ def offers(
         starts = edges[0].repeat(counts)
         lines[mine, SLOT] = at
         lines[mine, OPTION] = np.where(own, rows - starts, ~rows)
-        for column, answer in answers(snapshot, slot, questions, rows):
+        for column, answer in _answers_of(snapshot, slot, questions, rows):
             lines[mine, column] = answer
         places = places + counts
     return lines, ends
@@ -114,7 +116,7 @@ def spans(lows: NDArray[np.intp], highs: NDArray[np.intp]) -> NDArray[np.intp]:
     return found
 
 
-def answers(
+def _answers_of(
     snapshot: Snapshot, slot: Slot, questions: Questions, rows: Rows
 ) -> list[tuple[int, NDArray[np.int64]]]:
     """Columns, and what stands there for each of the rows."""

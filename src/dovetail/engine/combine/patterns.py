@@ -1,4 +1,4 @@
-"""Trees that are alike share a pattern: combinations found once and placed in each of them."""
+"""Patterns: combinations found once for all trees with the same offer, placed in each of them."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class Pattern:
         return len(self.found) >= count or not self._ended
 
 
-class Alike:
+class PatternedTrees:
     """Some trees, each with the number of the pattern that it follows."""
 
     def __init__(self, starts: Rows, which: NDArray[np.intp], patterns: Sequence[Pattern]) -> None:
@@ -74,9 +74,11 @@ class Alike:
         return rows
 
 
-def beyond(parts: list[Alike], count: int) -> Alike:
+def trees_with_more(parts: list[PatternedTrees], count: int) -> PatternedTrees:
     """The trees of all parts that may have more than `count` combinations."""
     which = np.concatenate([part.which for part in parts])
     patterns = parts[0].patterns
     more = np.array([pattern.may_have(count + 1) for pattern in patterns])[which]
-    return Alike(np.concatenate([part.starts for part in parts])[more], which[more], patterns)
+    return PatternedTrees(
+        np.concatenate([part.starts for part in parts])[more], which[more], patterns
+    )

@@ -11,8 +11,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from dovetail.engine.columns import Rows
-from dovetail.engine.combine.offers import Options, extents, options
-from dovetail.engine.combine.round_robin import Block, Blocks, batches, in_turns
+from dovetail.engine.combine.offers import SlotOptions, extents, options_of
+from dovetail.engine.combine.round_robin import Block, Blocks, batches, round_robin
 from dovetail.engine.feasible import Slot
 from dovetail.engine.snapshot import Snapshot
 
@@ -20,7 +20,7 @@ from dovetail.engine.snapshot import Snapshot
 class Products:
     """Some trees and the options of every slot in them."""
 
-    def __init__(self, options: Sequence[Options]) -> None:
+    def __init__(self, options: Sequence[SlotOptions]) -> None:
         self.options = options
         # As floats, which have no end: nobody gets to where they are no longer exact.
         self.totals = np.multiply.reduce([each.counts for each in options], dtype=np.float64)
@@ -41,7 +41,7 @@ class Products:
         yield found
 
 
-def beyond(parts: list[Products], number: int) -> Products:
+def trees_with_more(parts: list[Products], number: int) -> Products:
     """The trees of all parts that have more than `number` combinations."""
     more = [part.totals > number for part in parts]
     return Products(
@@ -52,16 +52,18 @@ def beyond(parts: list[Products], number: int) -> Products:
     )
 
 
-def joined(parts: Sequence[Options]) -> Options:
+def joined(parts: Sequence[SlotOptions]) -> SlotOptions:
     counts = np.concatenate([part.counts for part in parts])
     rows = np.concatenate([part.in_turn() for part in parts])
-    return Options(rows, counts.cumsum() - counts, counts)
+    return SlotOptions(rows, counts.cumsum() - counts, counts)
 
 
 def products(snapshot: Snapshot, slots: Sequence[Slot], trees: Rows) -> Products:
     edges = extents(snapshot, trees)
-    return Products([options(slot, trees, edges) for slot in slots])
+    return Products([options_of(slot, trees, edges) for slot in slots])
 
 
 def combinations(snapshot: Snapshot, slots: Sequence[Slot], trees: Rows) -> Blocks:
-    return in_turns((products(snapshot, slots, some) for some in batches(trees)), beyond)
+    return round_robin(
+        (products(snapshot, slots, some) for some in batches(trees)), trees_with_more
+    )

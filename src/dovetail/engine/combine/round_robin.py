@@ -1,4 +1,4 @@
-"""Takes trees in turns: the first combination of every tree, then the second of every tree.
+"""Round robin over trees: the first combination of every tree, then the second of every tree.
 
 So a limit gets as many hosts as it can. Combinations travel in blocks, whose cost is that of a few
 vector operations, not in single ones.
@@ -28,7 +28,7 @@ LARGEST_TURN = 4096
 """Combinations that are taken at once when few trees have many each."""
 
 
-class Part(Protocol):
+class TreeBatch(Protocol):
     """Some trees, each with combinations that are counted from 0."""
 
     def __len__(self) -> int: ...
@@ -38,7 +38,7 @@ class Part(Protocol):
         ...
 
 
-P = TypeVar("P", bound=Part)
+P = TypeVar("P", bound=TreeBatch)
 
 
 def batches(trees: Rows) -> Iterator[Rows]:
@@ -49,14 +49,14 @@ def batches(trees: Rows) -> Iterator[Rows]:
         size = min(size * 4, LARGEST_BATCH)
 
 
-def in_turns(parts: Iterable[P], beyond: Callable[[list[P], int], P]) -> Blocks:
-    """All blocks of all parts; `beyond` joins those trees that may have more than so many."""
+def round_robin(parts: Iterable[P], trees_with_more: Callable[[list[P], int], P]) -> Blocks:
+    """All blocks of all parts; `trees_with_more` joins trees that may have more than so many."""
     seen = []
     for part in parts:
         yield from part.blocks(0, 1)
         seen.append(part)
     low, high = 1, 2
-    while seen and len(rest := beyond(seen, low)):
+    while seen and len(rest := trees_with_more(seen, low)):
         yield from rest.blocks(low, high)
         # Twice as many as the last time: little is worked out in vain, and few blocks are small.
         step = min(2 * (high - low), LARGEST_TURN // len(rest))

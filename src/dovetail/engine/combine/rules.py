@@ -1,8 +1,9 @@
-"""What the providers chosen for different slots demand of each other, one rule a class.
+"""Constraints between the providers chosen for different slots, one rule a class.
 
-A rule is asked slot by slot whether a row may be added to what was chosen before. What it has to
-remember is a small hashable value handed from step to step, so the combiner can also recognise
-positions it has already found hopeless. Rows are bits of an integer where rules reason about sets.
+Backtracking asks them at each choice. A rule is asked slot by slot whether a row may be added to
+what was chosen before. What it has to remember is a small hashable value handed from step to step,
+so backtracking can also recognise positions it has already found to be dead ends. Rows are bits of
+an integer where rules reason about sets.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ class Rule(Protocol):
         ...
 
 
-class Capacity:
+class CapacityRule:
     """Slots that draw the same class from the same row do so within what it has left."""
 
     def __init__(
@@ -47,7 +48,7 @@ class Capacity:
         return state
 
 
-class Isolation:
+class IsolationRule:
     """The row of an isolated group serves no other suffixed group."""
 
     def __init__(self, isolated: Sequence[bool | None], bits: Mapping[int, int]) -> None:
@@ -67,7 +68,7 @@ class Isolation:
         return used | bit, closed | bit if isolated else closed
 
 
-class Subtree:
+class SubtreeRule:
     """Rows of some groups are all below one of them; rows of others are not below that one."""
 
     def __init__(
@@ -106,7 +107,7 @@ class Subtree:
         return common, chosen, above_apart
 
 
-class CollectiveTraits:
+class CollectiveTraitsRule:
     """The rows of the unsuffixed group have the required traits between them."""
 
     def __init__(
@@ -135,7 +136,7 @@ class CollectiveTraits:
         return met if met | self._ahead[step + 1] == self._all else None
 
 
-class OneProviderPerTree:
+class OneProviderPerTreeRule:
     """Resources come from at most one row of each tree."""
 
     def __init__(self, giving: Sequence[bool], tree_of: Mapping[int, int]) -> None:

@@ -10,7 +10,7 @@ import numpy as np
 from dovetail.core.request import Request
 from dovetail.engine.columns import Rows
 from dovetail.engine.combine.combiner import Combiner
-from dovetail.engine.feasible import slots_of, surviving_trees
+from dovetail.engine.feasible import feasible_trees, slots_of
 from dovetail.engine.snapshot import Snapshot
 
 T = TypeVar("T")
@@ -23,10 +23,10 @@ def fitting(
 ) -> Iterator[Rows | None]:
     """The trees, some at a time; None now and then."""
     slots = slots_of(snapshot, request)
-    trees = surviving_trees(snapshot, request, slots)
+    trees = feasible_trees(snapshot, request, slots)
     if among is not None:
         trees = trees[np.isin(trees, among)]
-    return Combiner(snapshot, request, slots).fitting(trees)
+    return Combiner(snapshot, request, slots).trees_with_combinations(trees)
 
 
 def how_many(snapshot: Snapshot, request: Request) -> Work[int]:

@@ -12,7 +12,7 @@ from dovetail.core.constraints import RELATIONS, Constraint, constraints, only
 from dovetail.core.explanation import Stage
 from dovetail.core.request import Request
 from dovetail.engine.explain.fits import Work, how_many
-from dovetail.engine.feasible import slots_of, surviving_trees
+from dovetail.engine.feasible import feasible_trees, slots_of
 from dovetail.engine.snapshot import Snapshot
 
 
@@ -42,4 +42,4 @@ def trees_left(snapshot: Snapshot, request: Request, demanded: tuple[Constraint,
     partial = only(request, demanded)
     if demanded[-1].reason in RELATIONS:
         return (yield from how_many(snapshot, partial))
-    return len(surviving_trees(snapshot, partial, slots_of(snapshot, partial)))
+    return len(feasible_trees(snapshot, partial, slots_of(snapshot, partial)))

@@ -7,14 +7,14 @@ from numpy.typing import NDArray
 
 from dovetail.core.request import Request
 from dovetail.engine.columns import Rows
-from dovetail.engine.feasible import Slot, roots_as_asked, slots_of, trees_with
+from dovetail.engine.feasible import Slot, slots_of, suitable_roots, trees_with
 from dovetail.engine.snapshot import Snapshot
 
 
 def nearest(snapshot: Snapshot, request: Request, count: int) -> list[int]:
     """Trees by the number of slots they cannot fill, then by how much of the amounts they lack."""
     slots = slots_of(snapshot, request)
-    missed = (~roots_as_asked(snapshot, request)).astype(np.int64)
+    missed = (~suitable_roots(snapshot, request)).astype(np.int64)
     lacking = np.zeros(len(missed))
     for slot in slots:
         unfilled = ~trees_with(snapshot, slot.own, slot.shared_tree)

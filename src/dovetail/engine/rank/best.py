@@ -1,4 +1,11 @@
-"""The candidates of a request, best first.
+"""Ranking: the candidates of a request, best first.
+
+Without a limit, or where trees share providers, all candidates are scored and sorted, up to a
+bound. With one, best-first with a bound kept per tree: the best total of each tree is known from
+request to request (`best_per_tree`), only the `limit` trees that lead are combined again, and of
+each tree only the first `MOST_PER_TREE` candidates that the search finds are looked at. So a
+decision costs what changed since the last one, not the fleet, and ends after at most that many
+candidates per tree.
 
 Sorted by total score. Where scores are equal trees take turns, in their fixed order, as they do
 without ranking: the best of each tree, then the second of each; in a tree nuances of the policies
@@ -15,34 +22,34 @@ import numpy as np
 from dovetail.core.errors import DovetailError
 from dovetail.core.request import Request
 from dovetail.engine.combine.round_robin import Block, Blocks
-from dovetail.engine.rank.best_per_tree import LOOKED_AT, leaders
-from dovetail.engine.rank.candidate_tree import homes
+from dovetail.engine.rank.best_per_tree import MOST_PER_TREE, best_per_tree
+from dovetail.engine.rank.candidates import trees_of
 from dovetail.engine.rank.policies.policy import Numbers
 from dovetail.engine.rank.ranking import Ranking
-from dovetail.engine.rank.scores import Scores, Verdict
+from dovetail.engine.rank.scores import CandidateScores, Scorer
 from dovetail.engine.rank.typical import Typical
 from dovetail.engine.search import Search, search
 from dovetail.engine.snapshot import Snapshot
 
-MOST_RANKED = 250_000
+MOST_CANDIDATES = 250_000
 """What is held at once to be sorted."""
 
-Steps = Generator[None, None, "Found"]
-"""Gives way now and then; returns what was found."""
+RankingSteps = Generator[None, None, "RankedCandidates"]
+"""Gives way now and then, so that a caller can look at the clock; returns what was found."""
 
 
 class TooManyToRank(DovetailError):
     """There are more candidates than can be sorted in one go."""
 
 
-class Found(msgspec.Struct, frozen=True, eq=False):
+class RankedCandidates(msgspec.Struct, frozen=True, eq=False):
     rows: Block
     scores: Numbers
     """The total of each candidate."""
     parts: dict[str, Numbers]
     """By policy, the points of each candidate before they are weighed."""
 
-    def told(self) -> list[dict[str, int]]:
+    def as_dicts(self) -> list[dict[str, int]]:
         """For each candidate the total and the points of each policy."""
         columns = {"total": self.scores, **self.parts}
         lines = zip(*(column.tolist() for column in columns.values()), strict=True)
@@ -58,68 +65,74 @@ class RankedSearch(Search):
         self.scores: list[dict[str, int]] = []
         """Of each candidate, once they were found."""
 
-    def blocks(self) -> Blocks:
-        found = yield from ranked(self, self._ranking, self.request.limit)
-        self.scores = found.told()
+    def candidates(self, limit: int | None) -> Blocks:
+        found = yield from rank_in_steps(self, self._ranking, limit)
+        self.scores = found.as_dicts()
         if len(found.rows):
             yield found.rows
 
 
-def best(snapshot: Snapshot, request: Request, ranking: Ranking, limit: int | None = None) -> Found:
-    steps = ranked(search(snapshot, request), ranking, limit)
+def best(
+    snapshot: Snapshot, request: Request, ranking: Ranking, limit: int | None = None
+) -> RankedCandidates:
+    steps = rank_in_steps(search(snapshot, request), ranking, limit)
     while True:
         try:
             next(steps)
         except StopIteration as stop:
-            found: Found = stop.value
+            found: RankedCandidates = stop.value
             return found
 
 
-def ranked(searching: Search, ranking: Ranking, limit: int | None) -> Steps:
+def rank_in_steps(searching: Search, ranking: Ranking, limit: int | None) -> RankingSteps:
     """The `limit` best, in steps, so that a caller can look at the clock."""
-    scores = Scores(searching, ranking)
-    if ranking.plain:
-        lines = yield from gathered(searching, searching.limited(limit))
-        verdict = scores.judge(lines)
-        return Found(lines, verdict.totals, verdict.parts)
+    scores = Scorer(searching, ranking)
+    if ranking.is_plain:
+        lines = yield from _gather(searching, searching.in_search_order(limit))
+        verdict = scores.score(lines)
+        return RankedCandidates(lines, verdict.totals, verdict.parts)
     if limit is None or any(len(slot.shared_tree) for slot in searching.slots):
-        lines = yield from gathered(searching, searching.everything())
+        lines = yield from _gather(searching, searching.in_search_order(None))
     elif not len(searching.trees):
-        lines = nothing(searching)
+        lines = _no_candidates(searching)
     else:
-        tops = yield from leaders(searching, ranking, scores)
+        tops = yield from best_per_tree(searching, ranking, scores)
         chosen = tops.best(searching.trees, limit)
         if limit == 1 and tops.exact:
-            return Found(tops.lines[chosen], tops.totals[chosen], tops.parts_of(chosen, ranking))
-        blocks = searching.first(np.sort(chosen), max(LOOKED_AT, limit))
-        lines = yield from gathered(searching, blocks)
-    verdict = scores.judge(lines)
-    order = arranged(searching.snapshot, lines, verdict)[:limit]
+            return RankedCandidates(
+                tops.lines[chosen], tops.totals[chosen], tops.parts_of(chosen, ranking)
+            )
+        blocks = searching.first_per_tree(np.sort(chosen), max(MOST_PER_TREE, limit))
+        lines = yield from _gather(searching, blocks)
+    verdict = scores.score(lines)
+    order = _order_of(searching.snapshot, lines, verdict)[:limit]
     parts = {name: points[order] for name, points in verdict.parts.items()}
-    return Found(lines[order], verdict.totals[order], parts)
+    return RankedCandidates(lines[order], verdict.totals[order], parts)
 
 
-def gathered(searching: Search, blocks: Blocks) -> Generator[None, None, Block]:
+def _gather(searching: Search, blocks: Blocks) -> Generator[None, None, Block]:
     found, count = [], 0
     for block in blocks:
         if block is not None and len(block):
             found.append(block)
             count += len(block)
-        if count > MOST_RANKED:
-            raise TooManyToRank(f"There are more than {MOST_RANKED} allocation candidates to rank")
+        if count > MOST_CANDIDATES:
+            raise TooManyToRank(
+                f"There are more than {MOST_CANDIDATES} allocation candidates to rank"
+            )
         yield
-    return np.concatenate(found) if found else nothing(searching)
+    return np.concatenate(found) if found else _no_candidates(searching)
 
 
-def nothing(searching: Search) -> Block:
+def _no_candidates(searching: Search) -> Block:
     return np.empty((0, len(searching.slots)), np.int32)
 
 
-def arranged(snapshot: Snapshot, lines: Block, verdict: Verdict) -> Numbers:
+def _order_of(snapshot: Snapshot, lines: Block, verdict: CandidateScores) -> Numbers:
     """The order of the candidates; those of a tree come in the order in which they were found."""
     if not len(lines):
         return np.empty(0, np.int64)
-    roots = snapshot.tree_root_id.values[homes(snapshot, lines)]
+    roots = snapshot.tree_root_id.values[trees_of(snapshot, lines)]
     order = np.lexsort((-verdict.nuances, -verdict.totals, roots))
     totals, roots = verdict.totals[order], roots[order]
     places = np.arange(len(lines))

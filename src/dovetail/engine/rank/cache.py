@@ -1,4 +1,7 @@
-"""What ranking keeps from one request for the next, in the snapshot's notes."""
+"""Bounded cache of what ranking works out, kept with the snapshot for the requests to come.
+
+Policies and the best per tree keep arrays here whose entries hold as long as a tree's version does.
+"""
 
 from __future__ import annotations
 
@@ -13,27 +16,27 @@ from dovetail.engine.snapshot import Snapshot
 T = TypeVar("T")
 
 RANKING = "ranking"
-KEPT_NUMBERS = 1_000_000
-FEWEST_KEPT = 16
-"""Bounds on what is kept; most notes have a few numbers for each tree."""
+MOST_CACHED_NUMBERS = 1_000_000
+LEAST_ENTRIES = 16
+"""Bounds on what is kept; most entries have a few numbers for each tree."""
 
 
-def kept(snapshot: Snapshot, key: Hashable, make: Callable[[], T]) -> T:
-    """The note under that key, made if it is missing; those not asked for longest are dropped."""
-    notes: dict[Any, Any] = snapshot.notes.setdefault(RANKING, {})
-    snapshot.notes.move_to_end(RANKING)
-    found: T | None = notes.pop(key, None)
+def cached(snapshot: Snapshot, key: Hashable, make: Callable[[], T]) -> T:
+    """The entry under that key, made if it is missing; the least recently used ones are dropped."""
+    entries: dict[Any, Any] = snapshot.cache.setdefault(RANKING, {})
+    snapshot.cache.move_to_end(RANKING)
+    found: T | None = entries.pop(key, None)
     if found is not None:
-        notes[key] = found
+        entries[key] = found
     else:
-        found = notes[key] = make()
-        most = max(KEPT_NUMBERS // max(snapshot.tree_size.size, 1), FEWEST_KEPT)
-        while len(notes) > most:
-            del notes[next(iter(notes))]
+        found = entries[key] = make()
+        most = max(MOST_CACHED_NUMBERS // max(snapshot.tree_size.size, 1), LEAST_ENTRIES)
+        while len(entries) > most:
+            del entries[next(iter(entries))]
     return found
 
 
-class NamesSeen:
+class NamesVersion:
     """Counts how often names changed, since they are told anew more often than that."""
 
     def __init__(self) -> None:
@@ -50,16 +53,16 @@ class NamesSeen:
         return self._changes
 
 
-def names(snapshot: Snapshot) -> int:
+def names_version(snapshot: Snapshot) -> int:
     """A number that is another one when the names of classes or traits are others."""
-    return kept(snapshot, "names", NamesSeen).number(snapshot)
+    return cached(snapshot, "names", NamesVersion).number(snapshot)
 
 
-def layout(snapshot: Snapshot) -> Hashable:
+def layout_version(snapshot: Snapshot) -> Hashable:
     """A value that is another one when the providers or what they have are others."""
-    return names(snapshot), snapshot.parent.size, snapshot.live_rows
+    return names_version(snapshot), snapshot.parent.size, snapshot.live_rows
 
 
-def longer(numbers: NDArray[Any], by: int) -> NDArray[Any]:
+def with_zeros(numbers: NDArray[Any], by: int) -> NDArray[Any]:
     """With so many zeros more at the end."""
     return np.concatenate((numbers, np.zeros((by, *numbers.shape[1:]), numbers.dtype)))

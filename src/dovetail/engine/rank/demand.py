@@ -19,9 +19,9 @@ from numpy.typing import NDArray
 from dovetail.core.request import Request
 from dovetail.engine.columns import NEVER, Mask
 from dovetail.engine.feasible import trait_mask
-from dovetail.engine.rank.cache import kept, layout, names
+from dovetail.engine.rank.cache import cached, layout_version, names_version
 from dovetail.engine.rank.policies.policy import Numbers
-from dovetail.engine.rank.trees import Trees, units
+from dovetail.engine.rank.trees import Trees, device_units
 from dovetail.engine.rank.typical import Typical
 from dovetail.engine.snapshot import Snapshot
 
@@ -34,7 +34,7 @@ ORDINARY = frozenset({"VCPU", "PCPU", "MEMORY_MB", "DISK_GB"})
 """What nearly every request takes: no devices, even if a group of their own asks for them."""
 
 
-class Kind(msgspec.Struct, frozen=True):
+class NeedKind(msgspec.Struct, frozen=True):
     """What one row has to give."""
 
     resources: tuple[tuple[str, int], ...]
@@ -44,19 +44,19 @@ class Kind(msgspec.Struct, frozen=True):
     """Each time by another row."""
 
 
-def needs(request: Request) -> Counter[Kind]:
+def needs_of(request: Request) -> Counter[NeedKind]:
     """How many of each kind a request needs."""
-    found: Counter[Kind] = Counter()
+    found: Counter[NeedKind] = Counter()
     for group in request.groups:
         resources = tuple(sorted(group.resources.items()))
         if group.suffix:
             alone = group.suffix in request.isolated
-            found[Kind(resources, group.required, group.forbidden, alone)] += 1
+            found[NeedKind(resources, group.required, group.forbidden, alone)] += 1
         else:
             for amount in resources:
-                found[Kind((amount,), (), group.forbidden)] += 1
+                found[NeedKind((amount,), (), group.forbidden)] += 1
             for alternatives in group.required:
-                found[Kind((), (alternatives,))] += 1
+                found[NeedKind((), (alternatives,))] += 1
     for kind in found:
         if not kind.resources and not kind.alone:
             # Whoever gives nothing can be there for any number of groups.
@@ -64,7 +64,7 @@ def needs(request: Request) -> Counter[Kind]:
     return found
 
 
-def devices(typical: Typical) -> list[str]:
+def measured_classes(typical: Typical) -> list[str]:
     """The classes that are measured: those asked for in groups of their own, else all."""
     asked = [
         (group.suffix, name)
@@ -76,19 +76,19 @@ def devices(typical: Typical) -> list[str]:
     return sorted(own or {name for _, name in asked})
 
 
-class Demand:
+class TypicalDemand:
     """The typical requests of a ranking, for the trees of one snapshot."""
 
     def __init__(self, snapshot: Snapshot, typical: Typical, whole: dict[str, int]) -> None:
         """`whole`: how many units of a measured class make up its largest device."""
-        wanted = [needs(request) for request, _ in typical.requests]
+        wanted = [needs_of(request) for request, _ in typical.requests]
         counts = [count for _, count in typical.requests]
         self._weights = np.array(counts, np.int64)
         self.weight = sum(counts)
         self.measured = list(whole)
         self.whole = whole
         self._wanted = list(zip(wanted, counts, strict=True))
-        asked = [name for each in wanted for kind in each for name in classes(kind)]
+        asked = [name for each in wanted for kind in each for name in classes_of(kind)]
         self.classes = sorted({*asked, *self.measured})
         self._least = self._least_table(wanted)
         self._kinds = self._counted(wanted)
@@ -102,32 +102,32 @@ class Demand:
         self._each_kind = self._unions == [(at,) for at in range(len(self._kinds))]
         self._uses = [self._use_table(unions) for unions in taking]
 
-    def _least_table(self, wanted: list[Counter[Kind]]) -> dict[str, Grid]:
+    def _least_table(self, wanted: list[Counter[NeedKind]]) -> dict[str, Grid]:
         """By class: what some row has to have free for each request, as far as that tells."""
         found: dict[str, Grid] = {}
         for line, each in enumerate(wanted):
             for kind, times in each.items():
-                if plain(kind, times):
+                if is_plain(kind, times):
                     ((name, amount),) = kind.resources
                     least = found.setdefault(name, np.zeros((len(wanted), 1), np.int64))
                     least[line] = max(least[line, 0], amount)
         return found
 
-    def _counted(self, wanted: list[Counter[Kind]]) -> list[Kind]:
+    def _counted(self, wanted: list[Counter[NeedKind]]) -> list[NeedKind]:
         """The kinds for which rows are looked at one by one; those of the same classes together."""
         found = {
             kind: None
             for each in wanted
             for kind, times in each.items()
-            if not plain(kind, times) or not self.whole.keys().isdisjoint(classes(kind))
+            if not is_plain(kind, times) or not self.whole.keys().isdisjoint(classes_of(kind))
         }
-        return sorted(found, key=classes)
+        return sorted(found, key=classes_of)
 
     def _amounts_table(self) -> list[tuple[slice, dict[str, Grid]]]:
         """Kinds that ask for the same classes, which are neighbours, and how much they ask for."""
         found = []
         low = 0
-        for of, kinds in groupby(self._kinds, key=classes):
+        for of, kinds in groupby(self._kinds, key=classes_of):
             asked = [dict(kind.resources) for kind in kinds]
             amounts = {name: np.array([[each[name]] for each in asked]) for name in of}
             found.append((slice(low, low + len(asked)), amounts))
@@ -141,10 +141,14 @@ class Demand:
         masks = [trait_mask(snapshot, kind.required, kind.forbidden) for kind in self._kinds]
         return np.stack(masks)
 
-    def _needs_table(self, wanted: list[Counter[Kind]]) -> tuple[Grid, Grid]:
+    def _needs_table(self, wanted: list[Counter[NeedKind]]) -> tuple[Grid, Grid]:
         """By place and request: a kind and how many of it, filled up with none of the first."""
         counted = [
-            [(self._number[kind], times) for kind, times in each.items() if not plain(kind, times)]
+            [
+                (self._number[kind], times)
+                for kind, times in each.items()
+                if not is_plain(kind, times)
+            ]
             for each in wanted
         ]
         width = max(map(len, counted), default=0)
@@ -155,7 +159,7 @@ class Demand:
                 numbers[at, line], times[at, line] = number, count
         return numbers, times
 
-    def _repeated(self, wanted: list[Counter[Kind]]) -> list[int]:
+    def _repeated(self, wanted: list[Counter[NeedKind]]) -> list[int]:
         """The kinds of which one row may serve several at once."""
         return [
             at
@@ -163,8 +167,8 @@ class Demand:
             if kind.resources and not kind.alone and any(each[kind] > 1 for each in wanted)
         ]
 
-    def _taking(self, name: str, wanted: Iterable[Kind]) -> Union:
-        return tuple(sorted(self._number[kind] for kind in wanted if name in classes(kind)))
+    def _taking(self, name: str, wanted: Iterable[NeedKind]) -> Union:
+        return tuple(sorted(self._number[kind] for kind in wanted if name in classes_of(kind)))
 
     def _use_table(self, unions: list[Union]) -> tuple[Numbers, Numbers]:
         """By request: which union takes from a class, and the request's weight; 0 if none does."""
@@ -172,19 +176,19 @@ class Demand:
         uses = [self._unions.index(union) if union else 0 for union in unions]
         return np.array(uses), self._weights * taking
 
-    def asking(self, name: str) -> list[tuple[Kind, int]]:
+    def requesting_kinds(self, name: str) -> list[tuple[NeedKind, int]]:
         """For each request the kinds that take some of a measured class; how much, weighed."""
         return [
-            (kind, count * times * units(amount, self.whole[name]))
+            (kind, count * times * device_units(amount, self.whole[name]))
             for each, count in self._wanted
             for kind, times in each.items()
             for of, amount in kind.resources
             if of == name
         ]
 
-    def asked(self, name: str) -> int:
+    def requested(self, name: str) -> int:
         """What all requests take of a measured class, weighed."""
-        return sum(amount for _, amount in self.asking(name))
+        return sum(amount for _, amount in self.requesting_kinds(name))
 
     def companions(self, name: str) -> dict[str, int]:
         """What the requests that take some of a measured class take of others, weighed."""
@@ -197,7 +201,7 @@ class Demand:
                         found[of] += count * amount
         return dict(found)
 
-    def lost(self, trees: Trees) -> Numbers:
+    def units_lost(self, trees: Trees) -> Numbers:
         """For each tree the device units that typical requests cannot use, times their weights.
 
         All there are if the request does not run there at all, else those on rows with too little.
@@ -255,16 +259,16 @@ class Demand:
         return reduce(np.logical_and, met)
 
 
-def plain(kind: Kind, times: int) -> bool:
+def is_plain(kind: NeedKind, times: int) -> bool:
     """Whether the most that a row has free tells if the need is met."""
     return times == 1 and len(kind.resources) == 1 and not kind.required and not kind.forbidden
 
 
-def classes(kind: Kind) -> tuple[str, ...]:
+def classes_of(kind: NeedKind) -> tuple[str, ...]:
     return tuple(name for name, _ in kind.resources)
 
 
-def largest(snapshot: Snapshot, name: str) -> int:
+def largest_device(snapshot: Snapshot, name: str) -> int:
     """The capacity of the largest device."""
     stock = snapshot.stock(name)
     assert stock
@@ -272,16 +276,22 @@ def largest(snapshot: Snapshot, name: str) -> int:
     return int(stock.capacity.values.max(where=alive, initial=1))
 
 
-def demand_of(snapshot: Snapshot, typical: Typical) -> Demand:
+def demand_of(snapshot: Snapshot, typical: Typical) -> TypicalDemand:
     """The demand; another one when names, kinds of traits or the largest devices are others."""
-    whole: dict[str, int] = kept(
-        snapshot, ("whole", typical, layout(snapshot)), lambda: wholes(snapshot, typical)
+    whole: dict[str, int] = cached(
+        snapshot,
+        ("whole", typical, layout_version(snapshot)),
+        lambda: device_sizes(snapshot, typical),
     )
     sets = len(snapshot.trait_sets.members)
-    key = ("demand", typical, names(snapshot), sets, tuple(whole.items()))
-    return kept(snapshot, key, lambda: Demand(snapshot, typical, whole))
+    key = ("demand", typical, names_version(snapshot), sets, tuple(whole.items()))
+    return cached(snapshot, key, lambda: TypicalDemand(snapshot, typical, whole))
 
 
-def wholes(snapshot: Snapshot, typical: Typical) -> dict[str, int]:
+def device_sizes(snapshot: Snapshot, typical: Typical) -> dict[str, int]:
     """The measured classes that there are, and how many units make up the largest device."""
-    return {name: largest(snapshot, name) for name in devices(typical) if snapshot.stock(name)}
+    return {
+        name: largest_device(snapshot, name)
+        for name in measured_classes(typical)
+        if snapshot.stock(name)
+    }

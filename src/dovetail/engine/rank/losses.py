@@ -13,17 +13,16 @@ import numpy as np
 
 from dovetail.engine.columns import Rows
 from dovetail.engine.combine.round_robin import Block
-from dovetail.engine.rank.cache import longer
-from dovetail.engine.rank.candidate_tree import homes
-from dovetail.engine.rank.dedup import distinct
-from dovetail.engine.rank.policies.policy import Case, Numbers
+from dovetail.engine.rank.cache import with_zeros
+from dovetail.engine.rank.candidates import distinct_candidates, trees_of
+from dovetail.engine.rank.policies.policy import Numbers, PolicyCase
 from dovetail.engine.rank.trees import DEVICE, Trees, lay_out
 from dovetail.engine.snapshot import Snapshot
 
 Measure = Callable[[Trees], Numbers]
 """The loss of each tree."""
 
-FEW = 64
+FEW_TREES = 64
 """So many are measured faster than compared."""
 
 BILLION = 10**9
@@ -46,12 +45,12 @@ class Losses:
         """floor(100 / (1 + exp(-d / 1000))) for a drop of d units."""
         return self._steps.searchsorted(drops, side="right")
 
-    def drops(self, case: Case, classes: list[str], lines: Block) -> Numbers:
+    def drops(self, case: PolicyCase, classes: list[str], lines: Block) -> Numbers:
         """By how much each candidate lowers the loss of its tree."""
         snapshot = case.snapshot
-        home, alike = homes(snapshot, lines), None
-        if len(lines) > FEW:
-            samples, alike = distinct(case, lines, home)
+        home, alike = trees_of(snapshot, lines), None
+        if len(lines) > FEW_TREES:
+            samples, alike = distinct_candidates(case, lines, home)
             lines, home = lines[samples], home[samples]
         stale = self._stale(snapshot, home)
         # Trees as they would be and as they are are measured in one go: a measure has many steps.
@@ -64,9 +63,9 @@ class Losses:
         return found if alike is None else found[alike]
 
     def _measured(self, states: Trees) -> Numbers:
-        if len(states) <= FEW:
+        if len(states) <= FEW_TREES:
             return self._measure(states)
-        kinds, which = states.alike()
+        kinds, which = states.distinct()
         found: Numbers = self._measure(kinds)[which]
         return found
 
@@ -74,8 +73,8 @@ class Losses:
         """Those of the trees that changed, each once."""
         missing = snapshot.tree_version.size - len(self._versions)
         if missing:
-            self._versions = longer(self._versions, missing)
-            self._lost = longer(self._lost, missing)
+            self._versions = with_zeros(self._versions, missing)
+            self._lost = with_zeros(self._lost, missing)
         changed = self._versions.take(home) != snapshot.tree_version.values.take(home)
         # Told apart as numbers of Python: `np.unique` takes several times as long for a few.
         return np.array(sorted({*home.compress(changed).tolist()}), np.int32)

@@ -15,14 +15,14 @@ class BadRanking(Malformed):
     """A ranking that names no policy, or gives it no weight."""
 
 
-def terms_of(text: str) -> Terms:
-    terms = tuple(term_of(part.strip()) for part in text.split(","))
+def parse_ranking(text: str) -> Terms:
+    terms = tuple(_parse_term(part.strip()) for part in text.split(","))
     if len({name for name, _ in terms}) < len(terms):
         raise BadRanking(f"Each policy may stand in a ranking only once: {text}")
     return terms
 
 
-def term_of(text: str) -> tuple[str, int]:
+def _parse_term(text: str) -> tuple[str, int]:
     name, colon, weight = text.partition(":")
     if name not in POLICIES:
         raise BadRanking(f"No such policy: {name!r}. There are: {', '.join(POLICIES)}.")

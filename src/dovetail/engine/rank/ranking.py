@@ -15,6 +15,6 @@ class Ranking(msgspec.Struct, frozen=True, eq=False):
     typical: Typical = NOTHING_TYPICAL
 
     @property
-    def plain(self) -> bool:
+    def is_plain(self) -> bool:
         """Whether the order is that of the search itself."""
         return all(name == FIRST_FIT for name, _ in self.terms)

@@ -9,13 +9,13 @@ from typing import NamedTuple
 import numpy as np
 
 from dovetail.engine.combine.round_robin import Block
-from dovetail.engine.rank.policies.policy import Case, Numbers
+from dovetail.engine.rank.policies.policy import Numbers, PolicyCase
 from dovetail.engine.rank.policies.registry import POLICIES
 from dovetail.engine.rank.ranking import Ranking
 from dovetail.engine.search import Search
 
 
-class Verdict(NamedTuple):
+class CandidateScores(NamedTuple):
     """Of each candidate."""
 
     totals: Numbers
@@ -24,28 +24,28 @@ class Verdict(NamedTuple):
     """By policy, the points before they are weighed."""
 
 
-class Scores:
+class Scorer:
     def __init__(self, searching: Search, ranking: Ranking) -> None:
         self._weights = dict(ranking.terms)
         # Where no row qualifies nothing will be scored, and there may be nothing to look at.
         possible = all(len(slot.own) or len(slot.shared_row) for slot in searching.slots)
-        case = Case(searching.snapshot, searching.slots, ranking.typical)
+        case = PolicyCase(searching.snapshot, searching.slots, ranking.typical)
         self._policies = {name: POLICIES[name](case) for name in self._weights if possible}
 
     @property
-    def even(self) -> bool:
-        return all(policy.even for policy in self._policies.values())
+    def is_even(self) -> bool:
+        return all(policy.is_even for policy in self._policies.values())
 
     @property
     def basis(self) -> Hashable:
         return tuple(policy.basis for policy in self._policies.values())
 
-    def judge(self, lines: Block) -> Verdict:
+    def score(self, lines: Block) -> CandidateScores:
         if not len(lines):
             nothing = np.zeros(0, np.int64)
-            return Verdict(nothing, nothing, dict.fromkeys(self._weights, nothing))
-        judged = {name: policy.judge(lines) for name, policy in self._policies.items()}
+            return CandidateScores(nothing, nothing, dict.fromkeys(self._weights, nothing))
+        judged = {name: policy.score(lines) for name, policy in self._policies.items()}
         points = [each.points * self._weights[name] for name, each in judged.items()]
         nuances = [each.nuance * self._weights[name] for name, each in judged.items()]
         parts = {name: each.points for name, each in judged.items()}
-        return Verdict(reduce(np.add, points), reduce(np.add, nuances), parts)
+        return CandidateScores(reduce(np.add, points), reduce(np.add, nuances), parts)

@@ -11,7 +11,7 @@ from functools import reduce
 
 import numpy as np
 
-from dovetail.engine.rank.demand import Demand
+from dovetail.engine.rank.demand import TypicalDemand
 from dovetail.engine.rank.policies.policy import Numbers
 from dovetail.engine.rank.trees import Trees
 
@@ -27,11 +27,11 @@ Rates = tuple[Numbers, Numbers]
 
 
 class Shortage:
-    def __init__(self, demand: Demand) -> None:
+    def __init__(self, demand: TypicalDemand) -> None:
         self._weight = demand.weight
         self._rates = {
             name: {
-                companion: rates(demand.asked(name), amount)
+                companion: rates(demand.requested(name), amount)
                 for companion, amount in demand.companions(name).items()
             }
             for name in demand.measured

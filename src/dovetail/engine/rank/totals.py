@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from dovetail.engine.columns import Rows, Stock
 from dovetail.engine.combine.offers import spans
-from dovetail.engine.rank.cache import kept, longer
+from dovetail.engine.rank.cache import cached, with_zeros
 from dovetail.engine.snapshot import Snapshot
 
 Numbers = NDArray[np.int64]
@@ -18,7 +18,7 @@ HUGE = 2**48
 """Where an amount stops to count, so that the sum of many still fits 64 bits."""
 
 
-class Totals:
+class TreeTotals:
     """By number of the tree: free units and capacity of one class."""
 
     def __init__(self) -> None:
@@ -32,9 +32,9 @@ class Totals:
         versions, sizes = snapshot.tree_version.values, snapshot.tree_size.values
         missing = len(versions) - len(self._versions)
         if missing:
-            self._versions = longer(self._versions, missing)
-            self.free = longer(self.free, missing)
-            self.capacity = longer(self.capacity, missing)
+            self._versions = with_zeros(self._versions, missing)
+            self.free = with_zeros(self.free, missing)
+            self.capacity = with_zeros(self.capacity, missing)
         # Trees that went keep their version: their size tells.
         now = np.where(sizes > 0, versions, -1)
         stale = np.flatnonzero(self._versions != now).astype(np.int32)
@@ -55,11 +55,11 @@ class Totals:
             sums[trees] = running[ends] - running[ends - (highs - lows)]
 
 
-def totals(snapshot: Snapshot, name: str) -> Totals:
+def totals_of(snapshot: Snapshot, name: str) -> TreeTotals:
     """The totals of a class that somebody has."""
     stock = snapshot.stock(name)
     assert stock
     key: Hashable = ("totals", snapshot.class_ids[name])
-    found: Totals = kept(snapshot, key, Totals)
+    found: TreeTotals = cached(snapshot, key, TreeTotals)
     found.refresh(snapshot, stock)
     return found

@@ -10,7 +10,7 @@ import numpy as np
 from dovetail.engine.columns import Column, Mask, Rows, Stock
 from dovetail.engine.combine.round_robin import Block
 from dovetail.engine.feasible import Slot
-from dovetail.engine.rank.cache import kept
+from dovetail.engine.rank.cache import cached
 from dovetail.engine.rank.policies.policy import Numbers
 from dovetail.engine.snapshot import Snapshot
 
@@ -49,15 +49,15 @@ class Trees:
         """What is free, in thousandths of a device."""
         found = self._units.get(name)
         if found is None:
-            found = self._units[name] = units(self.free[name], self._whole[name])
+            found = self._units[name] = device_units(self.free[name], self._whole[name])
         return found
 
-    def some(self, which: Numbers) -> Trees:
+    def subset(self, which: Numbers) -> Trees:
         free = {name: amounts[:, which] for name, amounts in self.free.items()}
         traits, present = self.traits[:, which], self.present[:, which]
         return Trees(free, traits, present, self._starts[which], self._whole)
 
-    def alike(self) -> tuple[Trees, Numbers]:
+    def distinct(self) -> tuple[Trees, Numbers]:
         """One of each kind, and for each tree which kind it is: empty hosts are often the same."""
         parts = (self.traits, self.present, *self.free.values())
         table = np.vstack(parts, dtype=np.int64, casting="safe").T
@@ -68,7 +68,7 @@ class Trees:
             for low in range(0, len(text), width)
         ]
         _, samples, which = np.unique(kinds, return_index=True, return_inverse=True)
-        return self.some(samples), which
+        return self.subset(samples), which
 
     def take(self, lines: Block, slots: Sequence[Slot]) -> None:
         """Take away what each candidate takes, from the tree at its place.
@@ -90,7 +90,7 @@ class Trees:
                 self.free[name][places, mine] -= amount
 
 
-def units(amount: N, whole: int) -> N:
+def device_units(amount: N, whole: int) -> N:
     """An amount in thousandths of a device, which is so much."""
     if whole == DEVICE:
         return amount
@@ -116,7 +116,7 @@ def free_of(snapshot: Snapshot, name: str, after: Rows) -> Numbers:
     stock = snapshot.stock(name)
     if stock is None or not stock.rows.size:
         return np.zeros(after.shape, np.int64)
-    entries = kept(snapshot, ("entries", snapshot.class_ids[name]), Entries)
+    entries = cached(snapshot, ("entries", snapshot.class_ids[name]), Entries)
     at = entries.of(snapshot, stock).take(after)
     found: Numbers = stock.free.values.take(at)
     np.multiply(found, at >= 0, out=found)

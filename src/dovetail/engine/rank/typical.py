@@ -25,7 +25,7 @@ class Typical:
         """The summary of these requests; those that ask for the same are counted together."""
         seen: dict[Hashable, tuple[Request, int]] = {}
         for request, count in counted:
-            key = shape(request)
+            key = request_key(request)
             first, before = seen.get(key, (request, 0))
             seen[key] = first, before + count
         # Sorting is stable: of two that are equally frequent the one seen first leads.
@@ -43,10 +43,10 @@ class Typical:
 NOTHING_TYPICAL = Typical()
 
 
-def shape(request: Request) -> Hashable:
+def request_key(request: Request) -> Hashable:
     """What is asked for, whatever the limit and the ranking."""
     return (
-        tuple(map(group_shape, request.groups)),
+        tuple(map(_group_key, request.groups)),
         request.isolated,
         tuple((affinity.together, affinity.apart) for affinity in request.affinities),
         request.root_required,
@@ -57,7 +57,7 @@ def shape(request: Request) -> Hashable:
     )
 
 
-def group_shape(group: Group) -> Hashable:
+def _group_key(group: Group) -> Hashable:
     """All that is asked of the group, whatever can be asked."""
     fields = msgspec.structs.astuple(group)
     return tuple(tuple(each.items()) if isinstance(each, Mapping) else each for each in fields)

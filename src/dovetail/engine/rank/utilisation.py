@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from dovetail.engine.columns import Rows
 from dovetail.engine.combine.round_robin import Block
-from dovetail.engine.rank.policies.policy import Case, Numbers, by_class, mean, share
+from dovetail.engine.rank.policies.policy import Numbers, PolicyCase, by_class, mean, share
 
 
-class Filling:
+class Utilisation:
     """The free shares that candidates leave behind, in millionths of capacity."""
 
-    def __init__(self, case: Case) -> None:
+    def __init__(self, case: PolicyCase) -> None:
         self._case = case
 
     def of_trees(self, lines: Block) -> Numbers:
@@ -18,12 +18,12 @@ class Filling:
 
     def _left(self, name: str, trees: Rows) -> Numbers:
         totals = self._case.totals(name)
-        return share(totals.free[trees] - self._case.asked[name], totals.capacity[trees])
+        return share(totals.free[trees] - self._case.requested[name], totals.capacity[trees])
 
     def of_rows(self, lines: Block) -> Numbers:
         left = []
         for at, slot in enumerate(self._case.slots):
             for name, amount in slot.resources.items():
-                free, capacity = self._case.holding(name, lines[:, at])
+                free, capacity = self._case.free_and_capacity(name, lines[:, at])
                 left.append(share(free - amount, capacity))
         return mean(left)

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 from dovetail.core.request import Affinity, Group, Request
 from dovetail.devices.classes.documents import DeviceClass
-from dovetail.engine.rank.parse import BadRanking, terms_of
+from dovetail.engine.rank.parse import BadRanking, parse_ranking
 from dovetail.engine.rank.ranking import FIRST_FIT
 from dovetail.rest.placement.schemas import GROUP_EXTENSIONS, GROUP_KEYS, NUMBERED, SUFFIX
 from dovetail.rest.query import filters
@@ -68,7 +68,7 @@ def rank_of(query: Query) -> tuple[tuple[str, int], ...]:
             "Query parameter 'rank' may be specified only once.", errors.DUPLICATE_KEY
         )
     try:
-        return terms_of(values[0])
+        return parse_ranking(values[0])
     except BadRanking as error:
         raise bad_request(f"{filters.INVALID}`rank`: {error}", errors.BAD_VALUE) from error
 

@@ -13,9 +13,9 @@ from dovetail.engine.combine.round_robin import Block
 from dovetail.engine.rank.policies.policy import (
     MILLION,
     POINT,
-    Case,
-    Judgement,
     Numbers,
+    PolicyCase,
+    PolicyScores,
     by_class,
     mean,
     share,
@@ -23,27 +23,27 @@ from dovetail.engine.rank.policies.policy import (
 
 
 class BestFit:
-    even = True
+    is_even = True
 
-    def __init__(self, case: Case) -> None:
+    def __init__(self, case: PolicyCase) -> None:
         self._case = case
 
     @property
     def basis(self) -> Hashable:
-        return tuple(self._case.totals(name).largest for name in self._case.asked)
+        return tuple(self._case.totals(name).largest for name in self._case.requested)
 
-    def judge(self, lines: Block) -> Judgement:
+    def score(self, lines: Block) -> PolicyScores:
         points = (MILLION - by_class(self._case, lines, self._left)) // POINT
-        return Judgement(points, -self._left_on_rows(lines))
+        return PolicyScores(points, -self._left_on_rows(lines))
 
     def _left(self, name: str, trees: Rows) -> Numbers:
         totals = self._case.totals(name)
-        return share(totals.free[trees] - self._case.asked[name], totals.largest)
+        return share(totals.free[trees] - self._case.requested[name], totals.largest)
 
     def _left_on_rows(self, lines: Block) -> Numbers:
         left = []
         for at, slot in enumerate(self._case.slots):
             for name, amount in slot.resources.items():
-                free, _ = self._case.holding(name, lines[:, at])
+                free, _ = self._case.free_and_capacity(name, lines[:, at])
                 left.append(share(free - amount, self._case.totals(name).largest))
         return mean(left)

@@ -7,16 +7,16 @@ from collections.abc import Hashable
 import numpy as np
 
 from dovetail.engine.combine.round_robin import Block
-from dovetail.engine.rank.policies.policy import Case, Judgement
+from dovetail.engine.rank.policies.policy import PolicyCase, PolicyScores
 
 
 class FirstFit:
-    even = True
+    is_even = True
     basis: Hashable = None
 
-    def __init__(self, case: Case) -> None:
+    def __init__(self, case: PolicyCase) -> None:
         """There is nothing to look at."""
 
-    def judge(self, lines: Block) -> Judgement:
+    def score(self, lines: Block) -> PolicyScores:
         nothing = np.zeros(len(lines), np.int64)
-        return Judgement(nothing, nothing)
+        return PolicyScores(nothing, nothing)

@@ -13,28 +13,28 @@ from __future__ import annotations
 from collections.abc import Hashable
 
 from dovetail.engine.combine.round_robin import Block
-from dovetail.engine.rank.cache import kept
+from dovetail.engine.rank.cache import cached
 from dovetail.engine.rank.demand import demand_of
 from dovetail.engine.rank.losses import Losses
-from dovetail.engine.rank.policies.policy import Case, Judgement
+from dovetail.engine.rank.policies.policy import PolicyCase, PolicyScores
 
 
 class Fragmentation:
-    even = False
+    is_even = False
 
-    def __init__(self, case: Case) -> None:
+    def __init__(self, case: PolicyCase) -> None:
         self._case = case
         self._demand = demand = demand_of(case.snapshot, case.typical)
-        self._losses: Losses = kept(
+        self._losses: Losses = cached(
             case.snapshot,
             ("fragmentation", demand),
-            lambda: Losses(demand.lost, demand.whole, demand.weight),
+            lambda: Losses(demand.units_lost, demand.whole, demand.weight),
         )
 
     @property
     def basis(self) -> Hashable:
         return self._demand
 
-    def judge(self, lines: Block) -> Judgement:
+    def score(self, lines: Block) -> PolicyScores:
         drops = self._losses.drops(self._case, self._demand.classes, lines)
-        return Judgement(self._losses.points(drops), drops)
+        return PolicyScores(self._losses.points(drops), drops)

@@ -5,17 +5,17 @@ from __future__ import annotations
 from collections.abc import Hashable
 
 from dovetail.engine.combine.round_robin import Block
-from dovetail.engine.rank.policies.policy import MILLION, POINT, Case, Judgement
-from dovetail.engine.rank.utilisation import Filling
+from dovetail.engine.rank.policies.policy import MILLION, POINT, PolicyCase, PolicyScores
+from dovetail.engine.rank.utilisation import Utilisation
 
 
 class Pack:
-    even = True
+    is_even = True
     basis: Hashable = None
 
-    def __init__(self, case: Case) -> None:
-        self._filling = Filling(case)
+    def __init__(self, case: PolicyCase) -> None:
+        self._filling = Utilisation(case)
 
-    def judge(self, lines: Block) -> Judgement:
+    def score(self, lines: Block) -> PolicyScores:
         points = (MILLION - self._filling.of_trees(lines)) // POINT
-        return Judgement(points, MILLION - self._filling.of_rows(lines))
+        return PolicyScores(points, MILLION - self._filling.of_rows(lines))

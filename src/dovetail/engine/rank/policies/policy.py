@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from dovetail.engine.columns import Rows
 from dovetail.engine.combine.round_robin import Block
 from dovetail.engine.feasible import Slot
-from dovetail.engine.rank.totals import Totals, totals
+from dovetail.engine.rank.totals import TreeTotals, totals_of
 from dovetail.engine.rank.typical import Typical
 from dovetail.engine.snapshot import Snapshot
 
@@ -24,14 +24,14 @@ POINT = MILLION // 100
 """Points go from 0 to 100."""
 
 
-class Judgement(NamedTuple):
+class PolicyScores(NamedTuple):
     points: Numbers
     nuance: Numbers
     """What decides between candidates of one tree that have the same points."""
 
 
-class Policy(Protocol):
-    even: bool
+class RankingPolicy(Protocol):
+    is_even: bool
     """Candidates of a tree have the same points, unless rows are shared between trees."""
 
     @property
@@ -39,33 +39,33 @@ class Policy(Protocol):
         """What points depend on beside the request and the tree: kept points are bound to it."""
         ...
 
-    def judge(self, lines: Block) -> Judgement:
+    def score(self, lines: Block) -> PolicyScores:
         """Of each candidate; more is better."""
         ...
 
 
-class Case:
+class PolicyCase:
     """A request as policies see it: the slots to fill, in this snapshot."""
 
     def __init__(self, snapshot: Snapshot, slots: Sequence[Slot], typical: Typical) -> None:
         self.snapshot, self.slots, self.typical = snapshot, slots, typical
-        self.asked: dict[str, int] = {}
+        self.requested: dict[str, int] = {}
         """By class, what all slots want together."""
-        self.wanting: dict[str, list[int]] = {}
+        self.slots_of_class: dict[str, list[int]] = {}
         """By class, the slots that want some of it."""
         for at, slot in enumerate(slots):
             for name, amount in slot.resources.items():
-                self.asked[name] = self.asked.get(name, 0) + amount
-                self.wanting.setdefault(name, []).append(at)
-        self._totals: dict[str, Totals] = {}
+                self.requested[name] = self.requested.get(name, 0) + amount
+                self.slots_of_class.setdefault(name, []).append(at)
+        self._totals: dict[str, TreeTotals] = {}
 
-    def totals(self, name: str) -> Totals:
+    def totals(self, name: str) -> TreeTotals:
         found = self._totals.get(name)
         if found is None:
-            found = self._totals[name] = totals(self.snapshot, name)
+            found = self._totals[name] = totals_of(self.snapshot, name)
         return found
 
-    def holding(self, name: str, rows: Rows) -> tuple[Numbers, Numbers]:
+    def free_and_capacity(self, name: str, rows: Rows) -> tuple[Numbers, Numbers]:
         """What rows that have some of the class have free, and their capacities."""
         stock = self.snapshot.stock(name)
         assert stock
@@ -86,9 +86,12 @@ def mean(shares: Sequence[Numbers]) -> Numbers:
     return found
 
 
-def by_class(case: Case, lines: Block, left: Callable[[str, Rows], Numbers]) -> Numbers:
+def by_class(case: PolicyCase, lines: Block, left: Callable[[str, Rows], Numbers]) -> Numbers:
     """The mean over the classes asked for of the share that trees have left, in millionths."""
     trees = case.snapshot.tree.values[lines]
     return mean(
-        [mean([left(name, trees[:, at]) for at in slots]) for name, slots in case.wanting.items()]
+        [
+            mean([left(name, trees[:, at]) for at in slots])
+            for name, slots in case.slots_of_class.items()
+        ]
     )

@@ -13,33 +13,33 @@ from collections.abc import Hashable
 import numpy as np
 
 from dovetail.engine.combine.round_robin import Block
-from dovetail.engine.rank.cache import kept
+from dovetail.engine.rank.cache import cached
 from dovetail.engine.rank.demand import demand_of
 from dovetail.engine.rank.losses import Losses
-from dovetail.engine.rank.policies.policy import Case, Judgement, Numbers
-from dovetail.engine.rank.rarity import rarities
+from dovetail.engine.rank.policies.policy import Numbers, PolicyCase, PolicyScores
+from dovetail.engine.rank.rarity import rarities_of
 from dovetail.engine.rank.shortage import Shortage
-from dovetail.engine.rank.trees import Trees, units
+from dovetail.engine.rank.trees import Trees, device_units
 
 WEIGHT = 3, 4
 """What rarity counts, as a fraction."""
 
 
 class Scarcity:
-    even = False
+    is_even = False
 
-    def __init__(self, case: Case) -> None:
+    def __init__(self, case: PolicyCase) -> None:
         self._case = case
         self._demand = demand = demand_of(case.snapshot, case.typical)
-        self._rarities = rarities(case.snapshot, demand)
-        self._losses: Losses = kept(case.snapshot, ("scarcity", demand), self._make_losses)
+        self._rarities = rarities_of(case.snapshot, demand)
+        self._losses: Losses = cached(case.snapshot, ("scarcity", demand), self._make_losses)
 
     def _make_losses(self) -> Losses:
         demand = self._demand
         shortage = Shortage(demand)
 
         def measure(trees: Trees) -> Numbers:
-            return demand.lost(trees) + shortage.of(trees)
+            return demand.units_lost(trees) + shortage.of(trees)
 
         return Losses(measure, demand.whole, demand.weight)
 
@@ -47,9 +47,9 @@ class Scarcity:
     def basis(self) -> Hashable:
         return self._demand, self._rarities.basis
 
-    def judge(self, lines: Block) -> Judgement:
+    def score(self, lines: Block) -> PolicyScores:
         drops = self._losses.drops(self._case, self._demand.classes, lines) - self._rarity(lines)
-        return Judgement(self._losses.points(drops), drops)
+        return PolicyScores(self._losses.points(drops), drops)
 
     def _rarity(self, lines: Block) -> Numbers:
         """What each candidate takes of rare devices, times the weight of all requests."""
@@ -58,7 +58,7 @@ class Scarcity:
         for at, slot in enumerate(self._case.slots):
             for name in self._demand.measured:
                 if name in slot.resources:
-                    taken = units(slot.resources[name], self._demand.whole[name])
+                    taken = device_units(slot.resources[name], self._demand.whole[name])
                     traits = self._case.snapshot.traits.values[lines[:, at]]
                     cost = self._demand.weight * taken * above * self._rarities.of[name][traits]
                     found += cost // (below * 1000)

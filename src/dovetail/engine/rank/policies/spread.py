@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Hashable
 
 from dovetail.engine.combine.round_robin import Block
-from dovetail.engine.rank.policies.policy import POINT, Case, Judgement
-from dovetail.engine.rank.utilisation import Filling
+from dovetail.engine.rank.policies.policy import POINT, PolicyCase, PolicyScores
+from dovetail.engine.rank.utilisation import Utilisation
 
 
 class Spread:
-    even = True
+    is_even = True
     basis: Hashable = None
 
-    def __init__(self, case: Case) -> None:
-        self._filling = Filling(case)
+    def __init__(self, case: PolicyCase) -> None:
+        self._filling = Utilisation(case)
 
-    def judge(self, lines: Block) -> Judgement:
-        return Judgement(self._filling.of_trees(lines) // POINT, self._filling.of_rows(lines))
+    def score(self, lines: Block) -> PolicyScores:
+        return PolicyScores(self._filling.of_trees(lines) // POINT, self._filling.of_rows(lines))

@@ -1,4 +1,4 @@
-"""Candidates that a policy cannot tell apart are looked at once."""
+"""Candidates in blocks, as ranking sees them: their trees, and which policies cannot tell apart."""
 
 from __future__ import annotations
 
@@ -7,14 +7,27 @@ from numpy.typing import NDArray
 
 from dovetail.engine.columns import Rows
 from dovetail.engine.combine.round_robin import Block
-from dovetail.engine.rank.policies.policy import Case
+from dovetail.engine.rank.policies.policy import PolicyCase
+from dovetail.engine.snapshot import Snapshot
 
-Places = NDArray[np.intp]
+Numbers = NDArray[np.intp]
 
-MOST = 2**62
+MOST_CODES = 2**62
 
 
-def distinct(case: Case, lines: Block, home: Rows) -> tuple[Places, Places]:
+def trees_of(snapshot: Snapshot, lines: Block) -> Rows:
+    """For each candidate the tree of the first of its rows that does not serve other trees."""
+    if not len(snapshot.sharing.rows):
+        first: Rows = snapshot.tree.values.take(lines[:, 0])
+        return first
+    trees = snapshot.tree.values[lines]
+    shares = np.zeros(snapshot.tree.size, np.bool_)
+    shares[snapshot.sharing.rows] = True
+    found: Rows = trees[np.arange(len(lines)), (~shares[lines]).argmax(axis=1)]
+    return found
+
+
+def distinct_candidates(case: PolicyCase, lines: Block, home: Rows) -> tuple[Numbers, Numbers]:
     """One line of each kind, and for each line which kind it is; `home` is the tree of each.
 
     Lines are alike if they are of one tree and the rows they take have the same traits and the
@@ -28,10 +41,10 @@ def distinct(case: Case, lines: Block, home: Rows) -> tuple[Places, Places]:
             continue
         for values in (
             case.snapshot.traits.values[rows].astype(np.int64),
-            *(np.maximum(case.holding(name, rows)[0], 0) for name in slot.resources),
+            *(np.maximum(case.free_and_capacity(name, rows)[0], 0) for name in slot.resources),
         ):
             size = int(values.max()) + 1
-            if bound > MOST // size:
+            if bound > MOST_CODES // size:
                 _, codes = np.unique(codes, return_inverse=True)
                 bound = len(lines)
             codes = codes * size + values
