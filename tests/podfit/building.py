@@ -75,10 +75,10 @@ class Fleet:
         nodes: Sequence[Node],
         pods: Sequence[Pod] = (),
         namespaces: Mapping[str, Mapping[str, str]] | None = None,
-        prefer: ScoringStrategy = ScoringStrategy.LEAST_ALLOCATED,
+        strategy: ScoringStrategy = ScoringStrategy.LEAST_ALLOCATED,
     ) -> None:
         self.rows = Rows()
-        self.table = NodeTable(self.rows, prefer)
+        self.table = NodeTable(self.rows, strategy)
         for name, labels in (namespaces or {}).items():
             self.set_namespace(name, labels)
         for one in nodes:

@@ -16,19 +16,19 @@ WEB = {"app": "web"}
 
 
 @pytest.mark.parametrize(
-    ("prefer", "best"),
+    ("strategy", "best"),
     [
         (ScoringStrategy.LEAST_ALLOCATED, "empty"),
         (ScoringStrategy.MOST_ALLOCATED, "full"),
         (ScoringStrategy.BALANCED, "full"),
     ],
 )
-def test_how_full_nodes_are(prefer: ScoringStrategy, best: str) -> None:
+def test_how_full_nodes_are(strategy: ScoringStrategy, best: str) -> None:
     there = [
         pod("one", on="full", requests={"cpu": "2", "memory": "5Gi"}),
         pod("two", on="half", requests={"cpu": "100m", "memory": "4Gi"}),
     ]
-    fleet = Fleet([node("half"), node("full"), node("empty")], there, prefer=prefer)
+    fleet = Fleet([node("half"), node("full"), node("empty")], there, strategy=strategy)
     assert fleet.best(pod("p", requests={"cpu": "1", "memory": "1Gi"})) == best
 
 
@@ -39,13 +39,13 @@ def test_least_allocated_is_the_mean_share_that_is_left() -> None:
 
 
 def test_most_allocated_is_the_mean_share_in_use() -> None:
-    fleet = Fleet([node("n", cpu="4", memory="8Gi")], prefer=ScoringStrategy.MOST_ALLOCATED)
+    fleet = Fleet([node("n", cpu="4", memory="8Gi")], strategy=ScoringStrategy.MOST_ALLOCATED)
     scores = fleet.scores(pod("p", requests={"cpu": "1", "memory": "4Gi"}))
     assert scores == {"n": pytest.approx(100 * (0.25 + 0.5) / 2)}
 
 
 def test_balanced_is_best_where_both_are_used_alike() -> None:
-    fleet = Fleet([node("n", cpu="4", memory="8Gi")], prefer=ScoringStrategy.BALANCED)
+    fleet = Fleet([node("n", cpu="4", memory="8Gi")], strategy=ScoringStrategy.BALANCED)
     assert fleet.scores(pod("p", requests={"cpu": "1", "memory": "2Gi"})) == {"n": 100}
     assert fleet.scores(pod("p", requests={"cpu": "1", "memory": "4Gi"})) == {"n": 87.5}
 

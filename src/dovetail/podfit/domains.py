@@ -1,4 +1,4 @@
-"""Topology domains: the nodes that have the same value of a label."""
+"""Topology domains: the nodes that have the same value of a label, for affinity and spreading."""
 
 from __future__ import annotations
 

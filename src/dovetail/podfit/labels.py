@@ -1,4 +1,4 @@
-"""Labels of nodes in columns: a column per key that was ever asked for, a number per value.
+"""Label columns: the labels of nodes, a column per key that was ever asked for, a number per value.
 
 A requirement is decided once per distinct value of its key and then looked up for all rows. The
 same columns tell topology domains: rows with one number are in one domain.

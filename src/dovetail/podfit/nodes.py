@@ -1,4 +1,4 @@
-"""All nodes in columns, and what is on them: the state that filters and scores look at."""
+"""Columns by node: the state that filters and scores look at; `NodeTable` keeps it up to date."""
 
 from __future__ import annotations
 
@@ -20,8 +20,11 @@ Taints = tuple[Taint, ...]
 
 
 class NodeResources:
-    """By row and resource. Sums are Python's integers, which never overflow; columns end where it
-    makes no difference any more."""
+    """What nodes have and what is free of it, by row and resource.
+
+    Sums are Python's integers, which never overflow; columns end where it makes no difference any
+    more.
+    """
 
     def __init__(self) -> None:
         self.free: dict[str, Column] = {}
@@ -44,7 +47,7 @@ class NodeResources:
             self.allocatable[name].values[row] = amounts.get(name, 0)
 
     def add(self, row: int, amounts: Iterable[tuple[str, int]], sign: int = 1) -> None:
-        """Take room, or give it back."""
+        """Use amounts of the row, or give them back with a `sign` of -1."""
         used = self._used[row]
         for name, amount in amounts:
             used[name] = used.get(name, 0) + sign * amount
@@ -67,12 +70,14 @@ class NodeResources:
 
 
 class Nodes:
+    """Rows of a cluster's nodes: what they are, and what is on them."""
+
     def __init__(self, rows: Rows) -> None:
         self.rows = rows
         self.labels = NodeLabels()
         self.resources = NodeResources()
         self.score_resources = NodeResources()
-        """As scores count: only CPU and memory."""
+        """As scores count: only CPU and memory, with defaults for pods that request none."""
         self.scale = {CPU: Column(np.float64), MEMORY: Column(np.float64)}
         """One over what the node has of it, since scores are about shares; 0 if it has none."""
         self.taint_sets = Kinds[Taints]()
@@ -80,9 +85,9 @@ class Nodes:
         self.pods = RowMultiset[SelectablePod]()
         self.ports = RowMultiset[HostPort]()
         self.pod_anti_affinity = RowMultiset[PodTerm]()
-        """What pods on nodes request to be kept away."""
+        """Terms by which pods on nodes keep others away."""
         self.preferences = RowMultiset[tuple[PodTerm, int]]()
-        """What pods on nodes like to have near, with the weight."""
+        """Terms of what pods on nodes prefer to have near, with their weights."""
         self._present = Column(np.bool_)
         self._unschedulable = Column(np.bool_)
         self._taints = Column(np.int32)
@@ -139,5 +144,5 @@ class Nodes:
             del self.namespaces[name]
         else:
             self.namespaces[name] = labels
-        for tally in (self.pods, self.pod_anti_affinity, self.preferences):
-            tally.forget()
+        for multiset in (self.pods, self.pod_anti_affinity, self.preferences):
+            multiset.forget()

@@ -1,4 +1,4 @@
-"""Kubernetes objects as far as Dovetail reads them.
+"""Kubernetes' objects as far as Dovetail reads them, decoded from the API by whoever has a client.
 
 Decoding skips every other field, which makes a list of 20,000 pods cheap to read and to keep. What
 is written goes out as plain dictionaries, so a field that is unknown here is never sent back empty.
@@ -319,7 +319,7 @@ class ResourceClassStatus(Read, frozen=True, kw_only=True):
 
 
 class ResourceClass(Object, frozen=True, kw_only=True):
-    """As it is written; `classes.resource_class.read` makes the class that it means."""
+    """As it is written; `devices/classes/documents.py` reads the device class that it means."""
 
     API = Api("dovetail.dev", "v1alpha1", "resourceclasses", "ResourceClass", namespaced=False)
 

@@ -1,4 +1,8 @@
-"""What a pod demands of the node it goes to, read once for all pods of a template."""
+"""Pod requests: what a pod requests of its node, read once for all pods of a template.
+
+`NodeTable` counts pods by them and filters and scores look at them. Requests of device classes are
+not among them.
+"""
 
 from __future__ import annotations
 
@@ -44,30 +48,39 @@ ANY_ADDRESS = "0.0.0.0"  # noqa: S104 - how Kubernetes writes it; nothing listen
 
 
 class PodRequest(msgspec.Struct, frozen=True, kw_only=True):
+    """All that decides on which nodes a pod fits and which it prefers."""
+
     namespace: str
     labels: dict[str, str]
     selectable: SelectablePod
+    """The pod as the terms of others see it."""
     amounts: tuple[tuple[str, int], ...]
-    """Of each resource; requests of resource classes are not among them."""
+    """Units of each resource, a place for a pod included."""
     score_amounts: tuple[tuple[str, int], ...]
     """CPU and memory as scores count them: with something for containers that ask for nothing."""
     tolerations: tuple[Toleration, ...] = ()
     node_labels: tuple[Term, ...] = ()
+    """The nodeSelector."""
     node_terms: tuple[NodeSelectorTerm, ...] | None = None
-    """The node has to meet one of them. None: there is no such request."""
+    """Required node affinity: the node has to meet one of the terms. None: there is none."""
     preferred_nodes: tuple[PreferredNodes, ...] = ()
     ports: tuple[HostPort, ...] = ()
     pod_affinity: tuple[PodTerm, ...] = ()
+    """Required, as `pod_anti_affinity` is."""
     pod_anti_affinity: tuple[PodTerm, ...] = ()
     preferred_pods: tuple[tuple[PodTerm, int], ...] = ()
-    """With their weights: below nothing for pods that had better be elsewhere."""
+    """Preferred affinity with its weights; of anti-affinity, they are below zero."""
     spread: tuple[TopologySpread, ...] = ()
+    """Constraints that must hold; those of `soft_spread` may be broken."""
     soft_spread: tuple[TopologySpread, ...] = ()
 
 
 class RequestFields(msgspec.Struct, array_like=True):
-    """The parts of a pod that matter here. Volumes are not among them: they have names of their own
-    in each pod, and pods that need any special ones are refused (`unsupported_reason`)."""
+    """The parts of a pod that its request depends on: equal in all pods of a template.
+
+    Volumes are not among them: they have names of their own in each pod, and pods that need any
+    special ones are refused (`unsupported_reason`).
+    """
 
     namespace: str
     labels: dict[str, str]
@@ -81,16 +94,16 @@ class RequestFields(msgspec.Struct, array_like=True):
     spread: tuple[SpreadConstraint, ...]
 
 
-ENCODER = msgspec.msgpack.Encoder()
-DECODER = msgspec.msgpack.Decoder(RequestFields)
+FIELDS_ENCODER = msgspec.msgpack.Encoder()
+FIELDS_DECODER = msgspec.msgpack.Decoder(RequestFields)
 
 
 def pod_request_of(pod: Pod) -> PodRequest:
-    """Where the pod is already plays no part. Raises BadQuantity."""
+    """The same object for all pods of a template, wherever they are. Raises BadQuantity."""
     meta, spec = pod.metadata, pod.spec
     containers, init_containers, resources = resources_in_use(pod)
     return request_from(
-        ENCODER.encode(
+        FIELDS_ENCODER.encode(
             (
                 meta.namespace,
                 meta.labels,
@@ -110,7 +123,7 @@ def pod_request_of(pod: Pod) -> PodRequest:
 @lru_cache(maxsize=8192)
 def request_from(content: bytes) -> PodRequest:
     """From the encoded parts, which make a key that is quick to compare and cannot be stale."""
-    pod = DECODER.decode(content)
+    pod = FIELDS_DECODER.decode(content)
     affinity = pod.affinity or Affinity()
     nodes = affinity.node_affinity or NodeAffinity()
     near = affinity.pod_affinity or PodAffinity()

@@ -30,6 +30,9 @@ HUGE_PAGES = "hugepages-"
 GUARANTEED, BURSTABLE, BEST_EFFORT = "Guaranteed", "Burstable", "BestEffort"
 """QoS classes."""
 
+ENDED_PHASES = ("Succeeded", "Failed")
+"""Phases in which a pod holds nothing any more."""
+
 MOST_UNITS_COUNTED = 2**62
 """No amount is taken for more than this: nobody has it, and sums of two fit 64 bits."""
 

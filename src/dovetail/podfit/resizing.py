@@ -1,7 +1,7 @@
-"""Pods that are being resized in place: until the kubelet has done it, they count as the larger.
+"""In-place pod resize (KEP-1287): until the kubelet has done it, a pod counts as the larger.
 
-A container asks for something, was allocated something and has something; they differ while it
-grows or shrinks. A resize that the node can never do counts for nothing.
+A container requests something, was allocated something and has something; they differ while it
+grows or shrinks. A resize that the node can never do (Infeasible) counts for nothing.
 """
 
 from __future__ import annotations

@@ -1,4 +1,8 @@
-"""What is on which row, by kind: pods, their terms, their ports. Counted without a loop."""
+"""Multiset of (key, row): which pods, affinity terms and host ports are on which node.
+
+`nodes.py` has one for each. Keys are interned, so that a rule is asked once per distinct key and
+rows are counted without a loop.
+"""
 
 from __future__ import annotations
 

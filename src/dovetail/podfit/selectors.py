@@ -1,4 +1,4 @@
-"""Requirements on labels as Kubernetes reads them, decided on one value or on a set of labels."""
+"""Label selectors as Kubernetes reads them, decided on one value or on a set of labels."""
 
 from __future__ import annotations
 

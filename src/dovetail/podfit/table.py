@@ -1,4 +1,7 @@
-"""The table of nodes: kept up to date as nodes and pods come and go, asked for where a pod fits."""
+"""Node table: a cluster's nodes and what is on them, asked for where a pod fits and what is best.
+
+Scheduler and extender keep one up to date as nodes and pods come and go.
+"""
 
 from __future__ import annotations
 
@@ -12,17 +15,14 @@ from dovetail.podfit.columns import Floats, Mask
 from dovetail.podfit.nodes import Nodes
 from dovetail.podfit.objects import Namespace, Node, Pod
 from dovetail.podfit.pod_request import PodRequest, pod_request_of
-from dovetail.podfit.pods import allocatable_of
+from dovetail.podfit.pods import ENDED_PHASES, allocatable_of
 from dovetail.podfit.scores.resources import ScoringStrategy
 from dovetail.podfit.terms import SelectablePod
 from dovetail.podfit.verdict import FilteredNodes
 
-ENDED_PHASES = ("Succeeded", "Failed")
-"""Phases in which a pod holds nothing any more."""
-
 
 class CountedPod(msgspec.Struct):
-    """A pod that is, or is about to be, on a node; and where the tallies have what it brought."""
+    """A pod that is, or is about to be, on a node, and its entries in the multisets of `Nodes`."""
 
     node: str
     request: PodRequest
@@ -34,25 +34,28 @@ class CountedPod(msgspec.Struct):
 
 
 class NodeTable:
-    """Rows are shared: the same row is the same node in every other table of these `rows`."""
+    """Which nodes fit a pod, and which is best. Events come in any order, and more than once.
+
+    Rows are shared: the same row is the same node in every other table of these `rows`.
+    """
 
     def __init__(
-        self, rows: Rows, prefer: ScoringStrategy = ScoringStrategy.LEAST_ALLOCATED
+        self, rows: Rows, strategy: ScoringStrategy = ScoringStrategy.LEAST_ALLOCATED
     ) -> None:
         self._nodes = Nodes(rows)
-        self._prefer = prefer
+        self._strategy = strategy
         self._rows: dict[str, int] = {}
-        self._seen: dict[str, Node] = {}
-        self._places: dict[str, CountedPod] = {}
-        self._on: dict[str, dict[str, CountedPod]] = {}
+        self._known_nodes: dict[str, Node] = {}
+        self._pods: dict[str, CountedPod] = {}
+        self._pods_by_node: dict[str, dict[str, CountedPod]] = {}
         """By node: also of nodes that are not there (yet), since events have no common order."""
-        self._aside: dict[str, tuple[tuple[str, int], ...]] = {}
+        self._set_aside: dict[str, tuple[tuple[str, int], ...]] = {}
         """By node, likewise."""
 
     def set_node(self, node: Node) -> None:
         """Take in a node that is new or may have changed. Raises BadQuantity, changing nothing."""
         name = node.metadata.name
-        before = self._seen.get(name)
+        before = self._known_nodes.get(name)
         if before is not None and is_same_node(before, node):
             return
         has = allocatable_of(node.status.allocatable)
@@ -61,10 +64,10 @@ class NodeTable:
             row = self._rows[name] = self._nodes.rows.row(name)
             self._nodes.reach()
             self._nodes.present[row] = True
-            for place in self._on.get(name, {}).values():
+            for place in self._pods_by_node.get(name, {}).values():
                 self._put(place, row)
-            self._nodes.resources.add(row, self._aside.get(name, ()))
-        self._seen[name] = node
+            self._nodes.resources.add(row, self._set_aside.get(name, ()))
+        self._known_nodes[name] = node
         self._nodes.labels.put(row, node.metadata.labels)
         self._nodes.set_taints(row, node.spec.taints)
         self._nodes.unschedulable[row] = node.spec.unschedulable
@@ -78,10 +81,10 @@ class NodeTable:
         row = self._rows.pop(name, None)
         if row is None:
             return
-        del self._seen[name]
-        for place in self._on.get(name, {}).values():
+        del self._known_nodes[name]
+        for place in self._pods_by_node.get(name, {}).values():
             self._lift(place, row)
-        self._nodes.resources.add(row, self._aside.get(name, ()), -1)
+        self._nodes.resources.add(row, self._set_aside.get(name, ()), -1)
         self._nodes.present[row] = False
         self._nodes.unschedulable[row] = False
         self._nodes.labels.put(row, {})
@@ -102,36 +105,36 @@ class NodeTable:
             self.remove_pod(uid)
             return
         new = CountedPod(place, pod_request_of(pod), pod.metadata.deletion_timestamp is not None)
-        old = self._places.get(uid)
+        old = self._pods.get(uid)
         if old is not None:
             if is_same_pod(old, new):
                 return
             self.remove_pod(uid)
-        self._places[uid] = new
-        self._on.setdefault(place, {})[uid] = new
+        self._pods[uid] = new
+        self._pods_by_node.setdefault(place, {})[uid] = new
         row = self._rows.get(place)
         if row is not None:
             self._put(new, row)
 
     def remove_pod(self, uid: str) -> None:
         """Nothing happens if it is not there."""
-        place = self._places.pop(uid, None)
+        place = self._pods.pop(uid, None)
         if place is None:
             return
-        there = self._on[place.node]
+        there = self._pods_by_node[place.node]
         del there[uid]
         if not there:
-            del self._on[place.node]
+            del self._pods_by_node[place.node]
         row = self._rows.get(place.node)
         if row is not None:
             self._lift(place, row)
 
     def set_aside(self, node: str, amounts: Mapping[str, int]) -> None:
         """So much of the node is held by others than pods that ask for it: no room for pods."""
-        before = self._aside.pop(node, ())
+        before = self._set_aside.pop(node, ())
         now = tuple((name, amount) for name, amount in amounts.items() if amount)
         if now:
-            self._aside[node] = now
+            self._set_aside[node] = now
         row = self._rows.get(node)
         if row is not None and before != now:
             self._nodes.resources.add(row, before, -1)
@@ -144,7 +147,7 @@ class NodeTable:
 
     def node_of(self, uid: str) -> str | None:
         """Where a pod is counted."""
-        place = self._places.get(uid)
+        place = self._pods.get(uid)
         return place.node if place else None
 
     def filter(self, request: PodRequest) -> FilteredNodes:
@@ -154,7 +157,7 @@ class NodeTable:
     def score(self, request: PodRequest, mask: Mask) -> Floats:
         """By row, more is better; minus infinity where `mask` is not. The first of equals wins."""
         self._nodes.reach()
-        return scores.total(self._nodes, request, mask, self._prefer)
+        return scores.total(self._nodes, request, mask, self._strategy)
 
     def why(self, row: int, request: PodRequest) -> str:
         """The first thing the node misses, and by how much; empty if the pod fits."""
@@ -191,12 +194,13 @@ class NodeTable:
                 tally.remove(one)
 
 
-def is_same_node(one: Node, other: Node) -> bool:
-    """Whether nothing changed that matters here: mostly it is a heartbeat."""
+def is_same_node(before: Node, now: Node) -> bool:
+    """Whether nothing changed that pods could notice: kubelets write to their nodes every few
+    minutes just to say that they are alive."""
     return (
-        one.metadata.labels == other.metadata.labels
-        and one.spec == other.spec
-        and one.status.allocatable == other.status.allocatable
+        before.metadata.labels == now.metadata.labels
+        and before.spec == now.spec
+        and before.status.allocatable == now.status.allocatable
     )
 
 

@@ -1,7 +1,8 @@
-"""What pods request of each other, resolved so that equal demands of equal pods are equal values.
+"""Affinity terms and spread constraints, resolved: equal terms of equal pods are equal values.
 
-A selector of namespaces means those whose labels it matches, as documented. (kube-scheduler 1.36
-lets one that only asks for labels not to be there, in a term of the pod to be placed, mean all.)
+Filters and scores decide once per distinct value. A selector of namespaces means those whose labels
+it matches, as documented. (kube-scheduler 1.36 lets one that only asks for labels not to be there,
+in a term of the pod to be placed, mean all.)
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ HONOR = "Honor"
 
 
 class SelectablePod(msgspec.Struct, frozen=True):
-    """As much of a pod as others can be for or against."""
+    """As much of a pod as the selectors of others can tell."""
 
     namespace: str
     labels: tuple[tuple[str, str], ...]
@@ -34,7 +35,7 @@ class HostPort(msgspec.Struct, frozen=True):
 
 
 class PodTerm(msgspec.Struct, frozen=True):
-    """Pods that are meant, and the label of nodes that says what is near them."""
+    """Pods that are selected, and the label of nodes whose values are the domains."""
 
     topology_key: str
     selector: Selector

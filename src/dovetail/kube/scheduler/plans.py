@@ -16,11 +16,10 @@ from dovetail.kube.classes.pod_devices import (
     read_allocation,
 )
 from dovetail.podfit.objects import Pod
-from dovetail.podfit.pods import CLASS_PREFIX
+from dovetail.podfit.pods import CLASS_PREFIX, ENDED_PHASES
 
 FENCE = "dovetail.dev/ClaimGivenBack"
 """Condition of a pod: a claim that was made for it is no longer to be relied on."""
-OVER = ("Succeeded", "Failed")
 
 
 class BindingPlan(msgspec.Struct, frozen=True):
@@ -61,7 +60,7 @@ def standing_of(plan: BindingPlan, now: Pod | None) -> Standing:
 
 def is_over(pod: Pod) -> bool:
     """It runs no longer and holds nothing."""
-    return pod.status.phase in OVER
+    return pod.status.phase in ENDED_PHASES
 
 
 def fence_of(pod: Pod) -> str:

@@ -26,7 +26,7 @@ from dovetail.kube.scheduler.plans import BindingPlan, asked_classes, holdings_o
 from dovetail.kube.scheduler.queue import Wake
 from dovetail.podfit.objects import Namespace, Node, Pod, ResourceClass, ResourceSlice
 from dovetail.podfit.pod_request import pod_request_of
-from dovetail.podfit.table import NodeTable
+from dovetail.podfit.table import NodeTable, is_same_node
 
 LOG = structlog.get_logger("dovetail.kube.scheduler")
 
@@ -296,15 +296,6 @@ def is_alike(before: Pod, now: Pod) -> bool:
         and before.metadata.labels == now.metadata.labels
         and before.metadata.annotations == now.metadata.annotations
         and before.metadata.deletion_timestamp == now.metadata.deletion_timestamp
-    )
-
-
-def is_same_node(before: Node, now: Node) -> bool:
-    """Kubelets write to their nodes every few minutes just to say that they are alive."""
-    return (
-        before.spec == now.spec
-        and before.metadata.labels == now.metadata.labels
-        and before.status.allocatable == now.status.allocatable
     )
 
 

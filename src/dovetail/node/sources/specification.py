@@ -12,7 +12,7 @@ from dovetail.core import quantity
 from dovetail.core.errors import Malformed
 from dovetail.node.common.pods import Amounts, ContainerSpec, Pod
 from dovetail.node.wire.resource_plugin import ContainerType
-from dovetail.podfit.pods import qos_class
+from dovetail.podfit.pods import ENDED_PHASES, qos_class
 
 MAIN = "kubernetes.io/main-container-name"
 HASH, MIRROR = "kubernetes.io/config.hash", "kubernetes.io/config.mirror"
@@ -66,7 +66,7 @@ def uid_of(document: Any) -> str:
 
 
 def is_over(document: Any) -> bool:
-    return text(part(document, "", "status"), "status", "phase") in ("Succeeded", "Failed")
+    return text(part(document, "", "status"), "status", "phase") in ENDED_PHASES
 
 
 def stub_of(document: Any) -> Pod:

@@ -1,7 +1,8 @@
-"""What rules a node out, in the order in which kube-scheduler looks: a module each.
+"""Filters: what rules a node out for a pod, a module per rule, in kube-scheduler's order.
 
-`passing` says by row which nodes may have the pod (None: all of them), `reasons` counts why others
-may not, `why` says it of one node.
+`verdict.py` runs all of them. Each is named after the kube-scheduler Filter plugin whose rules it
+follows, and works on all nodes at once: `passing` says by row which nodes may have the pod (None:
+all of them), `reasons` counts why others may not, `why` says it of one node.
 """
 
 from __future__ import annotations

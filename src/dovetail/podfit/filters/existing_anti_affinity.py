@@ -1,4 +1,4 @@
-"""Required pod anti-affinity of pods that are there: they keep away the pods that they mean."""
+"""InterPodAffinity, anti-affinity of pods on nodes: they keep away the pods that they select."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The node's labels and name, as nodeSelector and required node affinity want them."""
+"""NodeAffinity: labels and name of the node, as nodeSelector and required affinity want them."""
 
 from __future__ import annotations
 

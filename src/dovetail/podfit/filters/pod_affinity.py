@@ -1,7 +1,7 @@
-"""Required pod affinity: pods that all terms mean have to be near, in each term's topology.
+"""InterPodAffinity, required affinity: pods that all terms select have to be in the same domains.
 
 The first pod of a group that wants to be near itself could never go anywhere. So where no pod is
-meant yet and the pod means itself, a node that has the labels is enough.
+selected yet and the pod's terms select the pod itself, a node that has the labels is enough.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Required pod anti-affinity of the pod itself: nothing it means may be near."""
+"""InterPodAffinity, the pod's required anti-affinity: no pod it selects may be in the domain."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Ports of the host: no two pods of a node may have the same."""
+"""NodePorts: no two pods of a node may have the same port of the host."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Room for what the pod asks for, a place among the node's pods included."""
+"""NodeResourcesFit: enough free of each resource the pod requests, and of places for pods."""
 
 from __future__ import annotations
 

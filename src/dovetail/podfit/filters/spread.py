@@ -1,4 +1,7 @@
-"""Topology spread constraints that must hold: domains stay within `skew` of the emptiest."""
+"""PodTopologySpread: constraints that must hold (DoNotSchedule) keep domains within `skew`.
+
+A domain would have at most `skew` pods more than the emptiest with this pod in it.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Taints that keep pods away, and the tolerations that let them in."""
+"""TaintToleration: taints that keep pods away, and the tolerations that let them in.
+
+A pod's tolerations are compared with each distinct set of taints, not with each node.
+"""
 
 from __future__ import annotations
 

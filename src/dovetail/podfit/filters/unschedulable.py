@@ -1,4 +1,4 @@
-"""Nodes that were cordoned take only pods that tolerate that."""
+"""NodeUnschedulable: cordoned nodes take only pods that tolerate that."""
 
 from __future__ import annotations
 

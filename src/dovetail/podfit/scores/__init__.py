@@ -1,7 +1,8 @@
-"""Which of the nodes that fit is best: a module per preference, each from 0 to 100.
+"""Scores: which of the nodes that fit is best, a module per preference, each from 0 to 100.
 
-The weights are those of kube-scheduler's default profile. Its scores for images that are there and
-for the system's default spreading are left out.
+`NodeTable.score` adds them up. Each follows the kube-scheduler Score plugin it names, and the
+weights are those of kube-scheduler's default profile. ImageLocality and the system's default
+spreading are left out.
 """
 
 from __future__ import annotations

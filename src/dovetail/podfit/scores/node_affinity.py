@@ -1,4 +1,4 @@
-"""Preferred node affinity: the weights of the terms that a node meets."""
+"""NodeAffinity: the weights of the preferred terms that a node meets."""
 
 from __future__ import annotations
 

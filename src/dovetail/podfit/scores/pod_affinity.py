@@ -1,6 +1,6 @@
-"""Preferred pod affinity, both ways: what the pod likes, and what pods that are there like of it.
+"""InterPodAffinity, preferred, both ways: what the pod prefers, and what pods on nodes prefer.
 
-A pod that is there and requires pods near is taken to like them a little.
+A pod on a node that requires pods near it is taken to prefer them a little.
 """
 
 from __future__ import annotations

@@ -1,4 +1,8 @@
-"""Nodes by how full they are: emptier first, as kube-scheduler does unless told otherwise."""
+"""NodeResourcesFit: nodes by how full they are; emptier first, unless configured otherwise.
+
+The strategies are kube-scheduler's LeastAllocated and MostAllocated, and its plugin
+NodeResourcesBalancedAllocation.
+"""
 
 from __future__ import annotations
 

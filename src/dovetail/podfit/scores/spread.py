@@ -1,4 +1,4 @@
-"""Topology spread constraints that may be broken: emptier domains first.
+"""PodTopologySpread: constraints that may be broken (ScheduleAnyway) prefer emptier domains.
 
 Pods count more where there are many domains, so that a spread over a few zones is not lost in one
 over many hosts; a larger `skew` makes differences matter less.

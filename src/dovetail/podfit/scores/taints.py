@@ -1,4 +1,4 @@
-"""Nodes with taints that ask pods to stay away (PreferNoSchedule) come last."""
+"""TaintToleration: nodes whose taints ask pods to stay away (PreferNoSchedule) come last."""
 
 from __future__ import annotations
 
