@@ -14,13 +14,15 @@ from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from tests.support.paths import ROOT
+
 from . import fleet, servers
 from .loading import Load, load_by_calls, load_in_bulk
 from .report import progress
 from .servers import Server
 
-KEPT = servers.ROOT / "var" / "bench"
-REQUIREMENTS = servers.ROOT / "requirements" / "reference.txt"
+KEPT = ROOT / "var" / "bench"
+REQUIREMENTS = ROOT / "requirements" / "reference.txt"
 SAMPLE_HOSTS = 30
 
 

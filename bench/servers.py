@@ -1,24 +1,20 @@
 """Starts and stops the two servers, each with an SQLite database in a directory of its own."""
 
 import os
-import socket
 import subprocess
-import sys
-import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
-from http.client import HTTPException
 from pathlib import Path
+
+from tests.support import server
+from tests.support.paths import DOVETAIL, ROOT
+from tests.support.processes import reserved_port
 
 from .client import Client
 
-ROOT = Path(__file__).resolve().parent.parent
 REFERENCE_PYTHON = ROOT / ".venv-reference" / "bin" / "python"
-DOVETAIL = Path(sys.executable).with_name("dovetail")
 REFERENCE_WORKERS = 2
 START_SECONDS = 300
-STOP_SECONDS = 30
 
 REFERENCE_CONFIG = """\
 [DEFAULT]
@@ -32,12 +28,7 @@ sync_on_startup = true
 """
 
 
-@dataclass(frozen=True, slots=True)
-class Server:
-    name: str
-    port: int
-    pid: int
-
+class Server(server.Server):
     def client(self) -> Client:
         return Client(self.port)
 
@@ -51,95 +42,54 @@ def reference(directory: Path) -> Iterator[Server]:
     """Serve the database of the directory, which is made when it is not there yet."""
     directory.mkdir(exist_ok=True)
     directory.joinpath("placement.conf").write_text(REFERENCE_CONFIG.format(directory=directory))
-    environment = os.environ | {"OS_PLACEMENT_CONFIG_DIR": str(directory)}
+    environment = {"OS_PLACEMENT_CONFIG_DIR": str(directory)}
     # Importing the application makes the schema; two workers doing so at once would collide.
     subprocess.run(
-        [REFERENCE_PYTHON, "-c", "import placement.wsgi.api"], env=environment, check=True
+        [REFERENCE_PYTHON, "-c", "import placement.wsgi.api"],
+        env=os.environ | environment,
+        check=True,
     )
-    port = _free_port()
-    command = [
-        *(str(REFERENCE_PYTHON), "-m", "gunicorn"),
-        *("--workers", str(REFERENCE_WORKERS), "--timeout", "900"),
-        *("--bind", f"127.0.0.1:{port}", "--log-level", "warning"),
-        "placement.wsgi.api:application",
-    ]
-    with _running(
-        "placement", command, port=port, probe="/", directory=directory, environment=environment
-    ) as server:
-        yield server
+    with reserved_port() as port:
+        command = [
+            *(str(REFERENCE_PYTHON), "-m", "gunicorn"),
+            *("--workers", str(REFERENCE_WORKERS), "--timeout", "900"),
+            *("--bind", f"127.0.0.1:{port}", "--log-level", "warning"),
+            "placement.wsgi.api:application",
+        ]
+        with _server("placement", command, port, directory, environment) as started:
+            yield started
 
 
 @contextmanager
 def dovetail(directory: Path) -> Iterator[Server]:
     """Serve the database of the directory, which is made when it is not there yet."""
     directory.mkdir(exist_ok=True)
-    port = _free_port()
-    command = [
-        *(str(DOVETAIL), "serve", "--host", "127.0.0.1", "--port", str(port)),
-        *("--database", f"sqlite:///{directory / 'dovetail.db'}", "--auth", "noauth2"),
-    ]
-    with _running(
-        "dovetail",
-        command,
-        port=port,
-        probe="/livez",
-        directory=directory,
-        environment=dict(os.environ),
-    ) as server:
-        yield server
+    with reserved_port() as port:
+        command = [
+            *(str(DOVETAIL), "serve", "--host", "127.0.0.1", "--port", str(port)),
+            *("--database", f"sqlite:///{directory / 'dovetail.db'}", "--auth", "noauth2"),
+        ]
+        with _server("dovetail", command, port, directory) as started:
+            yield started
 
 
-@contextmanager
-def _running(
+def _server(
     name: str,
     command: list[str],
-    *,
     port: int,
-    probe: str,
     directory: Path,
-    environment: dict[str, str],
-) -> Iterator[Server]:
-    log = directory / "server.log"
-    with log.open("wb") as output:
-        process = subprocess.Popen(
-            command, env=environment, cwd=directory, stdout=output, stderr=subprocess.STDOUT
-        )
-    try:
-        _await_answer(process, port, probe, log)
-        yield Server(name, port, process.pid)
-    finally:
-        _stop(process)
-
-
-def _await_answer(process: subprocess.Popen[bytes], port: int, probe: str, log: Path) -> None:
-    deadline = time.monotonic() + START_SECONDS
-    client = Client(port)
-    while time.monotonic() < deadline:
-        if process.poll() is not None:
-            break
-        try:
-            if client.get(probe)[0] == 200:
-                client.close()
-                return
-        except (OSError, HTTPException):
-            client.close()
-        time.sleep(0.02)
-    raise RuntimeError(f"{process.args!r} did not come up:\n{log.read_text()[-4000:]}")
-
-
-def _stop(process: subprocess.Popen[bytes]) -> None:
-    process.terminate()
-    try:
-        process.wait(STOP_SECONDS)
-    except subprocess.TimeoutExpired:
-        process.kill()
-        process.wait()
-
-
-def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
+    environment: Mapping[str, str] | None = None,
+) -> Server:
+    (directory / "server.log").unlink(missing_ok=True)
+    return Server(
+        command,
+        port,
+        directory / "server.log",
+        name=name,
+        environment=environment,
+        cwd=directory,
+        start_seconds=START_SECONDS,
+    )
 
 
 def _family(pid: int) -> Iterator[int]:

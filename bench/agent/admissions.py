@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from tests.node.agent.cri import FakeRuntime, Kubelet
-from tests.node.agent.rig import Process, Rig, a_kubelet, a_node
+from tests.node.agent.rig import Rig, a_kubelet, a_node
 from tests.support.node.stories import eventually
 
 from dovetail.node.sdk.files import write_atomically
@@ -82,7 +82,7 @@ async def _measure(rounds: int, profile: str) -> Admissions:
             with found.writes.one():
                 write_atomically(rig.directory / "draft", bytes(4096))
         assert rig.agent
-        await rig.agent.stop()
+        await rig.agent.end()
         found.parts = json.loads(report.read_text())[AT_A_TIME:before_bursts]
     return found
 
@@ -94,15 +94,9 @@ async def start(rig: Rig, profile: str) -> Path:
     for kind in KINDS:
         await rig.plugin(kind, roles, "--period=1")
     flags = [*rig.flags, "--reconcile-period=3s", "--topology-policy=single-numa-node"]
-    rig.agent = agent = Process(
-        await asyncio.create_subprocess_exec(
-            *(sys.executable, "-m", "bench.agent.watched", str(report), profile, *flags),
-            stdout=asyncio.subprocess.PIPE,
-            stderr=asyncio.subprocess.STDOUT,
-        )
-    )
-    await eventually(lambda: rig.control.exists() or agent.running.returncode is not None, 60)
-    assert agent.running.returncode is None, agent.output
+    watched = (sys.executable, "-m", "bench.agent.watched", str(report), profile)
+    rig.agent = rig.process(*watched, *flags)
+    await rig.agent.until_ready(rig.control.exists)
     await rig.up(*RESOURCES)
     return report
 

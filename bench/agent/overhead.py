@@ -1,6 +1,5 @@
 """A unary call of CRI to a real containerd, directly and through the proxy, in turn."""
 
-import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -8,6 +7,7 @@ from pathlib import Path
 
 import grpc
 from tests.support.node import containerd
+from tests.support.processes import Process
 
 from .times import Times
 
@@ -41,9 +41,5 @@ def proxy(server: containerd.Containerd) -> Iterator[Path]:
     """In a process of its own, as it is in real life."""
     socket = server.directory / "p.sock"
     command = [sys.executable, "-m", "bench.agent.served", str(socket), str(server.socket)]
-    process = subprocess.Popen(command)
-    try:
+    with Process(command, server.directory / "proxy.log"):
         yield socket
-    finally:
-        process.terminate()
-        process.wait(30)

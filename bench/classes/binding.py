@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping
@@ -21,7 +20,8 @@ from typing import Any
 import msgspec
 import uvloop
 from tests.support.kube.cluster import Cluster
-from tests.support.kube.process import Process
+from tests.support.paths import DOVETAIL
+from tests.support.processes import Process
 
 from dovetail.kube import manifests
 from dovetail.kube.api.client import connect
@@ -38,7 +38,6 @@ DEVICES_PER_NODE = 8
 TOGETHER = 500
 RESOURCE = "example.com/gpu"
 CLASS = "resourceclass.dovetail.dev/gpu"
-DOVETAIL = Path(sys.executable).with_name("dovetail")
 
 KUBE, OURS = "kube-scheduler", "dovetail scheduler"
 
@@ -154,7 +153,5 @@ def by_dovetail(cluster: Cluster) -> Iterator[None]:
     database = f"sqlite:///{cluster.directory}/ledger.db"
     command: list[str | Path] = [DOVETAIL, "scheduler", "--database", database]
     command += ["--kubeconfig", cluster.kubeconfig, "--lease-seconds", "3"]
-    scheduler = Process("dovetail-scheduler", command, cluster.directory)
-    scheduler.start()
-    yield
-    scheduler.stop()
+    with Process(command, cluster.directory / "dovetail-scheduler.log"):
+        yield

@@ -3,28 +3,22 @@ is told to say."""
 
 from __future__ import annotations
 
-import os
-import signal
-import subprocess
-import sys
 import threading
-import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
-import httpx2
 import orjson
 import pytest
 from click.testing import CliRunner, Result
 
 from dovetail.cli.main import main
-from tests.support.server import reserved_port
+from tests.support import server
+from tests.support.paths import DOVETAIL
 
 Run = Callable[..., Result]
-DOVETAIL = str(Path(sys.executable).parent / "dovetail")
 
 
 @pytest.fixture(scope="session")
@@ -36,27 +30,9 @@ def demo(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 
 @contextmanager
 def demo_server(folder: Path) -> Iterator[str]:
-    with reserved_port() as port:
-        options = ["--demo", "--auth", "noauth2", "--policy", "open", "--port", str(port)]
-        with (folder / "log").open("wb") as log:
-            process = subprocess.Popen(
-                [DOVETAIL, "serve", *options],
-                cwd=folder,
-                stdout=log,
-                stderr=log,
-                start_new_session=True,
-            )
-        url = f"http://127.0.0.1:{port}"
-        for _ in range(600):
-            with suppress(httpx2.TransportError):
-                if httpx2.get(f"{url}/livez").status_code == 200:
-                    break
-            time.sleep(0.1)
-        try:
-            yield url
-        finally:
-            os.killpg(process.pid, signal.SIGKILL)
-            process.wait()
+    command = [DOVETAIL, "serve", "--demo", "--auth", "noauth2", "--policy", "open"]
+    with server.running(command, folder / "log", cwd=folder, own_group=True) as started:
+        yield started.url
 
 
 @pytest.fixture

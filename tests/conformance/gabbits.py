@@ -23,7 +23,7 @@ import httpx
 from gabbi import handlers, suitemaker, utils
 
 from tests.conformance import report, runner, server, worlds
-from tests.support.server import ServerError
+from tests.support.processes import ProcessError
 
 LEFT_OUT = {("basic-http", "bad content length not int")}
 """No HTTP client sends a Content-Length that is not a number, and servers end such a request
@@ -47,7 +47,7 @@ def run_file(path: Path, ledger: str, nursery: Path) -> report.Outcome:
     content["tests"] = tests
     try:
         failures = _run_on_server(path, content, ledger, nursery)
-    except (ServerError, worlds.WorldError, httpx.HTTPError, OSError) as error:
+    except (ProcessError, worlds.WorldError, httpx.HTTPError, OSError) as error:
         failures = [(test["name"], f"{type(error).__name__}: {error}") for test in tests]
     return report.Outcome(
         name=path.stem,

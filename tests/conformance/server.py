@@ -17,7 +17,14 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from tests.support.paths import ROOT
-from tests.support.server import STOP_SECONDS, ServerError, await_answer, reserved_port
+from tests.support.processes import (
+    STOP_SECONDS,
+    Process,
+    ProcessError,
+    await_ready,
+    reserved_port,
+)
+from tests.support.server import answers
 
 PROGRAMS = ROOT / ".venv" / "bin"
 
@@ -35,15 +42,13 @@ def prepared(database: str | None) -> Iterator[tuple[str, Path]]:
         nursery = Path(folder) / "nursery"
         module = ["-m", "tests.conformance.serve", "--nursery", str(nursery)]
         program = [str(PROGRAMS / "python"), *module]
-        with subprocess.Popen(program) as process:
-            try:
-                while not nursery.exists():
-                    if process.poll() is not None:
-                        raise ServerError("the nursery of servers did not start")
-                    time.sleep(0.01)
-                yield url, nursery
-            finally:
-                process.kill()
+        process = Process(program, Path(folder) / "nursery.log", name="the nursery of servers")
+        process.start()
+        try:
+            process.await_ready(nursery.exists)
+            yield url, nursery
+        finally:
+            process.kill()
 
 
 @contextmanager
@@ -57,7 +62,11 @@ def serving(ledger: str, nursery: Path, profile: str) -> Iterator[str]:
         options = ["--ledger", ledger, "--port", str(port), folder, profile]
         pid = _raised(nursery, [str(log), *options])
         try:
-            await_answer(port, lambda: _alive(pid), lambda: log.read_text(errors="replace")[-3000:])
+            await_ready(
+                lambda: answers(port),
+                lambda: _alive(pid),
+                lambda what: ProcessError(f"the server {what}: {log.read_text()[-3000:]}"),
+            )
             yield f"http://127.0.0.1:{port}"
         finally:
             _stop(pid)
@@ -77,7 +86,7 @@ def _stop(pid: int) -> None:
     while _alive(pid):
         if time.monotonic() > deadline:
             os.kill(pid, signal.SIGKILL)
-            raise ServerError(f"the server was still there {STOP_SECONDS:.0f} s after SIGTERM")
+            raise ProcessError(f"the server was still there {STOP_SECONDS:.0f} s after SIGTERM")
         time.sleep(0.01)
 
 

@@ -3,49 +3,42 @@
 The runners need the packages of .venv-reference, so they are called as programs of their own.
 """
 
-import os
-import signal
-import subprocess
-from contextlib import suppress
+from pathlib import Path
 
 import pytest
 
 from tests.support import databases, reference
 from tests.support.paths import ROOT
+from tests.support.processes import Process
 
 WHOLE_SUITE = "1315 passed, 0 failed, 1 left out"
 
-pytestmark = pytest.mark.timeout(1800)
+TIMEOUT_SECONDS = 1800
+
+pytestmark = pytest.mark.timeout(TIMEOUT_SECONDS)
 
 
-def run(runner: str, *options: str) -> list[str]:
+def run(runner: str, folder: Path, *options: str) -> list[str]:
     """The lines that a runner prints."""
-    process = subprocess.Popen(
-        [reference.python(), "-m", f"tests.conformance.{runner}", *options],
-        cwd=ROOT,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        start_new_session=True,
-    )
+    command = [reference.python(), "-m", f"tests.conformance.{runner}", *options]
+    # After a timeout the servers in the runner's process group have to go, too.
+    process = Process(command, folder / "log", cwd=ROOT, own_group=True)
+    process.start()
     try:
-        output, _ = process.communicate()
+        process.wait(TIMEOUT_SECONDS)
     finally:
-        # After a timeout the servers in the runner's process group have to go, too.
-        with suppress(ProcessLookupError):
-            os.killpg(process.pid, signal.SIGKILL)
-        process.wait()
-    print(output)
-    return output.splitlines()
+        process.kill()
+        print(process.output)
+    return process.output.splitlines()
 
 
-def test_placement_suite_on_sqlite() -> None:
-    assert run("gabbits")[-1] == WHOLE_SUITE
+def test_placement_suite_on_sqlite(tmp_path: Path) -> None:
+    assert run("gabbits", tmp_path)[-1] == WHOLE_SUITE
 
 
-def test_placement_suite_on_postgresql(postgres: str) -> None:
-    assert run("gabbits", "--database", databases.empty(postgres))[-1] == WHOLE_SUITE
+def test_placement_suite_on_postgresql(tmp_path: Path, postgres: str) -> None:
+    assert run("gabbits", tmp_path, "--database", databases.empty(postgres))[-1] == WHOLE_SUITE
 
 
-def test_openstack_client() -> None:
-    assert run("client")[-1] == "12 passed, 0 failed, 0 left out"
+def test_openstack_client(tmp_path: Path) -> None:
+    assert run("client", tmp_path)[-1] == "12 passed, 0 failed, 0 left out"

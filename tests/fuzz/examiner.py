@@ -103,7 +103,7 @@ class Examiner:
         raw = request.encoded() if isinstance(request, Message) else request
         sent = raw if isinstance(raw, bytes) and len(raw) < 3000 else repr(raw)[:3000]
         got = reply and (reply.status, reply.headers, reply.body[:1500])
-        log = self.server.log_tail()
+        log = self.server.last_words()
         return f"{flaw}\nrequest: {sent!r}\nanswer: {got}\nlog:\n{log}"
 
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 import signal
-import sys
 import tempfile
 import threading
 from collections.abc import Iterator
@@ -19,10 +18,9 @@ from typing import Any
 from dovetail.kube import manifests
 from dovetail.kube.classes.annotation import DEVICES
 from tests.support.kube.cluster import Cluster, node_object
-from tests.support.kube.process import Process
+from tests.support.paths import DOVETAIL
+from tests.support.processes import Process
 from tests.support.server import Server, running
-
-DOVETAIL = Path(sys.executable).with_name("dovetail")
 
 
 def gpu(number: int, memory: str, **more: str) -> dict[str, Any]:
@@ -118,23 +116,11 @@ def a_demo_cluster(directory: Path) -> Iterator[Demo]:
         (directory / "trainer.yaml").write_text(TRAINER)
         database = f"sqlite:///{directory}/ledger.db"
         options = ["--host", "127.0.0.1", "--auth", "noauth2", "--policy", "open"]
-        serving = [str(DOVETAIL), "serve", "--database", database, *options]
+        serving = [DOVETAIL, "serve", "--database", database, *options]
         server = stack.enter_context(running(serving, directory / "serve.log"))
-        scheduling: list[str | Path] = [
-            DOVETAIL,
-            "scheduler",
-            "--database",
-            database,
-            "--lease-seconds",
-            "3",
-        ]
-        scheduler = Process(
-            "dovetail-scheduler",
-            [*scheduling, "--kubeconfig", cluster.kubeconfig],
-            directory,
-        )
-        scheduler.start()
-        stack.callback(scheduler.stop)
+        scheduling = [DOVETAIL, "scheduler", "--database", database, "--lease-seconds", "3"]
+        command = [*scheduling, "--kubeconfig", cluster.kubeconfig]
+        stack.enter_context(Process(command, directory / "dovetail-scheduler.log"))
         yield Demo(directory, cluster, server)
 
 

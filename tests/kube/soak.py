@@ -11,15 +11,13 @@ from __future__ import annotations
 import argparse
 import asyncio
 import json
-import os
 import random
 import sys
 import tempfile
 import time
-from asyncio.subprocess import PIPE, Process
 from collections import Counter
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager, suppress
+from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
@@ -31,6 +29,7 @@ from dovetail.podfit.objects import Node, Pod
 from tests.kube.soak_replica import DONE, WANT
 from tests.support.kube.cluster import Cluster, node_object
 from tests.support.kube.proxy import Proxy, proxied
+from tests.support.processes import Process
 
 NAMESPACE = "soak"
 AT_ONCE = 40
@@ -63,26 +62,15 @@ class Report(msgspec.Struct):
     twice: int = 0
 
 
-class Child:
-    def __init__(self, process: Process, identity: str, log: Path) -> None:
-        self.identity = identity
-        self.process = process
-        self.log = log
+class Child(Process):
+    """A replica of the controller, which tells on request what it knows."""
 
     async def told(self) -> dict[str, Any]:
-        assert self.process.stdin is not None
-        assert self.process.stdout is not None
-        self.process.stdin.write(b"\n")
-        line = await self.process.stdout.readline()
+        line = await asyncio.to_thread(self.ask, b"")
         if not line:
-            raise ChildProcessError(f"{self.identity} is gone: {self.log.read_text()[-3000:]}")
+            raise self.error("is gone")
         told: dict[str, Any] = json.loads(line)
-        return told | {"identity": self.identity}
-
-    async def kill(self) -> None:
-        with suppress(ProcessLookupError):
-            self.process.kill()
-        await self.process.wait()
+        return told | {"identity": self.name}
 
 
 class Soak:
@@ -95,7 +83,7 @@ class Soak:
 
     async def run(self) -> Report:
         await self._fill()
-        self._children = [await self._child(), await self._child()]
+        self._children = [self._child(), self._child()]
         churn = asyncio.create_task(self._churn())
         ends = time.monotonic() + self._plan.seconds
         turn = 0
@@ -107,12 +95,12 @@ class Soak:
         await asyncio.wait([churn])
         await self._settle()
         for child in self._children:
-            await child.kill()
+            child.kill()
         return self.report
 
     async def stop(self) -> None:
         for child in self._children:
-            await child.kill()
+            child.kill()
 
     async def _fill(self) -> None:
         nodes = (node_object(f"node-{n}") for n in range(self._plan.nodes))
@@ -125,21 +113,17 @@ class Soak:
         spec = {"containers": [{"name": "main", "image": "any"}]}
         await self._api.create(Pod, {"metadata": meta, "spec": spec}, namespace=NAMESPACE)
 
-    async def _child(self) -> Child:
+    def _child(self) -> Child:
         identity = f"replica-{len(self.report.replicas) + len(self._children)}-{time.monotonic()}"
         config = self._cluster.directory / "proxied.kubeconfig"
         text = self._cluster.kubeconfig.read_text()
         port = self._cluster.url.rpartition(":")[2]
         config.write_text(text.replace(f"127.0.0.1:{port}", f"127.0.0.1:{self._proxy.port}"))
         log = self._cluster.directory / f"{identity}.log"
-        process = await asyncio.create_subprocess_exec(
-            *(sys.executable, "-m", "tests.kube.soak_replica", config, NAMESPACE, identity),
-            stdin=PIPE,
-            stdout=PIPE,
-            stderr=os.open(log, os.O_WRONLY | os.O_CREAT, 0o600),
-            limit=1 << 26,
-        )
-        return Child(process, identity, log)
+        command = [sys.executable, "-m", "tests.kube.soak_replica", config, NAMESPACE, identity]
+        child = Child(command, log, name=identity, pipes=True)
+        child.start()
+        return child
 
     async def _churn(self) -> None:
         """Pods come and go and wish for things, nodes change."""
@@ -182,10 +166,10 @@ class Soak:
         for n, child in enumerate(self._children):
             told = await child.told()
             if told["leading"]:
-                await child.kill()
+                child.kill()
                 self.report.troubles["kill leader"] += 1
                 self._note(told)
-                self._children[n] = await self._child()
+                self._children[n] = self._child()
 
     async def _settle(self) -> None:
         """Until all is done and the models are true, or it takes too long."""

@@ -11,9 +11,9 @@ import subprocess
 import tempfile
 from pathlib import Path
 
-from tests.kube.demo import DOVETAIL, Demo, a_demo_cluster
+from tests.kube.demo import Demo, a_demo_cluster
 from tests.support.page import BLOCK, indented
-from tests.support.paths import ROOT
+from tests.support.paths import DOVETAIL, ROOT
 
 PAGE = ROOT / "docs/resource-classes.md"
 TOUR = re.compile(r"(?<=<!-- tour: begin -->\n).*(?=<!-- tour: end -->)", re.DOTALL)

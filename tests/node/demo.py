@@ -15,8 +15,9 @@ from contextlib import asynccontextmanager, suppress
 import grpc.aio
 
 from dovetail.node.topology import Nic
-from tests.node.agent.rig import DOVETAIL, Rig, a_kubelet, a_node
+from tests.node.agent.rig import Rig, a_kubelet, a_node
 from tests.node.plugins.rig import spec_machine
+from tests.support.paths import DOVETAIL
 
 ROLES = """\
 [reserved]

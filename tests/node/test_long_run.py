@@ -18,7 +18,7 @@ import pytest
 from dovetail.node.state.checkpoint import NAME
 from dovetail.node.topology import Nic, synthetic
 from tests.node.agent.cri import Kubelet
-from tests.node.agent.rig import Process, Rig, a_kubelet, a_node
+from tests.node.agent.rig import AgentProcess, Rig, a_kubelet, a_node
 from tests.support.node.stories import eventually, story
 
 ROLES = """
@@ -44,8 +44,8 @@ class Held(NamedTuple):
     threads: int
 
     @classmethod
-    def by(cls, process: Process) -> Held:
-        place = Path(f"/proc/{process.running.pid}")
+    def by(cls, process: AgentProcess) -> Held:
+        place = Path(f"/proc/{process.pid}")
         status = dict(line.split(":", 1) for line in (place / "status").read_text().splitlines())
         return cls(
             resident=int(status["VmRSS"].split()[0]) * 1024,

@@ -65,7 +65,7 @@ class Node:
 
     async def stop_agent(self, number: int) -> None:
         assert self.rig.agent
-        await self.rig.agent.stop(number)
+        await self.rig.agent.end(number)
 
     async def pod(self, name: str, role: str, cpus: int = 1) -> tuple[str, int]:
         """The id of its sandbox, and the process of its container."""

@@ -12,7 +12,7 @@ from typing import Any
 import msgspec
 
 from dovetail.node.topology import Hugepages, Machine, Nic
-from tests.node.agent.rig import Process, Rig, a_kubelet, a_node
+from tests.node.agent.rig import Rig, a_kubelet, a_node
 from tests.node.plugins.rig import spec_machine
 from tests.node.plugins.test_spec_examples import EXAMPLE_1, EXAMPLE_2, EXAMPLE_3
 from tests.support.node.stories import eventually, story
@@ -80,7 +80,7 @@ async def test_example_1_running_a_qos_system_using_qrm() -> None:
 
 async def adjusted(rig: Rig) -> None:
     """The pools are resized, and containers follow by themselves."""
-    resizing = await Process.start(
+    resizing = rig.run(
         "pools",
         "online=28",
         "offline=52",
@@ -88,7 +88,7 @@ async def adjusted(rig: Rig) -> None:
         f"--state-dir={rig.directory / 'state-cpu'}",
         f"--sysfs={rig.directory / 'sys'}",
     )
-    assert await resizing.ended() == 0, resizing.output
+    assert await resizing.until_ended() == 0, resizing.output
     expected = {"pod1": "0-13,40-53", "pod2": "14-39,54-79", "pod3": "0-13,40-53"}
     await eventually(
         lambda: {name: rig.runtime.made(name).pinned[0] for name in expected} == expected

@@ -9,10 +9,10 @@ import asyncio
 import os
 import re
 
-from tests.node.agent.rig import DOVETAIL, Rig
+from tests.node.agent.rig import Rig
 from tests.node.demo import ROLES, a_demo_node
 from tests.support.page import BLOCK, indented
-from tests.support.paths import ROOT
+from tests.support.paths import DOVETAIL, ROOT
 
 PAGE = ROOT / "docs/node-agent.md"
 TOUR = re.compile(r"(?<=<!-- tour: begin -->\n).*(?=<!-- tour: end -->)", re.DOTALL)

@@ -6,7 +6,6 @@ import errno
 import json
 import os
 import signal
-import subprocess
 import sys
 import time
 from contextlib import suppress
@@ -19,6 +18,7 @@ from click.testing import CliRunner, Result
 from dovetail.cli.main import main
 from dovetail.simulate import plot as plots
 from tests.simulate import files
+from tests.support.processes import Process
 
 
 @pytest.fixture
@@ -147,16 +147,15 @@ def test_ctrl_c_does_not_wait_for_what_is_under_way(paths: list[str], tmp_path: 
     pipe = tmp_path / "pipe.jsonl"
     os.mkfifo(pipe)
     command = [sys.executable, "-c", "from dovetail.cli.main import main; main()", "simulate"]
-    with subprocess.Popen(
-        [*command, paths[0], str(pipe), "-j", "2"], stderr=subprocess.PIPE, start_new_session=True
-    ) as process:
+    command += [paths[0], str(pipe), "-j", "2"]
+    with Process(command, tmp_path / "log", own_group=True) as process:
         writing = opened_for_writing(pipe)
-        os.killpg(process.pid, signal.SIGINT)
+        process.signal_group(signal.SIGINT)
         try:
-            _, said = process.communicate(timeout=60)
+            code = process.wait(60)
         finally:
             os.close(writing)
-    assert (process.returncode, said.endswith(b"Aborted!\n")) == (1, True)
+    assert (code, process.output.endswith("Aborted!\n")) == (1, True)
 
 
 def opened_for_writing(pipe: Path) -> int:

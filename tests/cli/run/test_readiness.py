@@ -30,7 +30,8 @@ def manager(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[socket.
 def test_readiness_is_told_and_metrics_are_those_of_all_workers(
     tmp_path: Path, manager: socket.socket, workers: str
 ) -> None:
-    with running(*OPEN, "--workers", workers, cwd=tmp_path) as (_, url):
+    with running(*OPEN, "--workers", workers, cwd=tmp_path) as serving:
+        url = serving.url
         assert manager.recv(100) == b"READY=1"
         seen = counted(url)
         for _ in range(10):

@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import json
-import os
 import signal
 import socket
 import subprocess
-import sys
-import time
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 
 import httpx2
@@ -18,35 +15,18 @@ import pytest
 from click.testing import CliRunner
 
 from dovetail.cli.main import main
-from tests.support.server import reserved_port
-
-DOVETAIL = str(Path(sys.executable).parent / "dovetail")
+from tests.support import server
+from tests.support.paths import DOVETAIL
+from tests.support.server import Server
 
 
 @contextmanager
-def running(*options: str, cwd: Path) -> Iterator[tuple[subprocess.Popen[str], str]]:
-    with reserved_port() as port:
-        process = subprocess.Popen(
-            [DOVETAIL, "serve", "--port", str(port), *options],
-            cwd=cwd,
-            text=True,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            start_new_session=True,
-        )
-        url = f"http://127.0.0.1:{port}"
-        try:
-            for _ in range(600):
-                try:
-                    if httpx2.get(f"{url}/livez").status_code == 200:
-                        break
-                except httpx2.TransportError:
-                    time.sleep(0.1)
-            yield process, url
-        finally:
-            with suppress(ProcessLookupError):
-                os.killpg(process.pid, signal.SIGKILL)
-            process.communicate()
+def running(*options: str, cwd: Path) -> Iterator[Server]:
+    """Leads a process group; what it says on standard error is in the file "errors"."""
+    command = [DOVETAIL, "serve", *options]
+    errors = cwd / "errors"
+    with server.running(command, cwd / "log", cwd=cwd, errors=errors, own_group=True) as started:
+        yield started
 
 
 def test_tokens_made_by_the_command_open_the_door(tmp_path: Path) -> None:
@@ -56,7 +36,8 @@ def test_tokens_made_by_the_command_open_the_door(tmp_path: Path) -> None:
     (tmp_path / "tokens.toml").write_text(made.stdout)
     token = made.stderr.split()[-1]
     assert token not in made.stdout
-    with running("--tokens", "tokens.toml", cwd=tmp_path) as (_, url):
+    with running("--tokens", "tokens.toml", cwd=tmp_path) as serving:
+        url = serving.url
         listing = f"{url}/resource_providers"
         assert httpx2.get(listing).status_code == 401
         assert httpx2.get(listing, headers={"x-auth-token": "admin"}).status_code == 401
@@ -67,28 +48,32 @@ def test_tokens_made_by_the_command_open_the_door(tmp_path: Path) -> None:
 @pytest.mark.parametrize("workers", ["1", "2"])
 def test_sigterm_ends_it_and_what_was_acknowledged_stays(tmp_path: Path, workers: str) -> None:
     options = ("--auth", "noauth2", "--policy", "open", "--workers", workers)
-    with running(*options, cwd=tmp_path) as (process, url):
+    with running(*options, cwd=tmp_path) as serving:
+        url = serving.url
         headers = {"x-auth-token": "admin"}
         made = httpx2.post(f"{url}/resource_providers", json={"name": "host"}, headers=headers)
         assert made.status_code == 201
-        process.send_signal(signal.SIGTERM)
-        output, _ = process.communicate(timeout=120)
-        assert process.returncode in {0, -signal.SIGTERM}
+        serving.send_signal(signal.SIGTERM)
+        assert serving.wait(120) in {0, -signal.SIGTERM}
+        output = serving.output
     lines = [json.loads(line) for line in output.splitlines()]
     requests = [line for line in lines if line["event"] == "request"]
     assert any(line["path"] == "/resource_providers" for line in requests)
     assert all(line["request_id"].startswith("req-") for line in requests)
-    with running(*options, cwd=tmp_path) as (_, url):
+    with running(*options, cwd=tmp_path) as serving:
+        url = serving.url
         found = httpx2.get(f"{url}/resource_providers", headers=headers).json()
         assert [p["name"] for p in found["resource_providers"]] == ["host"]
 
 
 @pytest.mark.parametrize("workers", ["1", "2"])
 def test_ctrl_c_ends_it_without_complaint(tmp_path: Path, workers: str) -> None:
-    with running("--auth", "noauth2", "--workers", workers, cwd=tmp_path) as (process, url):
-        os.killpg(process.pid, signal.SIGINT)
-        _, errors = process.communicate(timeout=120)
-    assert (process.returncode, errors) == (0, f"Dovetail listens on {url}\n")
+    with running("--auth", "noauth2", "--workers", workers, cwd=tmp_path) as serving:
+        url = serving.url
+        serving.signal_group(signal.SIGINT)
+        code = serving.wait(120)
+    errors = (tmp_path / "errors").read_text()
+    assert (code, errors) == (0, f"Dovetail listens on {url}\n")
 
 
 def test_a_port_that_is_taken_is_named(tmp_path: Path) -> None:
@@ -101,7 +86,8 @@ def test_a_port_that_is_taken_is_named(tmp_path: Path) -> None:
 
 
 def test_the_demo_fleet_answers_the_commands_it_shows(tmp_path: Path) -> None:
-    with running("--auth", "noauth2", "--policy", "open", "--demo", cwd=tmp_path) as (_, url):
+    with running("--auth", "noauth2", "--policy", "open", "--demo", cwd=tmp_path) as serving:
+        url = serving.url
         query = "resources_VM=VCPU:8,MEMORY_MB:16384&resources_ACC=FPGA:1&same_subtree=_VM,_ACC"
         found = httpx2.get(
             f"{url}/allocation_candidates?{query}",

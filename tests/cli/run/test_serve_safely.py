@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import json
-import os
 import signal
 import ssl
-import subprocess
 import time
 from collections.abc import Callable, Iterator
 from contextlib import suppress
@@ -18,9 +16,9 @@ from click.testing import CliRunner
 
 from dovetail.cli.main import main
 from dovetail.rest.auth.tokens import fingerprint
-from tests.cli.run.test_serve import DOVETAIL
 from tests.rest.certificates import Authority
-from tests.support.server import reserved_port
+from tests.support.paths import DOVETAIL
+from tests.support.processes import Process, reserved_port
 
 ADMIN = {"x-auth-token": "secret"}
 
@@ -31,9 +29,7 @@ def authority(tmp_path: Path) -> Authority:
 
 
 @pytest.fixture
-def server(
-    tmp_path: Path, authority: Authority
-) -> Iterator[tuple[subprocess.Popen[bytes], httpx2.Client]]:
+def server(tmp_path: Path, authority: Authority) -> Iterator[tuple[Process, httpx2.Client]]:
     authority.sign("first", "server")
     (tmp_path / "tokens.toml").write_text(
         f"[[tokens]]\nuser = 'ops'\nroles = ['admin']\nsha256 = '{fingerprint('secret')}'"
@@ -44,21 +40,11 @@ def server(
     )
     trust = ssl.create_default_context(cafile=str(authority.file))
     with reserved_port() as port:
-        process = subprocess.Popen(
-            [DOVETAIL, "serve", "--port", str(port), *options.split()],
-            cwd=tmp_path,
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-            start_new_session=True,
-        )
-        try:
-            with httpx2.Client(base_url=f"https://127.0.0.1:{port}", verify=trust) as client:
-                until(lambda: client.get("/livez").status_code == 200)
-                yield process, client
-        finally:
-            with suppress(ProcessLookupError):
-                os.killpg(process.pid, signal.SIGKILL)
-            process.communicate()
+        command = [DOVETAIL, "serve", "--port", str(port), *options.split()]
+        process = Process(command, tmp_path / "log", cwd=tmp_path, own_group=True)
+        with process, httpx2.Client(base_url=f"https://127.0.0.1:{port}", verify=trust) as client:
+            until(lambda: client.get("/livez").status_code == 200)
+            yield process, client
 
 
 def until(condition: Callable[[], bool]) -> None:
@@ -75,7 +61,7 @@ def audited(path: Path) -> list[str]:
 
 
 def test_a_guarded_server_and_what_is_changed_while_it_serves(
-    server: tuple[subprocess.Popen[bytes], httpx2.Client], tmp_path: Path, authority: Authority
+    server: tuple[Process, httpx2.Client], tmp_path: Path, authority: Authority
 ) -> None:
     process, client = server
     log, moved = tmp_path / "audit.jsonl", tmp_path / "audit.1"
@@ -92,7 +78,7 @@ def test_a_guarded_server_and_what_is_changed_while_it_serves(
     (tmp_path / "tokens.toml").write_text("")
     # The open connection goes on with the certificate it began with, but not with the token.
     assert client.get("/resource_providers", headers=ADMIN).status_code == 401
-    assert process.poll() is None
+    assert process.is_running
 
 
 @pytest.mark.parametrize(

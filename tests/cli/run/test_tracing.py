@@ -72,10 +72,12 @@ def test_spans_arrive_even_those_of_the_last_moment(
     monkeypatch.setenv("OTEL_EXPORTER_OTLP_ENDPOINT", f"http://{host!s}:{port}")
     monkeypatch.setenv("OTEL_EXPORTER_OTLP_COMPRESSION", "none")
     options = ("--auth", "noauth2", "--policy", "open")
-    with running(*options, cwd=tmp_path) as (process, url):
+    with running(*options, cwd=tmp_path) as serving:
+        url = serving.url
+        assert httpx2.get(f"{url}/livez").status_code == 200
         listing = httpx2.get(f"{url}/resource_providers", headers={"x-auth-token": "admin"})
         assert listing.status_code == 200
-        process.send_signal(signal.SIGTERM)
-        process.communicate(timeout=60)
+        serving.send_signal(signal.SIGTERM)
+        serving.wait(60)
     assert {"GET /resource_providers", "read", "GET /livez"} <= collector.span_names()
     assert collector.services() == {"dovetail"}

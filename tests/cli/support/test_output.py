@@ -13,7 +13,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dovetail.cli.support import output, yaml
-from tests.cli.conftest import DOVETAIL, commands
+from tests.cli.conftest import commands
+from tests.support.paths import DOVETAIL
 
 DOCUMENTS = st.recursive(
     st.none() | st.booleans() | st.integers(-(2**53), 2**53) | st.text(),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tests.kube.scheduler import real
 from tests.support.kube.cluster import Cluster
-from tests.support.server import reserved_port
+from tests.support.processes import reserved_port
 
 
 def test_kube_scheduler_places_pods_with_classes(own_cluster: Cluster, database: str) -> None:
@@ -46,7 +46,7 @@ def test_kube_scheduler_places_pods_with_classes(own_cluster: Cluster, database:
                 {"name": "resourceclass.dovetail.dev/gpu", "ignoredByScheduler": True}
             ],
         }
-        with real.running(process):
+        with process:
             cluster.await_that(lambda: real.is_ready(process), "extender")
             cluster.start_scheduler({"extenders": [extender]})
             wanted = [

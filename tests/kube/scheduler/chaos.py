@@ -23,6 +23,7 @@ from dovetail.ledger import Ledger, open_ledger
 from dovetail.ledger.devices import held
 from tests.kube.scheduler import real
 from tests.support.kube.cluster import Cluster
+from tests.support.processes import Process
 
 NAMESPACE = "chaos"
 DEVICES = 8
@@ -99,11 +100,11 @@ class Chaos:
         self.unfinished += len(unbound & self._claimed())
         victim.start()
 
-    def _victim(self) -> real.Replica:
+    def _victim(self) -> Process:
         """The leader, once there is one."""
         if self._racing:
             return self._random.choice(self._replicas)
-        found: list[real.Replica] = []
+        found: list[Process] = []
 
         def is_led() -> bool:
             lease = ("get", "lease", "-n", "default", "dovetail-scheduler", "--ignore-not-found")

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import json
-import sys
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -16,16 +14,10 @@ from dovetail.kube.classes.pod_devices import read_allocation
 from dovetail.ledger import open_ledger
 from dovetail.ledger.devices import held
 from tests.support.kube.cluster import Cluster
-from tests.support.kube.process import Process
+from tests.support.paths import DOVETAIL
+from tests.support.processes import Process
 
 READY = "ready to place pods"
-
-
-class Replica(Process):
-    @property
-    def pid(self) -> int:
-        assert self._process is not None
-        return self._process.pid
 
 
 def install(cluster: Cluster) -> None:
@@ -35,26 +27,16 @@ def install(cluster: Cluster) -> None:
     cluster.kubectl("wait", "--for=condition=Established", "crd/resourceclasses.dovetail.dev")
 
 
-def scheduler(cluster: Cluster, database: str, name: str, *more: str) -> Replica:
+def scheduler(cluster: Cluster, database: str, name: str, *more: str) -> Process:
     """Not started yet."""
-    dovetail = Path(sys.executable).with_name("dovetail")
-    command = [str(dovetail), "scheduler", "--database", database]
-    command += ["--kubeconfig", str(cluster.kubeconfig), "--lease-namespace", "default", *more]
-    return Replica(name, command, cluster.directory)
-
-
-@contextmanager
-def running(process: Process) -> Iterator[Process]:
-    process.start()
-    try:
-        yield process
-    finally:
-        process.stop()
+    command = [DOVETAIL, "scheduler", "--database", database]
+    command += ["--kubeconfig", cluster.kubeconfig, "--lease-namespace", "default", *more]
+    return Process(command, cluster.directory / f"{name}.log", name=name)
 
 
 def is_ready(process: Process) -> bool:
     process.check()
-    return READY in process.log.read_text()
+    return READY in process.output
 
 
 def devices(*names: str, kind: str = "gpu") -> Mapping[str, str]:

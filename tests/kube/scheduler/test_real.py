@@ -12,7 +12,7 @@ def test_pods_are_bound_annotated_and_accounted(own_cluster: Cluster, database: 
     cluster.apply(real.class_object("gpu"))
     cluster.add_nodes(3, annotations=real.devices("g0", "g1"))
     cluster.make_namespace("work")
-    with real.running(real.scheduler(cluster, database, "scheduler")) as process:
+    with real.scheduler(cluster, database, "scheduler") as process:
         cluster.await_that(lambda: real.is_ready(process), "scheduler")
         wanted = [real.pod_object(f"p{n}", "work", {"gpu": 1}) for n in range(7)]
         real.create(cluster, [*wanted, real.pod_object("plain", "work", {})])

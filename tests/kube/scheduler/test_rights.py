@@ -54,7 +54,7 @@ def test_it_leads_places_pods_and_tells_with_the_rights_of_its_account(
     cluster.add_nodes(2, annotations=real.devices("g0"))
     cluster.make_namespace("work")
     its_own = ("--kubeconfig", str(cluster.user(NAME)), "--lease-namespace", "dovetail")
-    with real.running(real.scheduler(cluster, database, "scheduler", *its_own)) as process:
+    with real.scheduler(cluster, database, "scheduler", *its_own) as process:
         cluster.await_that(lambda: real.is_ready(process), "scheduler")
         real.create(cluster, [real.pod_object(f"p{n}", "work", {"gpu": 1}) for n in range(3)])
         cluster.await_that(lambda: real.bound(cluster, "work") == 2, "pods with nodes")

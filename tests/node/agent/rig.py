@@ -6,10 +6,10 @@ import asyncio
 import json
 import shutil
 import signal
-import sys
 import tempfile
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -30,55 +30,28 @@ from dovetail.node.wire.resource_plugin import (
     ResourceRequest,
 )
 from tests.node.agent.cri import FakeRuntime, Kubelet
-from tests.support.node.stories import eventually
+from tests.support.paths import DOVETAIL
+from tests.support.processes import Process
 
-DOVETAIL = Path(sys.executable).with_name("dovetail")
 GATE = "--feature-gates=QoSResourceManager=true"
 
 
-class Process:
-    """A program that is ended by its id, whatever happens."""
+class AgentProcess(Process):
+    """The daemon, a plugin or a command of `dovetail agent`."""
 
-    def __init__(self, running: asyncio.subprocess.Process) -> None:
-        self.running = running
-        self.reading = asyncio.create_task(self._read())
-        self.lines: list[str] = []
-
-    @classmethod
-    async def start(cls, *arguments: str) -> Process:
-        return cls(
-            await asyncio.create_subprocess_exec(
-                DOVETAIL,
-                "agent",
-                *arguments,
-                stdout=asyncio.subprocess.PIPE,
-                stderr=asyncio.subprocess.STDOUT,
-            )
-        )
-
-    async def stop(self, number: int = signal.SIGTERM) -> int:
-        if self.running.returncode is None:
-            self.running.send_signal(number)
-        return await self.ended()
-
-    async def ended(self) -> int:
-        async with asyncio.timeout(60):
-            code = await self.running.wait()
-            await self.reading
-        return code
+    async def end(self, number: int = signal.SIGTERM) -> int:
+        """Its exit code, also if it ended by itself."""
+        if self.is_running:
+            self.send_signal(number)
+        return await self.until_ended()
 
     @property
-    def output(self) -> str:
-        return "\n".join(self.lines)
+    def lines(self) -> list[str]:
+        return self.output.splitlines()
 
     @property
     def events(self) -> list[dict[str, Any]]:
         return [json.loads(line) for line in self.lines if line.startswith("{")]
-
-    async def _read(self) -> None:
-        assert self.running.stdout
-        async for line in self.running.stdout:
-            self.lines.append(line.decode().rstrip())
 
 
 class Shares(ResourcePlugin):
@@ -144,8 +117,20 @@ class Rig:
         self.plugins.mkdir()
         self.control, self.endpoint = directory / "c.sock", directory / "cri.sock"
         self.pod_resources = directory / "p.sock"
-        self.agent: Process | None = None
-        self.others: list[Process] = []
+        self.agent: AgentProcess | None = None
+        self.others: list[AgentProcess] = []
+        self._numbers = count()
+
+    def process(self, *command: object) -> AgentProcess:
+        """Started; what it says is in a log of the node's."""
+        log = self.directory / f"process-{next(self._numbers)}.log"
+        process = AgentProcess(command, log)
+        process.start()
+        return process
+
+    def run(self, *arguments: str) -> AgentProcess:
+        """A `dovetail agent` with these arguments, started."""
+        return self.process(DOVETAIL, "agent", *arguments)
 
     @property
     def flags(self) -> list[str]:
@@ -165,17 +150,15 @@ class Rig:
             "--reconcile-period=200ms",
         ]
 
-    async def start(self, *more: str) -> Process:
+    async def start(self, *more: str) -> AgentProcess:
         """The daemon, when it answers."""
-        self.agent = await Process.start(*self.flags, *more)
-        agent = self.agent
-        await eventually(lambda: self.control.exists() or agent.running.returncode is not None, 60)
-        assert agent.running.returncode is None, agent.output
-        return agent
+        self.agent = self.run(*self.flags, *more)
+        await self.agent.until_ready(self.control.exists)
+        return self.agent
 
-    async def plugin(self, kind: str, roles: Path, *more: str) -> Process:
+    async def plugin(self, kind: str, roles: Path, *more: str) -> AgentProcess:
         """One that comes along, as a process."""
-        running = await Process.start(
+        running = self.run(
             "plugin",
             kind,
             f"--roles={roles}",
@@ -195,8 +178,8 @@ class Rig:
         return json.loads(output)
 
     async def say(self, *arguments: str) -> tuple[int, str]:
-        asked = await Process.start(*arguments, f"--control-socket={self.control}")
-        return await asked.ended(), asked.output
+        asked = self.run(*arguments, f"--control-socket={self.control}")
+        return await asked.until_ended(), asked.output
 
     async def up(self, *resources: str) -> None:
         """Until these plugins are."""
@@ -251,7 +234,10 @@ async def a_node(machine: Machine | None = None) -> AsyncIterator[Rig]:
         yield rig
     finally:
         for each in [*filter(None, [rig.agent]), *rig.others]:
-            await each.stop()
+            try:
+                await each.end()
+            finally:
+                each.kill()
         await rig.runtime.stop()
         shutil.rmtree(directory)
 

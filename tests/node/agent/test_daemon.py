@@ -16,7 +16,7 @@ from dovetail.node.common.cpus import CpuSet
 from dovetail.node.wire import cri, pod_resources
 from dovetail.node.wire.rpc import call, connect
 from tests.node.agent.cri import Kubelet
-from tests.node.agent.rig import Process, Shares, a_kubelet, a_node, a_plugin
+from tests.node.agent.rig import Shares, a_kubelet, a_node, a_plugin
 from tests.support.node import raw_calls
 from tests.support.node.stories import eventually, story
 
@@ -87,7 +87,7 @@ def test_a_restart_keeps_assignments(number: signal.Signals) -> None:
             async with a_kubelet(rig) as kubelet:
                 sandbox = await kubelet.start("u1", "one")
             before = await rig.ask("state")
-            await agent.stop(number)
+            await agent.end(number)
             rig.control.unlink(missing_ok=True)
             await rig.start()
             after = await rig.ask("state")
@@ -119,7 +119,7 @@ async def test_the_end_is_clean_and_lets_admissions_finish() -> None:
         async with a_kubelet(rig) as kubelet:
             starting = asyncio.create_task(kubelet.run("u1", "one"))
             await asyncio.sleep(0.3)
-            ending = asyncio.create_task(agent.stop())
+            ending = asyncio.create_task(agent.end())
             assert await starting in rig.runtime.sandboxes
             assert await ending == 0
         left = [
@@ -134,9 +134,9 @@ async def test_the_end_is_clean_and_lets_admissions_finish() -> None:
 async def test_a_second_agent_does_not_start_on_the_same_state() -> None:
     async with a_node() as rig:
         agent = await rig.start()
-        other = await Process.start(*rig.flags, f"--control-socket={rig.directory / 'd.sock'}")
-        assert await other.ended() == 6
-        assert f"another agent uses it (process {agent.running.pid})" in other.output
+        other = rig.run(*rig.flags, f"--control-socket={rig.directory / 'd.sock'}")
+        assert await other.until_ended() == 6
+        assert f"another agent uses it (process {agent.pid})" in other.output
 
 
 @pytest.mark.parametrize(
@@ -160,8 +160,8 @@ def test_what_it_cannot_have_on_this_machine_is_told_in_a_line(flag: str) -> Non
             with socket.create_server(("127.0.0.1", 0)) as taken:
                 port = taken.getsockname()[1]
                 given = flag.format(file=file, taken=f"127.0.0.1:{port}")
-                agent = await Process.start(*rig.flags, given)
-                assert await agent.ended() == 6
+                agent = rig.run(*rig.flags, given)
+                assert await agent.until_ended() == 6
             told = agent.lines[-1]
             assert told.startswith("Error: ")
             assert given.partition("=")[2].removesuffix("/x") in told
@@ -189,7 +189,7 @@ async def test_a_plugin_of_before_is_down_not_unknown() -> None:
             agent = await rig.start()
             await rig.up("cpu")
             await asyncio.sleep(0.5)
-        await agent.stop()
+        await agent.end()
         await rig.start()
         (told,) = (await rig.ask("plugins"))["plugins"]
         assert (told["resource"], told["state"]) == ("cpu", "gone")
@@ -267,7 +267,7 @@ async def test_by_nri_it_waits_for_the_runtime_to_come() -> None:
         assert not rig.endpoint.exists()
         await asyncio.sleep(0.5)
         assert (await rig.ask("state"))["pods"] == []
-        assert await agent.stop() == 0
+        assert await agent.end() == 0
 
 
 @story
@@ -337,6 +337,6 @@ def test_garbage_on_a_socket_is_refused_and_does_no_harm(served: str, method: st
                 expected = grpc.StatusCode.UNIMPLEMENTED
             assert refused.value.code() is expected
             assert (await rig.ask("state"))["pods"] == []
-            assert agent.running.returncode is None
+            assert agent.is_running
 
     whole()

@@ -26,10 +26,10 @@ async def prove() -> bool:
     from tests.support.node import containerd, cri_client, pods_on
     from tests.support.node.gates import Scripted
 
-    cri.DEADLINE = cri_client.SECONDS = containerd.READY_WITHIN = PATIENCE
+    cri.DEADLINE = cri_client.SECONDS = PATIENCE
     cpus = {node: (NODES / f"node{node}/cpulist").read_text().strip() for node in (0, 1)}
     print(f"nodes {cpus}", flush=True)
-    with containerd.running() as server:
+    with containerd.running(ready_seconds=PATIENCE) as server:
         gate = Scripted(c1=ContainerSettings(cpus=cpus[1], mems="1"))
         proxy = Proxy(server.directory / "p.sock", server.socket, gate)
         await proxy.start()

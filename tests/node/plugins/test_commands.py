@@ -20,6 +20,7 @@ from dovetail.node.wire.resource_plugin import ALLOCATE
 from dovetail.node.wire.rpc import call, connect
 from tests.node.plugins.rig import directory, plugin, request, spec_machine
 from tests.node.plugins.test_spec_examples import EXAMPLE_1
+from tests.support.processes import Process
 
 PLUGIN = "from dovetail.cli.agent.plugin import command; command()"
 
@@ -54,16 +55,10 @@ def arguments(place: Path) -> list[str]:
 
 
 @pytest.fixture
-def running(place: Path) -> Iterator[subprocess.Popen[str]]:
-    process = subprocess.Popen(
-        [sys.executable, "-c", PLUGIN, *arguments(place)], stdout=subprocess.PIPE, text=True
-    )
-    try:
-        eventually(lambda: (place / "cpu.sock").exists() or process.poll() is not None)
+def running(place: Path) -> Iterator[Process]:
+    with Process([sys.executable, "-c", PLUGIN, *arguments(place)], place / "log") as process:
+        process.await_ready((place / "cpu.sock").exists)
         yield process
-    finally:
-        process.kill()
-        process.communicate()
 
 
 def eventually(true: Callable[[], bool]) -> None:
@@ -92,9 +87,7 @@ def resize(place: Path, *more: str) -> Result:
     return CliRunner().invoke(pools.command, [*options, *more])
 
 
-def test_a_plugin_runs_and_its_pools_are_resized(
-    place: Path, running: subprocess.Popen[str]
-) -> None:
+def test_a_plugin_runs_and_its_pools_are_resized(place: Path, running: Process) -> None:
     assert allocated(place) == "38-39,78-79"
 
     planned = resize(place, "online=28", "offline=52", "--dry-run")

@@ -6,7 +6,6 @@ another language would. It runs in a process of its own.
 
 from __future__ import annotations
 
-import asyncio
 import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -37,13 +36,14 @@ from dovetail.node.wire.resource_plugin import (
 from tests.node.registry.rig import is_up
 from tests.support.node.stories import eventually, story
 from tests.support.paths import ROOT
+from tests.support.processes import Process
 
 
 @asynccontextmanager
 async def foreign(directory: Path) -> AsyncIterator[PluginEndpoint]:
-    plugin = await asyncio.create_subprocess_exec(
-        sys.executable, "-m", "tests.node.registry.foreign_plugin", directory / "f.sock", cwd=ROOT
-    )
+    command = [sys.executable, "-m", "tests.node.registry.foreign_plugin", directory / "f.sock"]
+    plugin = Process(command, directory / "log", cwd=ROOT)
+    plugin.start()
     registry = Registry([directory], period=0.05)
     await registry.start()
     try:
@@ -53,8 +53,7 @@ async def foreign(directory: Path) -> AsyncIterator[PluginEndpoint]:
         yield found
     finally:
         await registry.stop()
-        plugin.terminate()
-        await plugin.wait()
+        plugin.stop()
 
 
 def asking(pod: str) -> ResourceRequest:

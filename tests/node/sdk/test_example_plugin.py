@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import asyncio
+import signal
 import sys
 from pathlib import Path
 
@@ -21,6 +21,7 @@ from dovetail.node.wire.resource_plugin import (
 )
 from tests.support.node.stories import eventually, story
 from tests.support.paths import ROOT
+from tests.support.processes import Process
 
 SOURCE = Path(__file__).with_name("example_plugin.py")
 PAGE = ROOT / "docs/writing-a-plugin.md"
@@ -47,7 +48,8 @@ def cpu(answer: ResourceAllocationResponse) -> str:
 @story
 async def test_the_example_gives_out_its_cpus(directory: Path) -> None:
     socket = directory / "core.sock"
-    process = await asyncio.create_subprocess_exec(sys.executable, SOURCE, socket)
+    process = Process([sys.executable, SOURCE, socket], directory / "log")
+    process.start()
     registry = Registry([directory], period=0.05)
     await registry.start()
     try:
@@ -68,12 +70,10 @@ async def test_the_example_gives_out_its_cpus(directory: Path) -> None:
         await plugin.call(REMOVE_POD, RemovePodRequest(pod_uid="a"))
         assert cpu(await plugin.call(ALLOCATE, asking("c", 1))) == "6"
 
-        process.terminate()
-        assert await process.wait() == 0
+        process.send_signal(signal.SIGTERM)
+        assert await process.until_ended() == 0
         await eventually(lambda: not plugin.up)
         assert registry.statuses()[0].state == "gone"
     finally:
         await registry.stop()
-        if process.returncode is None:
-            process.kill()
-            await process.wait()
+        process.kill()

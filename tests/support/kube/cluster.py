@@ -24,8 +24,7 @@ from typing import Any
 
 from tests.support.kube import assets
 from tests.support.kube.pki import Authority
-from tests.support.kube.process import Process
-from tests.support.server import reserved_port
+from tests.support.processes import Process, reserved_port
 
 CONTROLLERS = (
     "namespace-controller,serviceaccount-controller,serviceaccount-token-controller,"
@@ -46,8 +45,8 @@ class Cluster:
         self._at = f"127.0.0.1:{port}"
         self._tls = ssl.create_default_context(cafile=self.authority.certificate)
         self._tls.load_cert_chain(directory / "admin.crt", directory / "admin.key")
-        self.etcd = Process("etcd", self._etcd(etcd_port, peer_port), directory)
-        self.apiserver = Process("kube-apiserver", self._apiserver(etcd_port, port), directory)
+        self.etcd = Process(self._etcd(etcd_port, peer_port), directory / "etcd.log")
+        self.apiserver = Process(self._apiserver(etcd_port, port), directory / "kube-apiserver.log")
         self._others: dict[str, Process] = {}
 
     @classmethod
@@ -179,7 +178,7 @@ class Cluster:
         self._others.pop(name).kill()
 
     def _start(self, name: str, *arguments: str | Path) -> Process:
-        process = Process(name, [_program(name), *arguments], self.directory)
+        process = Process([_program(name), *arguments], self.directory / f"{name}.log")
         self._others[name] = process
         process.start()
         return process

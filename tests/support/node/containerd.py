@@ -14,6 +14,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from tests.support.node import image
+from tests.support.processes import START_SECONDS, Process
 
 CONFIG = """\
 version = 2
@@ -50,41 +51,33 @@ NRI = """\
   plugin_config_path = "{directory}/nri/conf.d"
 """
 
-READY_WITHIN = 60.0
-
 RUNC_STATE = "/run/containerd/runc/k8s.io"
 """Of all containerds of a machine, whatever their configuration: ids are unique."""
 
 
-class Containerd:
-    def __init__(self, directory: Path, binaries: Path = Path("/usr/bin"), *, nri: bool) -> None:
+class Containerd(Process):
+    def __init__(self, directory: Path, binaries: Path, *, nri: bool, ready_seconds: float) -> None:
         self.directory, self._binaries = directory, binaries
         self.program = binaries / "containerd"
+        self._ready_seconds = ready_seconds
         self.socket = directory / "c.sock"
         self.nri_socket = directory / "nri.sock"
         self.cgroup = f"/dovetail-{uuid.uuid4().hex[:8]}"
         """The parent of all cgroups of its pods."""
+        super().__init__(
+            [self.program, "--config", directory / "config.toml"],
+            directory / "log",
+            environment={"PATH": f"{binaries}:{os.environ['PATH']}"},
+            own_group=True,
+        )
         text = CONFIG + (NRI if nri else "")
         (directory / "config.toml").write_text(
             text.format(directory=directory, image=image.REFERENCE)
         )
 
     def start(self) -> None:
-        path = f"{self._binaries}:{os.environ['PATH']}"
-        with (self.directory / "log").open("ab") as log:
-            self._process = subprocess.Popen(
-                [self.program, "--config", self.directory / "config.toml"],
-                stdin=subprocess.DEVNULL,
-                stdout=log,
-                stderr=subprocess.STDOUT,
-                env={**os.environ, "PATH": path},
-                start_new_session=True,
-            )
-        until = time.monotonic() + READY_WITHIN
-        while self._ctr("version").returncode:
-            if self._process.poll() is not None or time.monotonic() > until:
-                raise RuntimeError(f"containerd did not start:\n{self.log()[-2000:]}")
-            time.sleep(0.1)
+        super().start()
+        self.await_ready(lambda: self._ctr("version").returncode == 0, self._ready_seconds)
 
     def load_image(self) -> None:
         archive = self.directory / "image.tar"
@@ -93,15 +86,8 @@ class Containerd:
         if done.returncode:
             raise RuntimeError(f"the image was not imported: {done.stderr.decode()}")
 
-    def log(self) -> str:
-        return (self.directory / "log").read_text(errors="replace")
-
-    def stop(self) -> None:
-        """The daemon only: containers live on."""
-        self._process.terminate()
-        self._process.wait(30)
-
     def restart(self) -> None:
+        """The daemon only: containers live on."""
         self.stop()
         self.start()
 
@@ -118,7 +104,8 @@ class Containerd:
 
     def _ctr(self, *arguments: str) -> subprocess.CompletedProcess[bytes]:
         command = [str(self._binaries / "ctr"), "-a", str(self.socket), *arguments]
-        return subprocess.run(command, capture_output=True, timeout=READY_WITHIN, check=False)
+        seconds = self._ready_seconds
+        return subprocess.run(command, capture_output=True, timeout=seconds, check=False)
 
     def _shims(self) -> Iterator[int]:
         """They are told our socket when they are started, and belong to init afterwards."""
@@ -156,11 +143,13 @@ def _end(pid: int) -> None:
 
 
 @contextmanager
-def running(binaries: Path = Path("/usr/bin"), *, nri: bool = False) -> Iterator[Containerd]:
+def running(
+    binaries: Path = Path("/usr/bin"), *, nri: bool = False, ready_seconds: float = START_SECONDS
+) -> Iterator[Containerd]:
     """Started, with the image of the tests; gone afterwards."""
     # Not where pytest keeps its folders: a socket's path has to be short.
     directory = Path(tempfile.mkdtemp(prefix="dt", dir="/tmp"))
-    server = Containerd(directory, binaries, nri=nri)
+    server = Containerd(directory, binaries, nri=nri, ready_seconds=ready_seconds)
     try:
         server.start()
         try:
