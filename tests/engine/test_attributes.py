@@ -44,7 +44,7 @@ def test_what_came_later_is_selected_as_what_was_there(
 ) -> None:
     known = AttributeSets()
     for batch in (first, later):
-        numbers = [known.number(each.items()) for each in batch]
+        numbers = [known.number_of(each.items()) for each in batch]
         found = known.selected(selector).tolist()
         assert found == one_by_one(known, selector)
         assert [found[number] for number in numbers] == [*map(compiled(selector), batch)]
@@ -57,11 +57,11 @@ def test_a_copy_goes_its_own_way(
 ) -> None:
     known = AttributeSets()
     for each in first:
-        known.number(each.items())
+        known.number_of(each.items())
     before = known.selected(selector).tolist()
     twin = known.copy()
     for each in later:
-        twin.number(each.items())
+        twin.number_of(each.items())
     assert twin.selected(selector).tolist() == one_by_one(twin, selector)
     assert known.selected(selector).tolist() == before
     assert len(known) == len(before)
@@ -80,17 +80,17 @@ def test_a_condition_is_decided_once_for_each_value_of_its_key(
     monkeypatch.setattr(attributes, "condition", counting)
     known = AttributeSets()
     for number in range(1000):
-        known.number([("Kind", f"kind{number % 3}"), ("serial", str(number))])
+        known.number_of([("Kind", f"kind{number % 3}"), ("serial", str(number))])
     selector = ((Expression("Kind", Operator.IN, ("kind1",)),),)
     assert known.selected(selector).sum() == 333
     assert len(asked) == 4, "three kinds, and none at all"
-    known.number([("Kind", "kind1"), ("serial", "new")])
+    known.number_of([("Kind", "kind1"), ("serial", "new")])
     assert known.selected(selector).sum() == 334
     assert len(asked) == 6
 
 
 def test_only_so_many_selectors_are_remembered() -> None:
     known = AttributeSets()
-    for number in range(attributes.KEPT + 10):
+    for number in range(attributes.MOST_SELECTORS + 10):
         known.selected(((Expression(str(number), Operator.EXISTS),),))
-    assert len(known._decided) == attributes.KEPT
+    assert len(known._decided) == attributes.MOST_SELECTORS

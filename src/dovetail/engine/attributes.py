@@ -8,52 +8,49 @@ is decided.
 
 from __future__ import annotations
 
-from collections import OrderedDict
 from collections.abc import Iterable
 from functools import reduce
 from itertools import chain
 
 import numpy as np
 
+from dovetail.core.bounded_cache import BoundedCache
+from dovetail.core.columns import Column, Mask
+from dovetail.core.interned import Interned
 from dovetail.core.selectors.selector import Expression, Selector, condition
-from dovetail.engine.columns import Column, Mask
 
 Pair = tuple[str, str]
 """Key and value."""
 
-KEPT = 256
-"""Selectors; those not asked about longest are forgotten."""
+NO_KEY = -1
+"""Of pair number 0, which is none."""
+
+MOST_SELECTORS = 256
+"""Whose selection is kept; those not asked about longest are forgotten."""
 
 
 class AttributeSets:
     def __init__(self) -> None:
-        self._pairs: dict[Pair, int] = {}
-        """Numbers of pairs; likewise of keys, and of sets by the numbers of their pairs."""
+        self._pairs: Interned[Pair] = Interned()
         self._keys: dict[str, int] = {}
-        self._sets: dict[tuple[int, ...], int] = {(): 0}
-        self._listed: list[Pair] = []
-        """By number."""
-        self._members: list[tuple[int, ...]] = [()]
-        """Likewise: the numbers of the pairs of each set."""
+        self._sets: Interned[tuple[int, ...]] = Interned(())
+        """By the numbers of their pairs."""
         self._key_of = Column(np.int32)
         """By number of a pair: that of its key. This and what follows is as far as was needed."""
         self._set_of = Column(np.int32)
         self._pair_of = Column(np.int32)
         """The members of all sets, set by set: this set has this pair."""
-        self._decided: OrderedDict[Selector, Mask] = OrderedDict()
+        self._decided: BoundedCache[Selector, Mask] = BoundedCache(MOST_SELECTORS)
 
     def __len__(self) -> int:
-        return len(self._members)
+        return len(self._sets)
 
-    def number(self, members: Iterable[Pair]) -> int:
-        pairs = tuple(sorted(map(self._numbered, members)))
-        number = self._sets.setdefault(pairs, len(self))
-        if number == len(self):
-            self._members.append(pairs)
-        return number
+    def number_of(self, members: Iterable[Pair]) -> int:
+        return self._sets.number(tuple(sorted(map(self._numbered, members))))
 
     def members(self, number: int) -> list[Pair]:
-        return [self._listed[pair] for pair in self._members[number]]
+        pairs = (self._pairs.keys[pair] for pair in self._sets.keys[number] or ())
+        return [pair for pair in pairs if pair is not None]
 
     def copy(self) -> AttributeSets:
         twin = AttributeSets()
@@ -68,18 +65,12 @@ class AttributeSets:
             known = self._decide(selector, 0)
         elif len(known) < len(self):
             known = np.concatenate((known, self._decide(selector, len(known))))
-        self._decided[selector] = known
-        self._decided.move_to_end(selector)
-        while len(self._decided) > KEPT:
-            self._decided.popitem(last=False)
+        self._decided.put(selector, known)
         return known
 
     def _numbered(self, pair: Pair) -> int:
-        number = self._pairs.setdefault(pair, len(self._listed))
-        if number == len(self._listed):
-            self._listed.append(pair)
-            self._keys.setdefault(pair[0], len(self._keys))
-        return number
+        self._keys.setdefault(pair[0], len(self._keys))
+        return self._pairs.number(pair)
 
     def _decide(self, selector: Selector, first: int) -> Mask:
         """Of the sets from number `first` on."""
@@ -92,10 +83,11 @@ class AttributeSets:
 
     def _lay_out(self) -> None:
         """See to it that the columns have all that was numbered."""
-        fresh = self._listed[self._key_of.size :]
-        self._key_of.extend(np.array([self._keys[key] for key, _ in fresh], np.int32))
+        fresh = self._pairs.keys[self._key_of.size :]
+        keys = [NO_KEY if pair is None else self._keys[pair[0]] for pair in fresh]
+        self._key_of.extend(np.array(keys, np.int32))
         laid_out = int(self._set_of.values[-1]) + 1 if self._set_of.size else 0
-        added = self._members[laid_out:]
+        added = [pairs or () for pairs in self._sets.keys[laid_out:]]
         numbers = np.arange(laid_out, len(self), dtype=np.int32)
         self._set_of.extend(np.repeat(numbers, [len(pairs) for pairs in added]))
         self._pair_of.extend(np.fromiter(chain.from_iterable(added), np.int32))
@@ -110,9 +102,10 @@ class AttributeSets:
         sets, pairs = self._set_of.values[start:], self._pair_of.values[start:]
         mine = self._key_of.values.take(pairs) == key
         sets, pairs = sets.compress(mine), pairs.compress(mine)
-        verdicts = np.zeros(len(self._listed), np.bool_)
+        verdicts = np.zeros(len(self._pairs), np.bool_)
         verdicts[pairs] = True
-        distinct = verdicts.nonzero()[0].tolist()
-        verdicts[distinct] = [met(self._listed[pair][1]) for pair in distinct]
+        for number in verdicts.nonzero()[0].tolist():
+            pair = self._pairs.keys[number]
+            verdicts[number] = pair is not None and met(pair[1])
         found[sets - first] = verdicts.take(pairs)
         return found

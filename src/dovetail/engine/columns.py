@@ -1,50 +1,19 @@
-"""NumPy arrays that grow at their end, and the inventories of a resource class in such columns."""
+"""Inventories of one resource class in columns: who has how much of it, and how much is free."""
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
-from numpy.typing import DTypeLike, NDArray
+from numpy.typing import NDArray
+
+from dovetail.core.columns import Column, Mask
 
 Rows = NDArray[np.int32]
-Mask = NDArray[np.bool_]
 
 NEVER = -(2**62)
 """Free units of an inventory that is no more: fits nothing."""
 
 LARGEST_UNIT = 2**31 - 1
 """What a limit on one allocation can be at most."""
-
-
-class Column:
-    """One growing array; appending costs what is appended, not what is there."""
-
-    __slots__ = ("_data", "size", "values")
-
-    def __init__(self, dtype: DTypeLike) -> None:
-        self._data: NDArray[Any] = np.empty(0, dtype)
-        self.size = 0
-        self.values = self._data
-        """What was appended so far, without the room behind it."""
-
-    def extend(self, items: NDArray[Any]) -> None:
-        end = self.size + len(items)
-        if end > len(self._data):
-            # A first fill fits exactly; what grows later grows by half.
-            room = np.empty(
-                end if self.size == 0 else max(end, self.size * 3 // 2), self._data.dtype
-            )
-            room[: self.size] = self.values
-            self._data = room
-        self._data[self.size : end] = items
-        self.size = end
-        self.values = self._data[:end]
-
-    def copy(self) -> Column:
-        twin = Column(self._data.dtype)
-        twin.extend(self.values)
-        return twin
 
 
 class Stock:

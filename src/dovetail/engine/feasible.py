@@ -15,8 +15,9 @@ from collections.abc import Iterable, Mapping
 import msgspec
 import numpy as np
 
+from dovetail.core.columns import Column, Mask
 from dovetail.core.request import Group, Request
-from dovetail.engine.columns import Column, Mask, Rows
+from dovetail.engine.columns import Rows
 from dovetail.engine.snapshot import Snapshot
 
 NO_ROWS: Rows = np.empty(0, np.int32)

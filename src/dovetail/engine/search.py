@@ -11,8 +11,9 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from dovetail.core.columns import Mask
 from dovetail.core.request import Request
-from dovetail.engine.columns import Mask, Rows
+from dovetail.engine.columns import Rows
 from dovetail.engine.combine import product
 from dovetail.engine.combine.combiner import Combiner
 from dovetail.engine.combine.round_robin import Block, Blocks

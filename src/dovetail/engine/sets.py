@@ -1,51 +1,36 @@
-"""Interned sets: providers with the same traits (or aggregates) share one number.
-
-A fleet has many providers and few distinct sets, so a condition on traits is decided once per
-distinct set, and then looked up for all providers in one vector operation.
-"""
+"""Interned sets: providers with the same traits (or aggregates) share one number."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Hashable, Iterable
-from typing import Generic, TypeVar
+from typing import TypeVar
 
-import numpy as np
-
-from dovetail.engine.columns import Mask
+from dovetail.core.columns import Mask
+from dovetail.core.interned import Interned
 
 T = TypeVar("T", bound=Hashable)
 
 EMPTY = 0
 
 
-class Sets(Generic[T]):
+class InternedSets(Interned[frozenset[T]]):
+    """Number 0 is the empty set. The engine never takes a set back: a fleet has few."""
+
     def __init__(self) -> None:
-        self.members: list[frozenset[T]] = [frozenset()]
-        self._numbers: dict[frozenset[T], int] = {frozenset(): EMPTY}
+        super().__init__(frozenset())
 
-    def number(self, members: Iterable[T]) -> int:
-        key = frozenset(members)
-        found = self._numbers.get(key)
-        if found is None:
-            found = self._numbers[key] = len(self.members)
-            self.members.append(key)
-        return found
+    def number_of(self, members: Iterable[T]) -> int:
+        return self.number(frozenset(members))
 
-    def copy(self) -> Sets[T]:
-        twin = Sets[T]()
-        twin.members = list(self.members)
-        twin._numbers = dict(self._numbers)
-        return twin
+    def members(self, number: int) -> frozenset[T]:
+        return self.keys[number] or frozenset()
 
     def meeting(self, required: Iterable[Collection[T]], forbidden: Collection[T] = ()) -> Mask:
         """By number: the set has one of each collection required and none of those forbidden."""
-        wanted = [frozenset(alternatives) for alternatives in required]
+        wanted = frozenset(frozenset(alternatives) for alternatives in required)
         banned = frozenset(forbidden)
-        return np.fromiter(
-            (
-                members.isdisjoint(banned) and not any(map(members.isdisjoint, wanted))
-                for members in self.members
-            ),
-            dtype=np.bool_,
-            count=len(self.members),
-        )
+
+        def meets(members: frozenset[T]) -> bool:
+            return members.isdisjoint(banned) and not any(map(members.isdisjoint, wanted))
+
+        return self.decided((wanted, banned), meets)

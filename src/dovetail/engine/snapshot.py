@@ -15,11 +15,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from dovetail.core.columns import Column, Mask
 from dovetail.core.inventory import MAX_CAPACITY
 from dovetail.core.tables import Names, Tables
 from dovetail.engine.attributes import AttributeSets
-from dovetail.engine.columns import Column, Mask, Rows, Stock
-from dovetail.engine.sets import Sets
+from dovetail.engine.columns import Rows, Stock
+from dovetail.engine.sets import InternedSets
 
 SHARES = "MISC_SHARES_VIA_AGGREGATE"
 """The trait of a provider that also serves the trees it shares an aggregate with."""
@@ -56,8 +57,8 @@ class Snapshot:
         self._shapes: dict[bytes, int] = {}
         self.cache: OrderedDict[Hashable, dict[Any, Any]] = OrderedDict()
         """What searches worked out, while shapes keep their numbers; the oldest use first."""
-        self.trait_sets = Sets[int]()
-        self.aggregate_sets = Sets[str]()
+        self.trait_sets = InternedSets[int]()
+        self.aggregate_sets = InternedSets[str]()
         self.attribute_sets = AttributeSets()
         self.stocks: dict[int, Stock] = {}
         self.row_of = Column(np.int32)
@@ -110,7 +111,7 @@ class Snapshot:
         """A snapshot that stays as it is while this one goes on."""
         twin = Snapshot()
         for name, value in vars(self).items():
-            if isinstance(value, Column | Sets | AttributeSets | dict):
+            if isinstance(value, Column | InternedSets | AttributeSets | dict):
                 setattr(twin, name, value.copy())
             else:
                 setattr(twin, name, value)
@@ -256,7 +257,7 @@ class Snapshot:
             members: dict[int, list[Any]] = defaultdict(list)
             for provider_id, member in pairs:
                 members[provider_id].append(member)
-            numbers = {provider_id: sets.number(held) for provider_id, held in members.items()}
+            numbers = {provider_id: sets.number_of(held) for provider_id, held in members.items()}
             column.extend(np.array([numbers.get(id_, 0) for id_ in ids], np.int32))
 
     def _append_inventories(self, tables: Tables) -> None:
@@ -298,9 +299,9 @@ class Snapshot:
                 up = int(self.parent.values[row])
                 parent = None if up < 0 else int(self.provider_id.values[up])
                 tables.providers.append((id_, self.uuid(row), parent, root_id))
-                for trait in self.trait_sets.members[self.traits.values[row]]:
+                for trait in self.trait_sets.members(self.traits.values[row]):
                     tables.traits.append((id_, trait))
-                for aggregate in self.aggregate_sets.members[self.aggregates.values[row]]:
+                for aggregate in self.aggregate_sets.members(self.aggregates.values[row]):
                     tables.aggregates.append((id_, aggregate))
                 for key, value in self.attribute_sets.members(self.attributes.values[row]):
                     tables.attributes.append((id_, key, value))
@@ -335,7 +336,7 @@ class Sharing:
         found: dict[str, list[Rows]] = defaultdict(list)
         for number in np.unique(numbers[members]).tolist():
             trees = snapshot.tree.values[members[numbers[members] == number]]
-            for aggregate in snapshot.aggregate_sets.members[number]:
+            for aggregate in snapshot.aggregate_sets.members(number):
                 found[aggregate].append(np.unique(trees))
         return {aggregate: np.unique(np.concatenate(t)) for aggregate, t in found.items()}
 
@@ -346,7 +347,7 @@ class Sharing:
             number = self._snapshot.aggregates.values[row]
             joined = [
                 self._trees[aggregate]
-                for aggregate in sorted(self._snapshot.aggregate_sets.members[number])
+                for aggregate in sorted(self._snapshot.aggregate_sets.members(number))
             ]
             trees = np.unique(np.concatenate(joined)) if joined else np.empty(0, np.int32)
             found = trees[trees != self._snapshot.tree.values[row]]

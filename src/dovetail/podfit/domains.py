@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dovetail.podfit.columns import Amounts, Mask
+from dovetail.core.columns import Amounts, Mask
 from dovetail.podfit.nodes import Nodes
 from dovetail.podfit.terms import PodTerm, SelectablePod
 

@@ -10,7 +10,8 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from dovetail.podfit.columns import Column, Mask, Numbers
+from dovetail.core.columns import Column, Mask, Numbers
+from dovetail.core.interned import Interned
 from dovetail.podfit.objects import Term
 from dovetail.podfit.selectors import holds
 
@@ -21,18 +22,22 @@ MOST_COLUMNS = 256
 class LabelColumn:
     """One key. Number 0 stands for rows that have no such label."""
 
-    __slots__ = ("_numbers", "_rows", "values")
+    __slots__ = ("_rows", "_values")
 
     def __init__(self) -> None:
         self._rows = Column(np.int32)
-        self._numbers: dict[str, int] = {}
-        self.values: list[str | None] = [None]
+        self._values = Interned[str]()
 
     @property
     def numbers(self) -> Numbers:
         """By row."""
         found: Numbers = self._rows.values
         return found
+
+    @property
+    def values(self) -> list[str | None]:
+        """By number."""
+        return self._values.keys
 
     @property
     def stale(self) -> bool:
@@ -43,14 +48,7 @@ class LabelColumn:
         self._rows.reach(size)
 
     def put(self, row: int, value: str | None) -> None:
-        number = 0
-        if value is not None:
-            found = self._numbers.get(value)
-            if found is None:
-                found = self._numbers[value] = len(self.values)
-                self.values.append(value)
-            number = found
-        self._rows.values[row] = number
+        self._rows.values[row] = 0 if value is None else self._values.number(value)
 
     def meeting(self, term: Term) -> Mask:
         """By number, whether the value meets a requirement."""
@@ -61,7 +59,7 @@ class LabelColumn:
         table: Mask = np.full(count, term.operator in ("NotIn", "Exists"))
         table[0] = term.operator in ("NotIn", "DoesNotExist")
         for value in term.values:
-            number = self._numbers.get(value)
+            number = self._values.find(value)
             if number is not None:
                 table[number] = term.operator == "In"
         return table

@@ -6,9 +6,9 @@ from collections.abc import Iterable, Mapping
 
 import numpy as np
 
+from dovetail.core.columns import Column, Mask, Numbers
+from dovetail.core.interned import Interned
 from dovetail.core.rows import Rows
-from dovetail.podfit.columns import Column, Mask, Numbers
-from dovetail.podfit.kinds import Kinds
 from dovetail.podfit.labels import NodeLabels
 from dovetail.podfit.objects import Taint
 from dovetail.podfit.pods import CPU, MEMORY, MOST_UNITS_COUNTED
@@ -80,7 +80,7 @@ class Nodes:
         """As scores count: only CPU and memory, with defaults for pods that request none."""
         self.scale = {CPU: Column(np.float64), MEMORY: Column(np.float64)}
         """One over what the node has of it, since scores are about shares; 0 if it has none."""
-        self.taint_sets = Kinds[Taints]()
+        self.taint_sets = Interned[Taints]()
         self.namespaces: dict[str, Labels] = {}
         self.pods = RowMultiset[SelectablePod]()
         self.ports = RowMultiset[HostPort]()

@@ -12,8 +12,8 @@ from typing import Any, Generic, TypeVar
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
-from dovetail.podfit.columns import Amounts, Column, Numbers
-from dovetail.podfit.kinds import Kinds
+from dovetail.core.columns import Amounts, Column, Numbers
+from dovetail.core.interned import Interned
 
 K = TypeVar("K", bound=Hashable)
 
@@ -22,7 +22,7 @@ class RowMultiset(Generic[K]):
     """A bag of (key, row)."""
 
     def __init__(self) -> None:
-        self._kinds = Kinds[K]()
+        self._kinds = Interned[K]()
         self._kind = Column(np.int32)
         self._row = Column(np.int32)
         self._unused: list[int] = []
@@ -50,7 +50,7 @@ class RowMultiset(Generic[K]):
     def decided(
         self, name: Hashable, rule: Callable[[K], object], dtype: DTypeLike = np.bool_
     ) -> NDArray[Any]:
-        """By number of the key; see `Kinds.decided`."""
+        """By number of the key; see `Interned.decided`."""
         return self._kinds.decided(name, rule, dtype)
 
     def chosen(self, table: NDArray[Any]) -> Iterator[tuple[int, K]]:

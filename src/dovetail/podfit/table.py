@@ -9,9 +9,9 @@ from collections.abc import Mapping
 
 import msgspec
 
+from dovetail.core.columns import Floats, Mask
 from dovetail.core.rows import Rows
 from dovetail.podfit import scores
-from dovetail.podfit.columns import Floats, Mask
 from dovetail.podfit.nodes import Nodes
 from dovetail.podfit.objects import Namespace, Node, Pod
 from dovetail.podfit.pod_request import PodRequest, pod_request_of

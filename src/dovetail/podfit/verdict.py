@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 
-from dovetail.podfit.columns import Mask
+from dovetail.core.columns import Mask
 from dovetail.podfit.filters import FILTERS, NodeFilter
 from dovetail.podfit.nodes import Nodes
 from dovetail.podfit.pod_request import PodRequest

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from dovetail.core.columns import Column
 from dovetail.engine import Snapshot
-from dovetail.engine.columns import Column
 
 
 def columns_bytes(snapshot: Snapshot) -> int:

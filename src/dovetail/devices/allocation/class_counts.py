@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from dovetail.core.columns import Amounts
 from dovetail.core.rows import Rows
-from dovetail.devices.allocation.arrays import Ints
 from dovetail.devices.allocation.catalogue import Catalogue
 from dovetail.devices.allocation.counts import CountTable, counts_of
 from dovetail.devices.allocation.equivalence import EquivalenceClasses
@@ -33,7 +33,7 @@ class ClassCounts:
         self.equivalence = EquivalenceClasses()
         self.nodes: dict[str, NodeDevices] = {}
         self.table = CountTable()
-        self.recounted_at: Ints = np.zeros(0, np.int64)
+        self.recounted_at: Amounts = np.zeros(0, np.int64)
         """By row, which of all recounts was its last."""
         self.hardware_version = 0
         """Raised with each change of classes or devices."""

@@ -10,7 +10,7 @@ from itertools import chain
 
 import numpy as np
 
-from dovetail.devices.allocation.arrays import SPARE, Ints, enlarged
+from dovetail.core.columns import FIRST_TABLE, Amounts, enlarged
 from dovetail.devices.allocation.node_devices import NodeDevices
 
 
@@ -18,10 +18,10 @@ class CountTable:
     """A line per class (by its column), in it a number per row."""
 
     def __init__(self) -> None:
-        self.units: Ints = np.zeros((SPARE, SPARE), np.int64)
-        self.free: Ints = np.zeros((SPARE, SPARE), np.int64)
-        self.total_units: Ints = np.zeros(SPARE, np.int64)
-        self.total_free: Ints = np.zeros(SPARE, np.int64)
+        self.units: Amounts = np.zeros((FIRST_TABLE, FIRST_TABLE), np.int64)
+        self.free: Amounts = np.zeros((FIRST_TABLE, FIRST_TABLE), np.int64)
+        self.total_units: Amounts = np.zeros(FIRST_TABLE, np.int64)
+        self.total_free: Amounts = np.zeros(FIRST_TABLE, np.int64)
 
     def make_room(self, columns: int, rows: int) -> None:
         self.units = enlarged(self.units, columns, rows)
@@ -29,7 +29,7 @@ class CountTable:
         if len(self.total_units) < len(self.units):
             self.total_units, self.total_free = self.units.sum(axis=1), self.free.sum(axis=1)
 
-    def put(self, rows: Sequence[int], units: Ints, free: Ints) -> None:
+    def put(self, rows: Sequence[int], units: Amounts, free: Amounts) -> None:
         """New numbers for these rows: in the line of each class one for each of them."""
         used = slice(len(units))
         at = np.asarray(rows, np.int64)
@@ -45,7 +45,7 @@ class CountTable:
         self.put(rows, empty, empty)
 
 
-def counts_of(nodes: Sequence[NodeDevices], selected: Ints) -> tuple[Ints, Ints]:
+def counts_of(nodes: Sequence[NodeDevices], selected: Amounts) -> tuple[Amounts, Amounts]:
     """Units and free units that each class selects, of each node."""
     sizes = [len(each.equivalence) for each in nodes]
     numbers = np.fromiter(
@@ -55,7 +55,7 @@ def counts_of(nodes: Sequence[NodeDevices], selected: Ints) -> tuple[Ints, Ints]
     starts = np.cumsum([0, *sizes[:-1]])
     has_some = np.asarray(sizes) > 0
 
-    def sums(amounts: Iterable[Iterable[int]]) -> Ints:
+    def sums(amounts: Iterable[Iterable[int]]) -> Amounts:
         found = np.zeros((len(selected), len(nodes)), np.int64)
         if len(numbers):
             weighed = selects * np.fromiter(chain.from_iterable(amounts), np.int64, len(numbers))

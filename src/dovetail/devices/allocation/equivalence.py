@@ -12,8 +12,8 @@ from collections.abc import Callable, Iterable, Mapping
 import msgspec
 import numpy as np
 
+from dovetail.core.columns import FIRST_TABLE, Amounts, enlarged
 from dovetail.core.device import RESERVED, Device
-from dovetail.devices.allocation.arrays import SPARE, Ints, enlarged
 
 Selects = Callable[[Mapping[str, str]], bool]
 
@@ -30,7 +30,7 @@ class EquivalenceClasses:
 
     def __init__(self) -> None:
         self.all: list[EquivalenceClass] = []
-        self.selected: Ints = np.zeros((SPARE, SPARE), np.int64)
+        self.selected: Amounts = np.zeros((FIRST_TABLE, FIRST_TABLE), np.int64)
         """A line per device class: 1 for each equivalence class that it selects."""
         self._keys: tuple[str, ...] = ()
         self._named = False

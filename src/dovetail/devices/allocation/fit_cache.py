@@ -12,8 +12,8 @@ from collections.abc import Callable, Hashable, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from dovetail.core.columns import Amounts
 from dovetail.core.rows import Rows
-from dovetail.devices.allocation.arrays import Ints
 from dovetail.devices.allocation.catalogue import Catalogue
 from dovetail.devices.allocation.class_counts import ClassCounts
 from dovetail.devices.allocation.node_devices import (
@@ -120,8 +120,8 @@ class StateTable:
         self._numbers: dict[NodeState, int] = {}
         self._states: list[NodeState] = []
         self._answers: dict[Hashable, NDArray[np.float64]] = {}
-        self._of_row: Ints = np.zeros(0, np.int64)
-        self._looked_at: Ints = np.zeros(0, np.int64)
+        self._of_row: Amounts = np.zeros(0, np.int64)
+        self._looked_at: Amounts = np.zeros(0, np.int64)
         self._version = NEVER
 
     def renew(self, version: int, nodes: int, rows: int) -> None:
@@ -138,7 +138,9 @@ class StateTable:
             self._of_row = np.append(self._of_row, np.zeros(lacking, np.int64))
             self._looked_at = np.append(self._looked_at, np.full(lacking, NEVER))
 
-    def of_rows(self, rows: Ints, recounted_at: Ints, state: Callable[[int], NodeState]) -> Ints:
+    def of_rows(
+        self, rows: Amounts, recounted_at: Amounts, state: Callable[[int], NodeState]
+    ) -> Amounts:
         """The state of each row, by number; described for those that were counted again since."""
         for row in rows[self._looked_at[rows] < recounted_at[rows]].tolist():
             self._of_row[row] = self._number(state(row))
@@ -153,7 +155,7 @@ class StateTable:
         return found
 
     def answers(
-        self, question: Hashable, numbers: Ints, answer: Callable[[NodeState], float]
+        self, question: Hashable, numbers: Amounts, answer: Callable[[NodeState], float]
     ) -> NDArray[np.float64]:
         """One for each of the states; only those that were never asked are worked out."""
         known = self._answers.pop(question, None)

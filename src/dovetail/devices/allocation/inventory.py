@@ -20,12 +20,12 @@ from collections.abc import Callable, Iterable, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from dovetail.core.columns import Amounts
 from dovetail.core.device import Device
 from dovetail.core.rows import Rows
 from dovetail.core.selectors.selector import compiled
 from dovetail.devices.allocation import shortage_text
 from dovetail.devices.allocation.allocations import DeviceAllocations, NodeHoldings
-from dovetail.devices.allocation.arrays import Ints
 from dovetail.devices.allocation.catalogue import Catalogue
 from dovetail.devices.allocation.class_counts import ClassCounts
 from dovetail.devices.allocation.fit_cache import FitCache
@@ -175,7 +175,7 @@ class DeviceInventory:
         self._reported = now
         return found
 
-    def free(self, class_name: str) -> Ints:
+    def free(self, class_name: str) -> Amounts:
         """Units by row; of a class that is not there: none. Not to be kept: events change it."""
         self._counts.settle()
         if class_name not in self._catalogue:

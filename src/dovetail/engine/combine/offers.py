@@ -15,7 +15,8 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from dovetail.engine.columns import Mask, Rows
+from dovetail.core.columns import Mask
+from dovetail.engine.columns import Rows
 from dovetail.engine.feasible import Slot
 from dovetail.engine.snapshot import Snapshot
 

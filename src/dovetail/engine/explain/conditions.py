@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
+from dovetail.core.columns import Mask
 from dovetail.core.constraints import Constraint
 from dovetail.core.explanation import Reason
 from dovetail.core.inventory import Supply
-from dovetail.engine.columns import Mask
 from dovetail.engine.feasible import aggregate_mask, trait_mask
 from dovetail.engine.snapshot import Snapshot
 

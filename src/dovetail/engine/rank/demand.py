@@ -16,8 +16,9 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
+from dovetail.core.columns import Mask
 from dovetail.core.request import Request
-from dovetail.engine.columns import NEVER, Mask
+from dovetail.engine.columns import NEVER
 from dovetail.engine.feasible import trait_mask
 from dovetail.engine.rank.cache import cached, layout_version, names_version
 from dovetail.engine.rank.policies.policy import Numbers
@@ -283,7 +284,7 @@ def demand_of(snapshot: Snapshot, typical: Typical) -> TypicalDemand:
         ("whole", typical, layout_version(snapshot)),
         lambda: device_sizes(snapshot, typical),
     )
-    sets = len(snapshot.trait_sets.members)
+    sets = len(snapshot.trait_sets)
     key = ("demand", typical, names_version(snapshot), sets, tuple(whole.items()))
     return cached(snapshot, key, lambda: TypicalDemand(snapshot, typical, whole))
 

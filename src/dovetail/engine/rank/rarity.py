@@ -49,6 +49,6 @@ def _capacities_of(snapshot: Snapshot, demand: TypicalDemand, name: str) -> Numb
     alive = stock.free.values != NEVER
     sets = snapshot.traits.values[stock.rows.values[alive]]
     held = np.maximum(stock.capacity.values[alive], 0)
-    found = np.zeros(len(snapshot.trait_sets.members), np.int64)
+    found = np.zeros(len(snapshot.trait_sets), np.int64)
     np.add.at(found, sets, device_units(held, demand.whole[name]))
     return found

@@ -7,7 +7,8 @@ from typing import TypeVar
 
 import numpy as np
 
-from dovetail.engine.columns import Column, Mask, Rows, Stock
+from dovetail.core.columns import Column, Mask
+from dovetail.engine.columns import Rows, Stock
 from dovetail.engine.combine.round_robin import Block
 from dovetail.engine.feasible import Slot
 from dovetail.engine.rank.cache import cached

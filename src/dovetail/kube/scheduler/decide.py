@@ -7,11 +7,11 @@ from collections import Counter
 import msgspec
 import numpy as np
 
+from dovetail.core.columns import Mask
 from dovetail.devices.allocation.request import DeviceHolding, DeviceRequest, units_by_class
 from dovetail.devices.allocation.strategies import Strategy
 from dovetail.kube.scheduler.pod_requirements import PodRequirements
 from dovetail.kube.scheduler.state import ClusterState
-from dovetail.podfit.columns import Mask
 from dovetail.podfit.verdict import FilteredNodes, summary
 
 DEVICE_WEIGHT = 300.0

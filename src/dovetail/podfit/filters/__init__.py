@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import Protocol
 
-from dovetail.podfit.columns import Mask
+from dovetail.core.columns import Mask
 from dovetail.podfit.filters import (
     existing_anti_affinity,
     node_affinity,

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from dovetail.podfit.columns import Mask
+from dovetail.core.columns import Mask
 from dovetail.podfit.domains import Domains, selects
 from dovetail.podfit.nodes import Nodes
 from dovetail.podfit.pod_request import PodRequest

@@ -6,7 +6,7 @@ from collections import Counter
 
 import numpy as np
 
-from dovetail.podfit.columns import Mask
+from dovetail.core.columns import Mask
 from dovetail.podfit.nodes import Nodes
 from dovetail.podfit.objects import NodeSelectorTerm, Term
 from dovetail.podfit.pod_request import PodRequest

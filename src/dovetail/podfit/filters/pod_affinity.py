@@ -10,7 +10,7 @@ from collections import Counter
 
 import numpy as np
 
-from dovetail.podfit.columns import Mask
+from dovetail.core.columns import Mask
 from dovetail.podfit.domains import Domains, selected_by_all, selects
 from dovetail.podfit.nodes import Nodes
 from dovetail.podfit.pod_request import PodRequest

@@ -8,7 +8,7 @@ from fractions import Fraction
 import numpy as np
 
 from dovetail.core import quantity
-from dovetail.podfit.columns import Mask
+from dovetail.core.columns import Mask
 from dovetail.podfit.nodes import Nodes
 from dovetail.podfit.pod_request import PodRequest
 from dovetail.podfit.pods import CPU, HUGE_PAGES, MEMORY, PODS, STORAGE

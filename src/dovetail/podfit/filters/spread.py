@@ -9,7 +9,7 @@ from collections import Counter
 
 import numpy as np
 
-from dovetail.podfit.columns import Amounts, Mask
+from dovetail.core.columns import Amounts, Mask
 from dovetail.podfit.domains import Domains
 from dovetail.podfit.filters import node_affinity, taints
 from dovetail.podfit.nodes import Nodes

@@ -11,7 +11,7 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from dovetail.podfit.columns import Mask
+from dovetail.core.columns import Mask
 from dovetail.podfit.nodes import Nodes, Taints
 from dovetail.podfit.objects import Taint, Toleration
 from dovetail.podfit.pod_request import PodRequest

@@ -11,7 +11,7 @@ from typing import Protocol
 
 import numpy as np
 
-from dovetail.podfit.columns import Floats, Mask
+from dovetail.core.columns import Floats, Mask
 from dovetail.podfit.nodes import Nodes
 from dovetail.podfit.pod_request import PodRequest
 from dovetail.podfit.scores import node_affinity, pod_affinity, resources, spread, taints

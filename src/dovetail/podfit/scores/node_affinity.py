@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from dovetail.podfit.columns import Floats, Mask
+from dovetail.core.columns import Floats, Mask
 from dovetail.podfit.filters.node_affinity import meeting
 from dovetail.podfit.nodes import Nodes
 from dovetail.podfit.pod_request import PodRequest

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from dovetail.podfit.columns import Amounts, Floats, Mask
+from dovetail.core.columns import Amounts, Floats, Mask
 from dovetail.podfit.domains import Domains, selected_by_all, selects
 from dovetail.podfit.nodes import Nodes
 from dovetail.podfit.pod_request import PodRequest

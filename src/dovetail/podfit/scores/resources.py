@@ -11,7 +11,7 @@ from enum import StrEnum
 
 import numpy as np
 
-from dovetail.podfit.columns import Floats
+from dovetail.core.columns import Floats
 from dovetail.podfit.nodes import Nodes
 from dovetail.podfit.pod_request import PodRequest
 

@@ -10,7 +10,7 @@ from math import log
 
 import numpy as np
 
-from dovetail.podfit.columns import Floats, Mask
+from dovetail.core.columns import Floats, Mask
 from dovetail.podfit.domains import Domains
 from dovetail.podfit.filters.spread import counts, labelled, where_counted
 from dovetail.podfit.nodes import Nodes

@@ -11,7 +11,7 @@ import ipaddress
 
 from starlette.datastructures import Headers
 
-from dovetail.rest.auth.bounded_cache import BoundedCache
+from dovetail.core.bounded_cache import BoundedCache
 from dovetail.rest.auth.identity import Authenticator, Identity, digest_of, token_of
 from dovetail.rest.auth.rate_limit import RateLimiter
 from dovetail.rest.auth.recognition import recognise
@@ -28,7 +28,7 @@ class Gate:
         self._callers = limiter
         # Apart, so that a flood of strangers does not drive out what callers have used up.
         self._strangers = None if limiter is None else limiter.another()
-        self._known: BoundedCache[bool] = BoundedCache(MOST_KNOWN)
+        self._known: BoundedCache[bytes, bool] = BoundedCache(MOST_KNOWN)
 
     async def admit(self, headers: Headers, address: str | None) -> Identity:
         """The caller. Raises HttpError: unknown (401), too often (429), cannot tell (503)."""

@@ -15,7 +15,7 @@ import structlog
 from starlette.datastructures import Headers
 
 from dovetail.aio.single_flight import SingleFlight
-from dovetail.rest.auth.bounded_cache import BoundedCache
+from dovetail.core.bounded_cache import BoundedCache
 from dovetail.rest.auth.identity import (
     BadToken,
     CannotTell,
@@ -43,8 +43,10 @@ class Keystone:
         self._settings, self._clock = settings, clock
         self._client = KeystoneClient(settings, clock)
         # Apart, so that a flood of bad tokens does not drive out the good ones.
-        self._good: BoundedCache[tuple[Validated, float]] = BoundedCache(settings.cached_tokens)
-        self._bad: BoundedCache[float] = BoundedCache(settings.cached_tokens)
+        self._good: BoundedCache[bytes, tuple[Validated, float]] = BoundedCache(
+            settings.cached_tokens
+        )
+        self._bad: BoundedCache[bytes, float] = BoundedCache(settings.cached_tokens)
         self._flight: SingleFlight[bytes, Validated | None] = SingleFlight()
         self._strangers = asyncio.Semaphore(STRANGERS_AT_ONCE)
         self._down_until = 0.0

@@ -16,7 +16,7 @@ from joserfc.jwt import JWTClaimsRegistry
 from joserfc.util import urlsafe_b64decode
 from starlette.datastructures import Headers
 
-from dovetail.rest.auth.bounded_cache import BoundedCache
+from dovetail.core.bounded_cache import BoundedCache
 from dovetail.rest.auth.claims import identity_of
 from dovetail.rest.auth.identity import BEARER, BadToken, Identity, digest_of, token_of
 from dovetail.rest.auth.issuer_keys import IssuerKeys, Key
@@ -57,7 +57,7 @@ class Oidc:
     def __init__(self, settings: OidcSettings, clock: Callable[[], float] = time.time) -> None:
         assert settings.issuer is not None
         self._settings, self._clock = settings, clock
-        self._seen: BoundedCache[Seen] = BoundedCache(MOST_SEEN)
+        self._seen: BoundedCache[bytes, Seen] = BoundedCache(MOST_SEEN)
         self._issuer = Outbound("The issuer", settings.ca_file, settings.timeout_seconds)
         self._keys = IssuerKeys(settings, self._issuer, clock)
         self._signatures = Signatures(settings.algorithms)

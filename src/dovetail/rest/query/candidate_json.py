@@ -235,7 +235,7 @@ def providers_json(
     for row, amounts in resources.items():
         summary = shown[uuids[row]] = {"resources": amounts}
         if version >= 17:
-            held = snapshot.trait_sets.members[snapshot.traits.values[row]]
+            held = snapshot.trait_sets.members(snapshot.traits.values[row])
             summary["traits"] = [snapshot.trait_names[trait] for trait in sorted(held)]
         if version >= 29:
             # From here on the rows are those of a whole tree, so parent and root are among them.

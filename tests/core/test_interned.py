@@ -8,12 +8,12 @@ from random import Random
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dovetail.podfit.kinds import MOST_DECISIONS, Kinds
+from dovetail.core.interned import MOST_DECISIONS, Interned
 from dovetail.podfit.row_multiset import RowMultiset
 
 
 def test_a_rule_is_asked_once_per_distinct_key() -> None:
-    kinds = Kinds[str]()
+    kinds = Interned[str]()
     asked: list[str] = []
 
     def rule(key: str) -> bool:
@@ -27,7 +27,7 @@ def test_a_rule_is_asked_once_per_distinct_key() -> None:
 
 
 def test_numbers_are_used_again_and_decided_anew() -> None:
-    kinds = Kinds[str]()
+    kinds = Interned[str]()
     first = kinds.take("a")
     assert kinds.decided("rule", lambda key: key == "a")[first]
     kinds.give(first)
@@ -37,7 +37,7 @@ def test_numbers_are_used_again_and_decided_anew() -> None:
 
 
 def test_keys_and_decisions_that_come_and_go_are_not_kept() -> None:
-    kinds = Kinds[int]()
+    kinds = Interned[int]()
     for number in range(3 * MOST_DECISIONS):
         taken = kinds.take(number)
         assert kinds.decided(number, number.__eq__)[taken]
