@@ -6,12 +6,12 @@ import asyncio
 import os
 import socket
 import uuid
-from collections.abc import Callable, Coroutine, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any
 
 import structlog
 
+from dovetail.aio.supervise import run_together
 from dovetail.config.listening import is_loopback
 from dovetail.config.values import BadSettings
 from dovetail.devices.allocation.strategies import Strategy
@@ -19,10 +19,10 @@ from dovetail.kube.api.client import connect
 from dovetail.kube.api.port import KubeApi
 from dovetail.kube.extender.app import application
 from dovetail.kube.extender.extender import Extender
+from dovetail.kube.replica import Replica
 from dovetail.kube.runtime.events import Recorder
 from dovetail.kube.runtime.leader import Election, LeaseTiming
 from dovetail.kube.runtime.serving import listen, monitoring, serve, tls_of
-from dovetail.kube.scheduler.scheduler import Scheduler
 from dovetail.kube.scheduler.settings import ExtenderSettings, LeaseSettings, SchedulerSettings
 from dovetail.ledger import Ledger, open_ledger
 from dovetail.service.device_claims import DeviceLedger
@@ -43,7 +43,7 @@ async def run(
     identity = f"{socket.gethostname()}_{os.getpid()}_{uuid.uuid4().hex[:8]}"
     with opened(settings.database) as ledger:
         async with connect(settings.kubeconfig, agent="dovetail-scheduler") as api:
-            scheduler = Scheduler(
+            replica = Replica(
                 api,
                 DeviceLedger(ledger, settings.cluster),
                 Recorder(api, "dovetail-scheduler", identity),
@@ -54,28 +54,11 @@ async def run(
             servers = []
             if settings.metrics_port is not None:
                 bound = listen(ALL_ADDRESSES, settings.metrics_port)
-                servers.append(serve(monitoring(lambda: scheduler.is_ready), bound))
+                servers.append(serve(monitoring(lambda: replica.is_ready), bound))
             if address is not None:
-                app = application(Extender(api, scheduler, strategy))
+                app = application(Extender(replica.extender_parts()))
                 servers.append(serve(app, listen(*address), tls))
-            await beside(scheduler.run(stop, ready), servers)
-
-
-async def beside(
-    work: Coroutine[Any, Any, None], servers: Sequence[Coroutine[Any, Any, None]]
-) -> None:
-    """Do the work while the servers run; a server that fails ends it."""
-    working = asyncio.create_task(work)
-    serving = [asyncio.create_task(each) for each in servers]
-    try:
-        await asyncio.wait([working, *serving], return_when=asyncio.FIRST_COMPLETED)
-        for task in (*serving, working):
-            if task.done():
-                task.result()
-    finally:
-        for task in (working, *serving):
-            task.cancel()
-            await asyncio.gather(task, return_exceptions=True)
+            await run_together(*servers, replica.run(stop, ready))
 
 
 @contextmanager

@@ -52,12 +52,15 @@ class NodeTable:
         self._set_aside: dict[str, tuple[tuple[str, int], ...]] = {}
         """By node, likewise."""
 
-    def set_node(self, node: Node) -> None:
-        """Take in a node that is new or may have changed. Raises BadQuantity, changing nothing."""
+    def set_node(self, node: Node) -> bool:
+        """Take in a node that is new or may have changed; False if nothing did that matters here.
+
+        Raises BadQuantity, changing nothing.
+        """
         name = node.metadata.name
         before = self._known_nodes.get(name)
         if before is not None and is_same_node(before, node):
-            return
+            return False
         has = allocatable_of(node.status.allocatable)
         row = self._rows.get(name)
         if row is None:
@@ -72,6 +75,7 @@ class NodeTable:
         self._nodes.set_taints(row, node.spec.taints)
         self._nodes.unschedulable[row] = node.spec.unschedulable
         self._nodes.set_allocatable(row, has)
+        return True
 
     def drop_node(self, name: str) -> None:
         """The node is no more; its row may be given to another after this.

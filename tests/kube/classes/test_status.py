@@ -6,7 +6,8 @@ import asyncio
 from typing import Any
 
 from dovetail.devices.allocation.request import ClassStatus
-from dovetail.kube.classes.status import Report, StatusWriter
+from dovetail.kube.classes.catalogue import ClassReport
+from dovetail.kube.classes.status import ClassStatusWriter
 from dovetail.podfit.objects import ResourceClass
 from tests.support.kube.memory import MemoryApi
 
@@ -17,13 +18,13 @@ class World:
     def __init__(self) -> None:
         self.api = MemoryApi()
         self.classes: dict[str, ResourceClass] = {}
-        self.reports: dict[str, Report] = {}
-        self.writer = StatusWriter(self.api, self.classes, self.reports.__getitem__)
+        self.reports: dict[str, ClassReport] = {}
+        self.writer = ClassStatusWriter(self.api, self.classes, self.reports.__getitem__, 1.0)
 
     async def create(self, name: str) -> None:
         await self.api.create(ResourceClass, {"metadata": {"name": name}, "spec": {}})
 
-    async def written(self, **reports: Report) -> int:
+    async def written(self, **reports: ClassReport) -> int:
         """How many writes it took to say this."""
         self.reports.update(reports)
         await self.look()
@@ -42,7 +43,7 @@ class World:
         return sum(count for (verb, _), count in self.api.calls.items() if verb == "merge status")
 
 
-def usable(allocatable: int, requested: int) -> Report:
+def usable(allocatable: int, requested: int) -> ClassReport:
     return ClassStatus(allocatable, requested), ()
 
 

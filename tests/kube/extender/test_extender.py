@@ -20,9 +20,15 @@ from dovetail.kube.scheduler.plans import FENCE, held_by
 from dovetail.kube.scheduler.state import ClusterState
 from dovetail.ledger import LedgerBusy
 from dovetail.podfit.objects import Pod
-from tests.kube.scheduler.world import NAMESPACE, World, device, node_body, until, until_told
-
-pytestmark = pytest.mark.usefixtures("impatient")
+from tests.kube.scheduler.world import (
+    NAMESPACE,
+    World,
+    device,
+    empty_state,
+    node_body,
+    until,
+    until_told,
+)
 
 ALL = ["n1", "n2", "plain"]
 
@@ -68,9 +74,9 @@ def told(
         await world.node("n1", device("g0"))
         await world.node("n2", device("g0"), device("g1"))
         await world.node("plain")
-        scheduler = world.scheduler(strategy)
-        async with world.scheduling(scheduler):
-            app = application(Extender(world.api, scheduler, strategy))
+        replica = world.replica(strategy)
+        async with world.scheduling(replica) as scheduler:
+            app = application(Extender(replica.extender_parts()))
             transport = httpx2.ASGITransport(app)
             async with httpx2.AsyncClient(
                 transport=transport, base_url="http://extender"
@@ -208,7 +214,7 @@ def test_a_claim_made_after_a_fence_and_left_behind_is_given_back(world: World) 
     async def story(ask: Asking) -> None:
         pod = await world.pod("p", scheduler="default-scheduler", gpu=1)
         held = [DeviceHolding("g1", 1, "gpu", "main")]
-        await PodClaims(world.api, world.devices).give_back(pod, "test")
+        await PodClaims(world.api, world.devices, empty_state()).give_back(pod, "test")
         await world.devices.claim(pod.metadata.uid, NAMESPACE, "default", "n2", held)
         await until_told(lambda: ask.is_left("p", ["n2"], []))
         await until_told(lambda: ask.is_left("p", ["n2"], ["n2"]))

@@ -18,7 +18,7 @@ from dovetail.kube.scheduler.plans import FENCE, BindingPlan, fence_of
 from dovetail.ledger import LedgerBusy
 from dovetail.podfit.objects import Pod
 from tests.kube.scheduler.flaky import FlakyApi, cut, refused
-from tests.kube.scheduler.world import NAMESPACE, World, pod_body
+from tests.kube.scheduler.world import NAMESPACE, World, empty_state, pod_body
 
 G0 = (DeviceHolding("g0", 1, "gpu", "main"),)
 G1 = (DeviceHolding("g1", 1, "gpu", "main"),)
@@ -31,7 +31,7 @@ class Stage:
     def __init__(self, world: World) -> None:
         self.world = world
         self.api = FlakyApi(world.api)
-        self.claims = PodClaims(self.api, world.devices)  # type: ignore[arg-type]
+        self.claims = PodClaims(self.api, world.devices, empty_state())  # type: ignore[arg-type]
         self.binder = Binder(self.api, self.claims, lambda: Backoff(0.001, 0.001))  # type: ignore[arg-type]
 
     async def set(self) -> None:

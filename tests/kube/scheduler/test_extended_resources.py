@@ -7,19 +7,19 @@ from collections import Counter
 from typing import Any
 
 import msgspec
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dovetail.devices.allocation.request import DeviceHolding
 from dovetail.devices.allocation.strategies import Strategy
 from dovetail.kube.classes import devices_of
+from dovetail.kube.runtime.workqueue import WorkQueue
 from dovetail.kube.scheduler.decide import Choice, Refusal, decision_of
 from dovetail.kube.scheduler.plans import BindingPlan
 from dovetail.kube.scheduler.pod_requirements import RequirementsCache
+from dovetail.kube.scheduler.queue import SchedulingQueue
 from dovetail.kube.scheduler.state import ClusterState
 from dovetail.podfit.objects import Node, Pod, ResourceClass
-from tests.kube.scheduler.test_state import Heard
 from tests.kube.scheduler.world import (
     NAMESPACE,
     World,
@@ -32,8 +32,6 @@ from tests.kube.scheduler.world import (
 
 GPU = "nvidia.com/gpu"
 
-impatiently = pytest.mark.usefixtures("impatient")
-
 
 async def bind(world: World, name: str, node: str) -> None:
     """As somebody else does."""
@@ -41,7 +39,6 @@ async def bind(world: World, name: str, node: str) -> None:
     await world.api.create(Pod, body, sub="binding")
 
 
-@impatiently
 def test_pods_that_ask_directly_hold_what_pods_with_classes_cannot_have(world: World) -> None:
     async def story() -> None:
         await world.resource_class("gpu", GPU)
@@ -60,7 +57,6 @@ def test_pods_that_ask_directly_hold_what_pods_with_classes_cannot_have(world: W
     asyncio.run(story())
 
 
-@impatiently
 def test_pods_with_classes_hold_what_pods_that_ask_directly_cannot_have(world: World) -> None:
     async def story() -> None:
         await world.resource_class("gpu", GPU)
@@ -79,7 +75,6 @@ def test_pods_with_classes_hold_what_pods_that_ask_directly_cannot_have(world: W
     asyncio.run(story())
 
 
-@impatiently
 def test_what_clients_of_the_ledger_hold_of_a_pool_is_no_room_either(world: World) -> None:
     async def story() -> None:
         await world.resource_class("gpu", GPU)
@@ -105,7 +100,7 @@ def test_what_clients_of_the_ledger_hold_of_a_pool_is_no_room_either(world: Worl
 
 
 def state_of(units: dict[str, int]) -> ClusterState:
-    state = ClusterState(Heard(), devices_of)
+    state = ClusterState(devices_of, SchedulingQueue(), WorkQueue("releases"))
     state.on_class(None, msgspec.convert(class_body("gpu", GPU), ResourceClass))
     for name, count in units.items():
         state.on_node(None, msgspec.convert(node_body(name, plugged={GPU: count}), Node))

@@ -7,20 +7,16 @@ import asyncio
 import pytest
 
 from dovetail.kube.api.port import ApiUnreachable
-from dovetail.kube.runtime.events import Recorder
+from dovetail.kube.replica import Replica
 from dovetail.kube.runtime.leader import Election, LeaseTiming
-from dovetail.kube.scheduler.scheduler import Scheduler
 from dovetail.podfit.objects import Node, Object, Pod
 from tests.kube.scheduler.world import World, device, until
-
-pytestmark = pytest.mark.usefixtures("impatient")
 
 QUICK = LeaseTiming(lease=1.0, renew=0.6, retry=0.05)
 
 
-def candidate(world: World, name: str) -> Scheduler:
-    election = Election(world.api, "default", "lease", name, timing=QUICK)
-    return Scheduler(world.api, world.devices, Recorder(world.api, "x", name), election=election)
+def candidate(world: World, name: str) -> Replica:
+    return world.replica(election=Election(world.api, "default", "lease", name, timing=QUICK))
 
 
 def test_only_the_leader_decides_and_another_takes_over(world: World) -> None:
@@ -30,19 +26,19 @@ def test_only_the_leader_decides_and_another_takes_over(world: World) -> None:
         first, second = candidate(world, "first"), candidate(world, "second")
         stops = asyncio.Event(), asyncio.Event()
         tasks = [asyncio.create_task(first.run(stops[0]))]
-        await until(first.may_decide)
+        await until(first.scheduler.loop.may_decide)
         tasks.append(asyncio.create_task(second.run(stops[1])))
         await until(lambda: second.is_ready)
         await world.pod("p", gpu=1)
         await until(lambda: world.is_bound("p"))
-        assert not second.may_decide()
-        await until(lambda: len(second.queue) == 0)
+        assert not second.scheduler.loop.may_decide()
+        await until(lambda: len(second.scheduler.queue) == 0)
         stops[0].set()
         await tasks[0]
-        assert not first.may_decide()
+        assert not first.scheduler.loop.may_decide()
         await world.pod("q", gpu=1)
         await until(lambda: world.is_bound("q"))
-        assert second.may_decide()
+        assert second.scheduler.loop.may_decide()
         stops[1].set()
         await tasks[1]
 
@@ -60,9 +56,9 @@ def test_nothing_is_decided_without_the_lease(world: World) -> None:
 
         world.api.before = before
         stop = asyncio.Event()
-        scheduler = candidate(world, "only")
-        task = asyncio.create_task(scheduler.run(stop))
-        await until(lambda: scheduler.is_ready and len(scheduler.queue) == 1)
+        replica = candidate(world, "only")
+        task = asyncio.create_task(replica.run(stop))
+        await until(lambda: replica.is_ready and len(replica.scheduler.queue) == 1)
         await asyncio.sleep(0.3)
         assert not world.is_bound("p")
         world.api.before = None
@@ -80,7 +76,7 @@ def test_it_can_be_stopped_while_the_api_server_is_away(world: World) -> None:
 
         world.api.before = before
         stop = asyncio.Event()
-        task = asyncio.create_task(world.scheduler().run(stop))
+        task = asyncio.create_task(world.replica().run(stop))
         await asyncio.sleep(0.05)
         stop.set()
         await asyncio.wait_for(task, 10)
@@ -101,7 +97,7 @@ def test_what_is_in_flight_is_finished_before_it_stops(world: World) -> None:
 
         world.api.before = before
         stop = asyncio.Event()
-        task = asyncio.create_task(world.scheduler().run(stop))
+        task = asyncio.create_task(world.replica().run(stop))
         await world.pod("p", gpu=1)
         await bound.wait()
         stop.set()
@@ -118,14 +114,14 @@ def test_a_part_that_fails_ends_the_whole(world: World, monkeypatch: pytest.Monk
     async def story() -> None:
         await world.node("n1")
         await world.pod("p")
-        scheduler = world.scheduler()
+        replica = world.replica()
 
         def broken(*_: object) -> None:
             raise RuntimeError("a fault")
 
-        monkeypatch.setattr(scheduler.loop, "_turn", broken)
+        monkeypatch.setattr(replica.scheduler.loop, "_turn", broken)
         with pytest.raises(RuntimeError, match="a fault"):
-            await scheduler.run(asyncio.Event())
+            await replica.run(asyncio.Event())
 
     asyncio.run(story())
 

@@ -6,14 +6,20 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dovetail.kube.scheduler.queue import (
-    LONGEST_BACK_OFF,
-    STALE,
     QueuedPod,
     SchedulingQueue,
     Wake,
-    delay,
 )
+from dovetail.kube.timings import Timings
 from dovetail.podfit.objects import Meta, Pod, PodSpec
+
+STALE = Timings().stale
+NEVER = 1e9
+
+
+def wake(queue: SchedulingQueue, what: Wake, now: float) -> int:
+    queue.cluster_changed(what)
+    return queue.unpark_helped(now)
 
 
 def pod(uid: str, priority: int = 0, node_selector: dict[str, str] | None = None) -> Pod:
@@ -49,8 +55,19 @@ def test_a_pod_in_flight_is_not_taken_twice() -> None:
 
 
 def test_a_pod_that_failed_waits_longer_each_time_to_a_limit() -> None:
-    assert [delay(attempts) for attempts in range(1, 8)] == [1, 2, 4, 8, 10, 10, 10]
-    assert delay(10_000) == LONGEST_BACK_OFF
+    queue = SchedulingQueue()
+    queue.add(pod("a"))
+    waits = []
+    for _ in range(7):
+        assert taken(queue, NEVER) == ["a"]
+        queue.back_off("a", 0.0)
+        waits.append(queue.next_due())
+    assert waits == [1, 2, 4, 8, 10, 10, 10]
+    entry = queue.find("a")
+    assert entry is not None
+    entry.attempts = 10_000
+    queue.back_off("a", 0.0)
+    assert entry.due == Timings().longest_backoff
     queue = SchedulingQueue()
     queue.add(pod("a"))
     now = 0.0
@@ -67,9 +84,9 @@ def test_a_parked_pod_wakes_by_what_it_hopes_for_only() -> None:
     queue.add(pod("a"))
     taken(queue)
     queue.park("a", 0.0, Wake.NODE | Wake.CLASS)
-    assert queue.wake(Wake.GONE | Wake.PLACED, 5.0) == 0
+    assert wake(queue, Wake.GONE | Wake.PLACED, 5.0) == 0
     assert taken(queue, 5.0) == []
-    assert queue.wake(Wake.CLASS | Wake.GONE, 5.0) == 1
+    assert wake(queue, Wake.CLASS | Wake.GONE, 5.0) == 1
     assert taken(queue, 5.0) == ["a"]
 
 
@@ -78,7 +95,7 @@ def test_a_pod_that_is_woken_still_waits_out_its_back_off() -> None:
     queue.add(pod("a"))
     taken(queue)
     queue.park("a", 0.0, Wake.NODE)
-    queue.wake(Wake.NODE, 0.5)
+    wake(queue, Wake.NODE, 0.5)
     assert taken(queue, 0.9) == []
     assert taken(queue, 1.0) == ["a"]
 
@@ -99,8 +116,8 @@ def test_a_pod_that_waited_too_long_is_tried_whatever_happened() -> None:
     queue.add(pod("a"))
     taken(queue)
     queue.park("a", 0.0, Wake(0))
-    assert queue.wake_stale(STALE - 1) == 0
-    assert queue.wake_stale(STALE) == 1
+    assert queue.unpark_stale(STALE - 1) == 0
+    assert queue.unpark_stale(STALE) == 1
     assert taken(queue, STALE) == ["a"]
 
 
@@ -114,7 +131,7 @@ def test_what_is_dropped_comes_no_more() -> None:
     queue.back_off("c", 0.0)
     queue.drop("b")
     queue.drop("c")
-    queue.wake(Wake.NODE, 100.0)
+    wake(queue, Wake.NODE, 100.0)
     assert taken(queue, 100.0) == []
     assert len(queue) == 0
 
@@ -143,7 +160,7 @@ def test_no_pod_is_lost_and_none_is_in_flight_twice(steps: list[tuple[str, str]]
                     assert entry.pod.metadata.uid not in flying
                     flying.add(entry.pod.metadata.uid)
             case "wake":
-                queue.wake(Wake.NODE, now)
+                wake(queue, Wake.NODE, now)
             case "drop":
                 queue.drop(uid)
                 there.discard(uid)
@@ -156,6 +173,6 @@ def test_no_pod_is_lost_and_none_is_in_flight_twice(steps: list[tuple[str, str]]
                     queue.park(uid, now, Wake.NODE)
                 else:
                     queue.back_off(uid, now)
-    queue.wake(Wake.NODE, now)
+    wake(queue, Wake.NODE, now)
     assert set(taken(queue, now + 100)) == there - flying
     assert sum(queue.depths().values()) == len(there)

@@ -18,9 +18,15 @@ from dovetail.ledger import Transaction, claims
 from dovetail.ledger.devices import DEVICE_CLASS, places, provider_name
 from dovetail.podfit.objects import Node, Pod
 from tests.kube.scheduler.flaky import RandomApi, refused
-from tests.kube.scheduler.world import NAMESPACE, World, device, pod_body, until, until_told
-
-pytestmark = pytest.mark.usefixtures("impatient")
+from tests.kube.scheduler.world import (
+    NAMESPACE,
+    World,
+    device,
+    empty_state,
+    pod_body,
+    until,
+    until_told,
+)
 
 G0 = (DeviceHolding("g0", 1, "gpu", "main"),)
 G1 = (DeviceHolding("g1", 1, "gpu", "main"),)
@@ -236,7 +242,7 @@ def test_a_binding_of_a_dead_leader_that_arrives_late_does_nothing(world: World)
     async def story() -> None:
         await fleet(world, ["n1", "n2"])
         before = await world.pod("p", gpu=1)
-        await PodClaims(world.api, world.devices).claim(before, "n1", G0)
+        await PodClaims(world.api, world.devices, empty_state()).claim(before, "n1", G0)
         await world.api.delete(Node, "n1")
         async with world.scheduling():
             await until(lambda: world.is_bound("p"))

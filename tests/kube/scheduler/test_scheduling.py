@@ -5,17 +5,15 @@ from __future__ import annotations
 import asyncio
 
 import pytest
+from msgspec.structs import replace
 
 from dovetail.devices.allocation.request import DeviceHolding
 from dovetail.kube.classes.pod_devices import read_allocation
-from dovetail.kube.scheduler import ledger_watch, loop, queue
 from dovetail.kube.scheduler.pod_requirements import PodRequirements, RequirementsCache
 from dovetail.podfit.objects import Node, Pod, ResourceClass
 from dovetail.service.claims import DeviceTaken
-from tests.kube.scheduler.world import NAMESPACE, World, device, until, until_told
+from tests.kube.scheduler.world import NAMESPACE, QUICK, World, device, until, until_told
 from tests.ledger.world import make
-
-pytestmark = pytest.mark.usefixtures("impatient")
 
 
 def test_a_pod_that_asks_for_no_class_gets_a_node(world: World) -> None:
@@ -234,14 +232,12 @@ def test_what_placement_clients_take_is_not_given_to_pods(world: World) -> None:
     asyncio.run(story())
 
 
-def test_after_a_conflict_the_ledger_is_looked_at_at_once(
-    world: World, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_after_a_conflict_the_ledger_is_looked_at_at_once(world: World) -> None:
     async def story() -> None:
         await world.resource_class("gpu")
         await world.node("n1", device("g0"), device("g1"))
-        monkeypatch.setattr(ledger_watch, "SECONDS", 3600.0)
-        async with world.scheduling():
+        late = replace(QUICK, ledger_watch=3600.0)
+        async with world.scheduling(world.replica(timings=late)):
             await claimed_by(world, "11111111-1111-1111-1111-111111111111", "n1", "g0")
             await world.pod("p", gpu=1)
             await until(lambda: world.is_bound("p"))
@@ -329,23 +325,20 @@ def test_a_pod_that_cannot_be_decided_keeps_nobody_else_waiting(
     asyncio.run(story())
 
 
-def test_pods_that_waited_long_are_tried_however_busy_it_is(
-    world: World, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_pods_that_waited_long_are_tried_however_busy_it_is(world: World) -> None:
     async def story() -> None:
         await world.node("n1", cpu="0")
-        async with world.scheduling() as scheduler:
+        soon = replace(QUICK, stale=0.0, longest_wait=0.2)
+        async with world.scheduling(world.replica(timings=soon)) as scheduler:
             await world.pod("p")
             await until(lambda: len(world.notes("p")) == 1)
             uid = world.see("p").metadata.uid
             entry = scheduler.queue.find(uid)
             assert entry is not None
             before = entry.attempts
-            monkeypatch.setattr(queue, "STALE", 0.0)
-            monkeypatch.setattr(loop, "LONGEST_WAIT", 0.2)
 
             def tried() -> bool:
-                scheduler.loop.wake()
+                scheduler.queue.wake()
                 return entry.attempts > before
 
             await until(tried)

@@ -6,12 +6,12 @@ import json
 
 from msgspec.structs import replace
 
-from dovetail.core.device import Device
 from dovetail.devices.allocation.request import DeviceHolding
 from dovetail.kube.classes import devices_of
 from dovetail.kube.classes.pod_devices import annotations_of
+from dovetail.kube.runtime.workqueue import WorkQueue
 from dovetail.kube.scheduler.plans import BindingPlan
-from dovetail.kube.scheduler.queue import Wake
+from dovetail.kube.scheduler.queue import SchedulingQueue, Wake
 from dovetail.kube.scheduler.state import ClusterState
 from dovetail.podfit.objects import (
     Container,
@@ -27,35 +27,47 @@ from dovetail.podfit.objects import (
 G0 = (DeviceHolding("g0", 1, "gpu", "main"),)
 
 
+Log = list[tuple[str, str]]
+
+
+class LoggedQueue(SchedulingQueue):
+    """Writes down what the state puts in."""
+
+    def __init__(self, log: Log) -> None:
+        super().__init__()
+        self._log = log
+
+    def offer(self, pod: Pod) -> None:
+        self._log.append(("pending", pod.metadata.uid))
+
+    def drop(self, uid: str) -> None:
+        self._log.append(("settled", uid))
+
+
+class LoggedKeys(WorkQueue):
+    def __init__(self, log: Log, what: str) -> None:
+        super().__init__(what)
+        self._log, self._what = log, what
+
+    def add(self, key: str) -> None:
+        self._log.append((self._what, key))
+
+
 class Heard:
-    """A listener that writes everything down."""
+    """What came out of a state, on all its ways."""
 
     def __init__(self) -> None:
-        self.log: list[tuple[str, str]] = []
-        self.help = Wake(0)
+        self.log: Log = []
+        self.queue = LoggedQueue(self.log)
+        self.state = ClusterState(devices_of, self.queue, LoggedKeys(self.log, "over"))
+        self.state.catalogue.changed_nodes = LoggedKeys(self.log, "devices")
+        self.state.catalogue.changed_classes = LoggedKeys(self.log, "class")
 
-    def pending(self, pod: Pod) -> None:
-        self.log.append(("pending", pod.metadata.uid))
-
-    def settled(self, uid: str) -> None:
-        self.log.append(("settled", uid))
-
-    def over(self, pod: Pod) -> None:
-        self.log.append(("over", pod.metadata.uid))
-
-    def devices_changed(self, node: str, devices: tuple[Device, ...] | None) -> None:
-        self.log.append(("devices", node))
-
-    def class_changed(self, name: str) -> None:
-        self.log.append(("class", name))
-
-    def cluster_changed(self, what: Wake) -> None:
-        self.help |= what
-
-    def since(self) -> tuple[list[tuple[str, str]], Wake]:
-        told, self.log = self.log, []
-        cluster_changed, self.help = self.help, Wake(0)
-        return told, cluster_changed
+    def since(self) -> tuple[Log, Wake]:
+        told = list(self.log)
+        self.log.clear()
+        changes, self.queue.changes = self.queue.changes, Wake(0)
+        return told, changes
 
 
 def node(*devices: str, label: str = "", version: str = "1", healthy: bool = True) -> Node:
@@ -91,7 +103,7 @@ def bound(one: Pod) -> Pod:
 
 def made() -> tuple[ClusterState, Heard]:
     heard = Heard()
-    state = ClusterState(heard, devices_of)
+    state = heard.state
     expression = {"key": "Kind", "operator": "Eq", "values": ["gpu"]}
     spec = {"resourceSelector": [{"matchExpressions": [expression]}]}
     state.on_class(None, ResourceClass(metadata=Meta(name="gpu"), spec=spec))
@@ -101,7 +113,7 @@ def made() -> tuple[ClusterState, Heard]:
 
 
 def requested(state: ClusterState) -> int:
-    return state.book.status("gpu").requested
+    return state.inventory.status("gpu").requested
 
 
 def test_a_pod_that_waits_is_offered_unless_a_plan_is_under_way() -> None:
@@ -166,6 +178,8 @@ def test_a_heartbeat_of_a_node_wakes_nobody() -> None:
     assert heard.since() == ([], Wake.NODE)
     state.on_node(node("g0", "g1"), node("g0", label="new"))
     assert heard.since() == ([("devices", "n1")], Wake.DEVICES)
+    assert state.take_changed_device_nodes() == {"n1"}
+    assert not state.take_changed_device_nodes()
 
 
 def test_devices_that_cannot_be_read_stay_as_they_were() -> None:
@@ -173,16 +187,16 @@ def test_devices_that_cannot_be_read_stay_as_they_were() -> None:
     bad = replace(node("g0"), metadata=Meta(name="n1", annotations={"dovetail.dev/devices": "{"}))
     state.on_node(node("g0", "g1"), bad)
     assert heard.since()[0] == []
-    assert state.book.status("gpu").allocatable == 2
+    assert state.inventory.status("gpu").allocatable == 2
 
 
 def test_a_held_device_that_falls_ill_and_recovers_is_still_held() -> None:
     state, _ = made()
     state.on_pod(None, bound(pod()))
     state.on_node(node("g0", "g1"), node("g0", "g1", healthy=False))
-    assert state.book.status("gpu").allocatable == 0
+    assert state.inventory.status("gpu").allocatable == 0
     state.on_node(node("g0", "g1", healthy=False), node("g0", "g1"))
-    assert (state.book.status("gpu").allocatable, requested(state)) == (2, 1)
+    assert (state.inventory.status("gpu").allocatable, requested(state)) == (2, 1)
 
 
 def test_a_class_that_cannot_be_read_is_none_and_says_why() -> None:
@@ -191,4 +205,4 @@ def test_a_class_that_cannot_be_read_is_none_and_says_why() -> None:
     state.on_class(ResourceClass(metadata=Meta(name="gpu")), bad)
     assert heard.since() == ([("class", "gpu")], Wake(0))
     assert "gpu" not in state.classes
-    assert "spec.resourceSelector" in state.unreadable["gpu"][0]
+    assert "spec.resourceSelector" in state.catalogue.unreadable["gpu"][0]

@@ -9,15 +9,24 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 from dovetail.devices.allocation.strategies import Strategy
+from dovetail.kube.classes import devices_of
+from dovetail.kube.replica import Replica
 from dovetail.kube.runtime.events import Recorder
+from dovetail.kube.runtime.leader import Election
+from dovetail.kube.runtime.workqueue import WorkQueue
+from dovetail.kube.scheduler.queue import SchedulingQueue
 from dovetail.kube.scheduler.scheduler import Scheduler
+from dovetail.kube.scheduler.state import ClusterState
+from dovetail.kube.timings import Timings
 from dovetail.ledger import Ledger, open_ledger
 from dovetail.podfit.objects import Event, Node, Pod, ResourceClass
 from dovetail.service.device_claims import DeviceLedger
 from tests.support.kube.memory import MemoryApi
 
 NAMESPACE = "default"
-PATIENCE = 20.0
+LONGEST_WAIT_SECONDS = 20.0
+QUICK = Timings(first_backoff=0.05, ledger_watch=0.05, housekeeping=0.05, class_status=0.05)
+"""What is done every second, or waits for one, does so twenty times as often."""
 
 
 def device(name: str, kind: str = "gpu", **about: Any) -> dict[str, Any]:
@@ -65,6 +74,10 @@ def pod_body(
         "metadata": {"name": name, "namespace": NAMESPACE},
         "spec": {"schedulerName": scheduler, "containers": [container]},
     }
+
+
+def empty_state() -> ClusterState:
+    return ClusterState(devices_of, SchedulingQueue(), WorkQueue("releases"))
 
 
 class World:
@@ -115,19 +128,31 @@ class World:
         holders = await self.devices.holders()
         return {names.get(uid, uid): dict(each.devices) for uid, each in holders.items()}
 
-    def scheduler(self, strategy: Strategy = Strategy.FIRST_FIT) -> Scheduler:
+    def replica(
+        self,
+        strategy: Strategy = Strategy.FIRST_FIT,
+        timings: Timings = QUICK,
+        election: Election | None = None,
+    ) -> Replica:
         recorder = Recorder(self.api, "dovetail-scheduler", "test")
-        return Scheduler(self.api, self.devices, recorder, strategy=strategy)
+        return Replica(
+            self.api,
+            self.devices,
+            recorder,
+            strategy=strategy,
+            timings=timings,
+            election=election,
+        )
 
     @asynccontextmanager
-    async def scheduling(self, scheduler: Scheduler | None = None) -> AsyncIterator[Scheduler]:
-        """With a scheduler that runs and is ready."""
-        running = scheduler or self.scheduler()
+    async def scheduling(self, replica: Replica | None = None) -> AsyncIterator[Scheduler]:
+        """With the scheduler of a replica that runs and is ready."""
+        running = replica or self.replica()
         stop = asyncio.Event()
         task = asyncio.create_task(running.run(stop))
         try:
-            await until(running.may_decide)
-            yield running
+            await until(running.scheduler.loop.may_decide)
+            yield running.scheduler
         finally:
             stop.set()
             await task
@@ -145,7 +170,7 @@ async def until(holds: Callable[[], bool]) -> None:
 
 async def until_told(holds: Callable[[], Awaitable[bool]]) -> None:
     """As `until`, where it takes a question to know."""
-    async with asyncio.timeout(PATIENCE):
+    async with asyncio.timeout(LONGEST_WAIT_SECONDS):
         while True:
             if await holds():
                 return

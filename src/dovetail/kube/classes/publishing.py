@@ -1,19 +1,24 @@
-"""Tells the ledger what devices nodes have and which classes there are, so that others can know.
+"""Publishing: has the ledger say what the catalogue says, name by name; for the class controller.
 
-Nothing is told twice. Only a leader tells: what a replica that lags behind knows may be old.
+Level-triggered: a name in the work queue means that what it stands for may have changed, and what
+it stands for now is told, unless it was told before.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Generic, TypeVar
 
 import structlog
 
+from dovetail.core.device import Device
 from dovetail.core.errors import DovetailError
+from dovetail.kube.classes.sources import devices_of
 from dovetail.kube.runtime.workqueue import WorkQueue
 from dovetail.ledger import LedgerBusy
+from dovetail.podfit.objects import Node, ResourceSlice
+from dovetail.service.device_claims import DeviceLedger
 
 LOG = structlog.get_logger("dovetail.kube.scheduler")
 
@@ -26,12 +31,13 @@ AT_FIRST = 32
 
 
 class Publisher(Generic[T]):
-    """Name by name, until the ledger says what `things` say."""
+    """Of `things` by name, those that changed; between `start` and `stop`, a leader's term."""
 
     def __init__(
         self,
         name: str,
         things: Mapping[str, T],
+        changed: WorkQueue,
         *,
         put: Callable[[str, T], Awaitable[None]],
         drop: Callable[[str], Awaitable[None]],
@@ -39,7 +45,7 @@ class Publisher(Generic[T]):
         self._name = name
         self._things = things
         self._put, self._drop = put, drop
-        self._queue = WorkQueue(name, cap=30.0)
+        self._queue = changed
         self._told: dict[str, T | None] = {}
         self._on = False
 
@@ -68,14 +74,10 @@ class Publisher(Generic[T]):
     def stop(self) -> None:
         self._on = False
 
-    def changed(self, name: str) -> None:
-        if self._on:
-            self._queue.add(name)
-
     def again(self, name: str) -> None:
         """The ledger does not seem to know."""
         self._told.pop(name, None)
-        self.changed(name)
+        self._queue.add(name)
 
     async def run(self) -> None:
         try:
@@ -92,3 +94,13 @@ class Publisher(Generic[T]):
         else:
             await self._put(name, thing)
         self._told[name] = thing
+
+
+def publishable_devices(
+    ledger: DeviceLedger, node: Node, slices: Sequence[ResourceSlice]
+) -> tuple[Device, ...]:
+    """The devices of a node. Raises Malformed, also where the ledger could not have them: what it
+    does not have cannot be claimed, and pods would be sent there in vain."""
+    found = devices_of(node, slices)
+    ledger.refuse_unfit(node.metadata.name, found)
+    return found

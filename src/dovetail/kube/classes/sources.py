@@ -11,7 +11,7 @@ from collections.abc import Iterable
 
 from dovetail.core.device import Device
 from dovetail.kube.classes.annotation import annotated_devices
-from dovetail.kube.classes.capacity import plugin_devices
+from dovetail.kube.classes.extended_resources import plugin_devices
 from dovetail.kube.classes.slices import slice_devices
 from dovetail.podfit.objects import Node, ResourceSlice
 

@@ -1,52 +1,52 @@
-"""Writes the numbers of resource classes where users see them: in the status of each class.
+"""Status writer: the numbers of device classes in the status of each ResourceClass, for users.
 
-One pod changes the numbers of every class that selects its device, so nothing is written per event:
-once a second every class is looked at, and written if it says something else. A look costs some
-microseconds per class. A write names the version it was made for, so that a leader that lost its
-lease does not overwrite its successor's numbers.
+The class controller runs it while leading. One pod changes the numbers of every class that selects
+its device, so nothing is written per event: once a second every class is looked at, and written if
+it says something else. A look costs some microseconds per class. A write names the version it was
+made for, so that a leader that lost its lease does not overwrite its successor's numbers.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import structlog
 
-from dovetail.devices.allocation.request import ClassStatus
 from dovetail.kube.api.port import ApiConflict, ApiError, ApiNotFound, ApiUnreachable, KubeApi
+from dovetail.kube.classes.catalogue import ClassReport
 from dovetail.kube.runtime.conditions import timestamp, with_condition, written
 from dovetail.podfit.objects import ResourceClass
 
 LOG = structlog.get_logger()
-
-INTERVAL = 1.0
-"""Seconds between two writes of the same class."""
 
 TOGETHER = 16
 """Writes under way at a time."""
 
 VALID = "Valid"
 
-Report = tuple[ClassStatus, Sequence[str]]
-"""The numbers of a class, and what keeps it from being used."""
 
-
-class StatusWriter:
+class ClassStatusWriter:
     def __init__(
-        self, api: KubeApi, classes: Mapping[str, ResourceClass], report: Callable[[str], Report]
+        self,
+        api: KubeApi,
+        classes: Mapping[str, ResourceClass],
+        report: Callable[[str], ClassReport],
+        interval: float,
     ) -> None:
+        """`interval`: seconds between two writes of the same class."""
         self._api = api
         self._classes = classes
         self._report = report
+        self._interval = interval
         self._slots = asyncio.Semaphore(TOGETHER)
 
     async def run(self) -> None:
         """As long as this is the one to write."""
         while True:
             await self.write()
-            await asyncio.sleep(INTERVAL)
+            await asyncio.sleep(self._interval)
 
     async def write(self) -> None:
         """Every class whose status is another than it should be."""
@@ -71,7 +71,7 @@ class StatusWriter:
                 LOG.warning("status of resource class not written", name=name, error=str(error))
 
 
-def status_of(seen: ResourceClass, report: Report, now: str) -> dict[str, Any] | None:
+def status_of(seen: ResourceClass, report: ClassReport, now: str) -> dict[str, Any] | None:
     """What to write; None if it is written already."""
     numbers, problems = report
     before, generation = seen.status, seen.metadata.generation

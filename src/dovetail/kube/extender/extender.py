@@ -11,6 +11,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 
+import msgspec
 import structlog
 from msgspec.structs import replace
 
@@ -18,6 +19,7 @@ from dovetail.core.errors import DovetailError, Malformed
 from dovetail.devices.allocation.request import DeviceHolding, DeviceRequest
 from dovetail.devices.allocation.strategies import Strategy
 from dovetail.kube.api.port import ApiError, ApiUnreachable, KubeApi
+from dovetail.kube.classes.extended_resources import asked_directly
 from dovetail.kube.extender.wire import (
     HIGHEST,
     Args,
@@ -27,12 +29,14 @@ from dovetail.kube.extender.wire import (
     HostPriority,
     NodeList,
 )
-from dovetail.kube.scheduler.binding import BindingOutcome
-from dovetail.kube.scheduler.extended_resources import asked_directly
+from dovetail.kube.scheduler.binding import Binder, BindingOutcome
+from dovetail.kube.scheduler.claims import PodClaims
+from dovetail.kube.scheduler.decide import holdings_for
+from dovetail.kube.scheduler.ledger_watch import LedgerWatch
 from dovetail.kube.scheduler.plans import BindingPlan, fence_of
 from dovetail.kube.scheduler.pod_requirements import asks_of_pod
-from dovetail.kube.scheduler.resume import holdings_for
-from dovetail.kube.scheduler.scheduler import Scheduler
+from dovetail.kube.scheduler.reporting import PodReporter
+from dovetail.kube.scheduler.state import ClusterState
 from dovetail.podfit.objects import Pod
 from dovetail.podfit.pod_request import pod_request_of
 
@@ -44,12 +48,22 @@ EXPLAINED = 8
 """Nodes of an answer for which it is told who holds the devices; of the others, how many lack."""
 
 
+class ExtenderParts(msgspec.Struct, frozen=True):
+    """What the extender shares with the scheduler of its replica."""
+
+    api: KubeApi
+    state: ClusterState
+    claims: PodClaims
+    binder: Binder
+    ledger_watch: LedgerWatch
+    reporter: PodReporter
+    strategy: Strategy
+
+
 class Extender:
-    def __init__(self, api: KubeApi, scheduler: Scheduler, strategy: Strategy) -> None:
-        self._api = api
-        self._parts = scheduler
-        self._state = scheduler.state
-        self._strategy = strategy
+    def __init__(self, parts: ExtenderParts) -> None:
+        self._parts = parts
+        self._api, self._state, self._strategy = parts.api, parts.state, parts.strategy
         self._giving_back: dict[str, asyncio.Task[None]] = {}
         """By pod: kube-scheduler asks more often than that takes."""
 
@@ -87,7 +101,7 @@ class Extender:
         claimed = self._state.holders.claimed(pod.metadata.uid)
         if claimed is not None:
             return self._claimed_already(pod, claimed[0], names)
-        fits = self._state.book.fits(asks, self._strategy)
+        fits = self._state.inventory.fits(asks, self._strategy)
         failed: dict[str, str] = {}
         for name in names:
             row = self._state.rows.find(name)
@@ -100,7 +114,7 @@ class Extender:
             return "the node is not known yet"
         if brief:
             return "too few free devices of resource classes"
-        return self._state.book.why_not(name, asks, self._state.name_of, self._strategy)
+        return self._state.inventory.why_not(name, asks, self._state.name_of, self._strategy)
 
     def _claimed_already(self, pod: Pod, node: str, names: Sequence[str]) -> dict[str, str]:
         """A binding was begun and not finished: it is finished where it was begun.
@@ -140,7 +154,7 @@ class Extender:
             asks = ()
         if not asks:
             return [HostPriority(name, 0) for name in args.names()]
-        scores = self._state.book.scores(asks, self._strategy)
+        scores = self._state.inventory.scores(asks, self._strategy)
         rows = [(name, self._state.rows.find(name)) for name in args.names()]
         return [
             HostPriority(name, 0 if row is None else round(HIGHEST * float(scores[row])))
@@ -214,8 +228,8 @@ class Extender:
         direct: tuple[DeviceHolding, ...],
     ) -> BindingPlan | str:
         with self._state.holders.using(node, direct):
-            chosen = self._state.book.choose(node, asks, self._strategy)
+            chosen = self._state.inventory.choose(node, asks, self._strategy)
             if chosen is None:
-                why = self._state.book.why_not(node, asks, self._state.name_of, self._strategy)
+                why = self._state.inventory.why_not(node, asks, self._state.name_of, self._strategy)
                 return f"no devices left on {node}: {why}"
         return BindingPlan(pod, node, chosen)

@@ -1,4 +1,7 @@
-"""Which of several replicas leads: the one that holds a Lease and keeps renewing it.
+"""Leader election by a Lease, and work that is done only while leading; controllers call both.
+
+`Election` is one candidate: the one that holds the Lease and keeps renewing it leads. `Leader` is
+what the parts of a controller see of it: whether this replica leads, and `run_while_leading`.
 
 No two clocks are compared. A candidate takes a lease over only after it has seen it unchanged
 for as long as it lasts. A leader stops leading by itself when that time, less a margin, has passed
@@ -13,13 +16,14 @@ import asyncio
 import math
 import random
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
 from datetime import UTC, datetime
 from typing import Any
 
 import msgspec
 import structlog
 
+from dovetail.aio.supervise import run_together
 from dovetail.kube.api.port import ApiConflict, ApiError, ApiNotFound, ApiUnreachable, KubeApi
 from dovetail.kube.runtime.metrics import LEADING
 from dovetail.podfit.objects import Lease, LeaseSpec
@@ -211,3 +215,50 @@ class Election:
                 await self._api.merge(Lease, self._name, body, namespace=self._namespace)
         except (ApiError, ApiUnreachable, TimeoutError) as error:
             LOG.warning("lease not given back", lease=self._name, error=repr(error))
+
+
+class Leader:
+    """Whether this replica leads, for its parts. Without an election it always does."""
+
+    def __init__(self, election: Election | None = None) -> None:
+        self._election = election
+        self._leads = election is None
+        """As the election told last; in the order of its news, which the clock is ahead of."""
+        self._changed = asyncio.Event()
+        if election is not None:
+            election.on(self._leadership_changed)
+
+    @property
+    def leading(self) -> bool:
+        """Ask before each thing that only a leader may do."""
+        return self._election is None or self._election.leading
+
+    async def run(self) -> None:
+        """Stand for election until cancelled; then give the lease back, if it is ours."""
+        if self._election is None:
+            await asyncio.Event().wait()
+        else:
+            await self._election.run()
+
+    async def run_while_leading(self, work: Callable[[], Coroutine[Any, Any, None]]) -> None:
+        """Begin the work with each term of this replica, and cancel it when the term ends.
+
+        Until cancelled, or until the work fails. Work that ends is begun anew with the next term,
+        and no term begins before the work of the last one has come to its end.
+        """
+        while True:
+            await self._until(leads=True)
+            await run_together(self._until(leads=False), self._term(work))
+
+    async def _term(self, work: Callable[[], Coroutine[Any, Any, None]]) -> None:
+        await work()
+        await asyncio.Event().wait()
+
+    async def _until(self, *, leads: bool) -> None:
+        while self._leads is not leads:
+            await self._changed.wait()
+
+    def _leadership_changed(self, leads: bool) -> None:
+        self._leads = leads
+        self._changed.set()
+        self._changed = asyncio.Event()

@@ -1,11 +1,14 @@
-"""Serves small HTTP applications beside what else runs on the event loop, until cancelled."""
+"""HTTP serving for the daemons of `kube/`: the one module here that knows the web framework.
+
+The daemon serves metrics and health by it, and the extender, which says only what answers what.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import socket
 import ssl
-from collections.abc import Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterator, Mapping
 from contextlib import contextmanager
 
 import uvicorn
@@ -21,9 +24,22 @@ from dovetail.telemetry.metrics import REGISTRY
 
 DRAIN_SECONDS = 5
 
+Application = Starlette
+
+Answer = Callable[[bytes], Awaitable[bytes]]
+"""The body of an answer to the body of a question. Raises NotUnderstood."""
+
 
 class BadListening(DovetailError):
     """An address or certificates that cannot be served with."""
+
+
+class NotUnderstood(DovetailError):
+    """A question that is none, and why."""
+
+
+class TooLarge(DovetailError):
+    """A question of more bytes than are taken."""
 
 
 class EmbeddedServer(uvicorn.Server):
@@ -42,7 +58,7 @@ def listen(host: str, port: int) -> socket.socket:
         raise BadListening(f"cannot listen on {host}, port {port}: {error}") from error
 
 
-async def serve(app: Starlette, bound: socket.socket, tls: ssl.SSLContext | None = None) -> None:
+async def serve(app: Application, bound: socket.socket, tls: ssl.SSLContext | None = None) -> None:
     """Until cancelled; requests that have begun are answered first."""
     config = uvicorn.Config(
         app,
@@ -82,7 +98,7 @@ def tls_of(cert: str | None, key: str | None, client_ca: str | None) -> ssl.SSLC
     return context
 
 
-def monitoring(is_ready: Callable[[], bool]) -> Starlette:
+def monitoring(is_ready: Callable[[], bool]) -> Application:
     """`/metrics`, `/healthz` (it runs) and `/readyz` (it knows the cluster)."""
 
     async def metrics(_: Request) -> Response:
@@ -100,3 +116,32 @@ def monitoring(is_ready: Callable[[], bool]) -> Starlette:
         Route("/readyz", readiness),
     ]
     return Starlette(routes=routes)
+
+
+def json_service(answers: Mapping[str, Answer], largest_bytes: int) -> Application:
+    """POST of JSON to these paths, answered with JSON; a question has so many bytes at most."""
+
+    def endpoint(answer: Answer) -> Callable[[Request], Awaitable[Response]]:
+        async def answered(request: Request) -> Response:
+            found = await answer(await body_of(request, largest_bytes))
+            return Response(found, media_type="application/json")
+
+        return answered
+
+    routes = [Route(path, endpoint(each), methods=["POST"]) for path, each in answers.items()]
+    handlers = {NotUnderstood: refusal(400), TooLarge: refusal(413)}
+    return Starlette(routes=routes, exception_handlers=handlers)
+
+
+async def body_of(request: Request, largest_bytes: int) -> bytes:
+    parts, size = [], 0
+    async for part in request.stream():
+        size += len(part)
+        if size > largest_bytes:
+            raise TooLarge(f"more than {largest_bytes} bytes")
+        parts.append(part)
+    return b"".join(parts)
+
+
+def refusal(code: int) -> Callable[[Request, Exception], Response]:
+    return lambda _, error: Response(str(error), code, media_type="text/plain")

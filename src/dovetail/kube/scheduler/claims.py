@@ -1,8 +1,11 @@
-"""The pods' side of the ledger: claims made, released, made to agree with pods, and fenced."""
+"""Claims of pods in the ledger: made, released, made to agree with pods, and fenced.
+
+The binder and the reconciler call this, and the extender; the ledger's side is the service's.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from enum import Enum
 
@@ -11,6 +14,7 @@ import structlog
 from dovetail.devices.allocation.request import DeviceHolding
 from dovetail.kube.api.port import ApiError, ApiNotFound, ApiUnreachable, KubeApi
 from dovetail.kube.scheduler.plans import FENCE, holdings_of, is_over
+from dovetail.kube.scheduler.state import ClusterState
 from dovetail.podfit.objects import Pod
 from dovetail.service.claims import DeviceTaken
 from dovetail.service.device_claims import DeviceLedger
@@ -31,15 +35,10 @@ class Agreement(Enum):
 
 
 class PodClaims:
-    def __init__(
-        self,
-        api: KubeApi,
-        ledger: DeviceLedger,
-        released: Callable[[str], None] = lambda _: None,
-    ) -> None:
+    def __init__(self, api: KubeApi, ledger: DeviceLedger, state: ClusterState) -> None:
         self._api = api
         self._ledger = ledger
-        self._released = released
+        self._state = state
 
     async def claim(self, pod: Pod, node: str, holdings: Sequence[DeviceHolding]) -> None:
         """Durable when it returns. Raises AlreadyClaimed, DeviceTaken."""
@@ -48,7 +47,7 @@ class PodClaims:
     async def release(self, uid: str) -> bool:
         """For a pod that nobody can bind any more."""
         found = await self._ledger.release(uid)
-        self._released(uid)
+        self._state.hear_release(uid)
         return found
 
     async def make_true(self, pod: Pod) -> Agreement:

@@ -1,15 +1,26 @@
-"""Decides where a pod goes and which devices it gets, or says why it goes nowhere. Pure: no I/O."""
+"""Decision about one pod: the node it goes to and the devices it gets, or why it goes nowhere.
+
+The scheduling loop calls `Decider.decide` once for each turn of a pod. Filter, score, choose:
+podfit says which nodes have room and how good each is, the device inventory which have the devices,
+and the devices of the best node are chosen. `holdings_for` resumes a decision of which only the
+claim is left. Pure: no I/O.
+"""
 
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 
 import msgspec
 import numpy as np
+from msgspec.structs import replace
 
 from dovetail.core.columns import Mask
+from dovetail.core.rows import Rows
+from dovetail.devices.allocation.inventory import DeviceInventory
 from dovetail.devices.allocation.request import DeviceHolding, DeviceRequest, units_by_class
 from dovetail.devices.allocation.strategies import Strategy
+from dovetail.kube.scheduler.device_holders import Amounts
 from dovetail.kube.scheduler.pod_requirements import PodRequirements
 from dovetail.kube.scheduler.state import ClusterState
 from dovetail.podfit.verdict import FilteredNodes, summary
@@ -61,13 +72,13 @@ def decision_of(
         lacking = [ask.class_name for ask in required.asks if ask.class_name not in state.classes]
         if lacking:
             return Refusal(f"there is no resource class {lacking[0]!r}.")
-        mask = mask & state.book.fits(required.asks, strategy)
+        mask = mask & state.inventory.fits(required.asks, strategy)
     if not mask.any():
         return Refusal(in_words(state, required, verdict, strategy))
     # 2. The best of them.
     score = state.nodes.score(required.demand, mask)
     if required.asks and strategy not in BY_ROOM:
-        score += DEVICE_WEIGHT * state.book.scores(required.asks, strategy)
+        score += DEVICE_WEIGHT * state.inventory.scores(required.asks, strategy)
     # 3. Its devices.
     row = int(score.argmax())
     while score[row] > -np.inf:
@@ -89,9 +100,9 @@ def device_choice(
     if not required.asks:
         return ()
     if not required.direct:
-        return state.book.choose(node, required.asks, strategy)
+        return state.inventory.choose(node, required.asks, strategy)
     with state.holders.using(node, required.direct):
-        return state.book.choose(node, required.asks, strategy)
+        return state.inventory.choose(node, required.asks, strategy)
 
 
 def in_words(
@@ -116,7 +127,7 @@ def class_reasons(
     found: Counter[str] = Counter()
     left = roomy.copy()
     for name, count in units_by_class(asks).items():
-        short = left & (state.book.free(name) < count)
+        short = left & (state.inventory.free(name) < count)
         if short.any():
             found[f"node(s) with too few free devices of resource class {name}"] = int(short.sum())
         left &= ~short
@@ -129,9 +140,34 @@ def nearest(state: ClusterState, required: PodRequirements, roomy: Mask, strateg
     """What the node lacks that lacks least."""
     lack = np.zeros(len(roomy))
     for name, count in units_by_class(required.asks).items():
-        lack += np.clip(count - state.book.free(name), 0, None)
+        lack += np.clip(count - state.inventory.free(name), 0, None)
     row = int(np.where(roomy, lack, np.inf).argmin())
     node = state.rows.names[row]
     with state.holders.using(node, required.direct):
-        why = state.book.why_not(node, required.asks, state.name_of, strategy)
+        why = state.inventory.why_not(node, required.asks, state.name_of, strategy)
     return f"Nearest is {node}: {why}."
+
+
+def holdings_for(
+    state: ClusterState, asks: Sequence[DeviceRequest], node: str, claimed: Amounts
+) -> tuple[DeviceHolding, ...] | None:
+    """Which of the claimed devices are for which ask; None if they are not for these asks.
+
+    The ledger does not say what devices were asked by. They are dealt out as if the node had
+    nothing else, so that everybody who adopts the claim deals them out alike.
+    """
+    there = {each.name: each for each in state.devices.get(node, ())}
+    if claimed.keys() - there.keys():
+        return None
+    # Claimed is claimed, whatever the device's health is now: its pod will be told.
+    devices = [
+        replace(there[name], units=units, healthy=True) for name, units in sorted(claimed.items())
+    ]
+    inventory = DeviceInventory(Rows())
+    for each in state.classes.values():
+        inventory.set_class(each)
+    inventory.set_node(node, devices)
+    found = inventory.choose(node, asks)
+    if found is None or sum(each.units for each in found) != sum(claimed.values()):
+        return None
+    return found

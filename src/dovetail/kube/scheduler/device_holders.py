@@ -1,8 +1,9 @@
-"""Who holds which devices, put together from three witnesses, and told to the book.
+"""Device holders: who holds which devices, put together from three witnesses for the inventory.
 
-The ledger says it for everybody, but late. A pod's annotation says it for bound pods, even if the
-ledger was lost. A plan that is being carried out says it before both. A device counts as held
-while any of them says so: the book may be too careful for a moment, never too generous.
+The cluster state passes on what each witness says; what is to be believed goes to the inventory.
+The ledger knows of everybody, but late. A pod's annotation speaks for bound pods, even if the
+ledger was lost. A plan that is being carried out speaks before both. A device counts as held while
+any of them says so: the inventory may be too careful for a moment, never too generous.
 
 Pools of device plugins are also held by pods that ask for them directly, without a class. Of these
 neither ledger nor annotations know, only what the pods ask for and where they are.
@@ -10,7 +11,7 @@ neither ledger nor annotations know, only what the pods ask for and where they a
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 
 import msgspec
@@ -24,11 +25,11 @@ Amounts = Mapping[str, int]
 
 
 DIRECT = "@/"
-"""Ends the book's name for what a holder uses without a class; no node is called like that."""
+"""Ends the inventory's name for what a holder uses without a class; no node is called like that."""
 
 
 def holder_of(name: str) -> str:
-    """Whom the book means by a name."""
+    """Whom the inventory means by a name."""
     return name.partition("@")[0]
 
 
@@ -38,13 +39,9 @@ class HeldOnNode(msgspec.Struct, frozen=True):
 
 
 class DeviceHolders:
-    def __init__(
-        self, book: DeviceInventory, changed: Callable[[str], None] = lambda _: None
-    ) -> None:
-        """`changed` is told the node where something is held or free that was not before, except
-        by pods that ask for it directly."""
-        self._book = book
-        self._changed = changed
+    def __init__(self, inventory: DeviceInventory) -> None:
+        self._inventory = inventory
+        self._changed_nodes: set[str] = set()
         self._claims: dict[str, dict[str, Amounts]] = {}
         """What the ledger has, by consumer and node."""
         self._on_node: dict[str, set[str]] = {}
@@ -52,7 +49,13 @@ class DeviceHolders:
         self._pods: dict[str, HeldOnNode] = {}
         self._assumed: dict[str, HeldOnNode] = {}
         self._names: dict[tuple[str, str], str] = {}
-        """What the book calls a holder on a node: by itself, unless it holds things on several."""
+        """What the inventory calls a holder on a node: by its uid, unless it holds on several."""
+
+    def take_changed_nodes(self) -> frozenset[str]:
+        """Nodes where something is held or free that was not when this was last asked, except by
+        pods that ask for it directly."""
+        taken, self._changed_nodes = frozenset(self._changed_nodes), set()
+        return taken
 
     def claimed(self, uid: str) -> tuple[str, Amounts] | None:
         """What the ledger has for a pod, as far as it was heard."""
@@ -92,13 +95,13 @@ class DeviceHolders:
     def use(self, uid: str, held: HeldOnNode | None) -> None:
         """What a pod uses without a class; None: nothing any more."""
         if held is None:
-            self._book.release(uid + DIRECT)
+            self._inventory.release(uid + DIRECT)
         else:
-            self._book.hold(uid + DIRECT, held.node, held.holdings)
+            self._inventory.hold(uid + DIRECT, held.node, held.holdings)
 
     @contextmanager
     def using(self, node: str, holdings: tuple[DeviceHolding, ...]) -> Iterator[None]:
-        """The book as it would be if somebody used these without a class."""
+        """The inventory as it would be if somebody used these without a class."""
         self.use("", HeldOnNode(node, holdings) if holdings else None)
         try:
             yield
@@ -107,7 +110,7 @@ class DeviceHolders:
 
     def by_class(self, node: str, device: str) -> int:
         """Units that are held otherwise than directly."""
-        held = self._book.units_by_holder(node, device)
+        held = self._inventory.units_by_holder(node, device)
         return sum(units for name, units in held.items() if not name.endswith(DIRECT))
 
     def _set_claim(self, uid: str, node: str, amounts: Amounts) -> None:
@@ -119,7 +122,7 @@ class DeviceHolders:
             self._on_node[node].discard(uid)
             if not self._claims[uid]:
                 del self._claims[uid]
-        self._tell(uid, node)
+        self._believe(uid, node)
 
     def _witness(self, witness: dict[str, HeldOnNode], uid: str, held: HeldOnNode | None) -> None:
         before = witness.pop(uid, None)
@@ -127,24 +130,24 @@ class DeviceHolders:
             witness[uid] = held
         if before != held:
             for node in {each.node for each in (before, held) if each is not None}:
-                self._tell(uid, node)
+                self._believe(uid, node)
 
-    def _tell(self, uid: str, node: str) -> None:
-        """Have the book hold what the witnesses say of this holder on this node."""
-        holdings = self._believed(uid, node)
+    def _believe(self, uid: str, node: str) -> None:
+        """Have the inventory hold what the witnesses say of this holder on this node."""
+        holdings = self._belief(uid, node)
         name = self._names.get((uid, node))
         if name is not None:
-            if self._book.holdings_of(name) == (node, holdings):
+            if self._inventory.holdings_of(name) == (node, holdings):
                 return
-            self._book.release(name)
+            self._inventory.release(name)
             del self._names[uid, node]
         if holdings:
-            name = uid if self._book.holdings_of(uid) is None else f"{uid}@{node}"
+            name = uid if self._inventory.holdings_of(uid) is None else f"{uid}@{node}"
             self._names[uid, node] = name
-            self._book.hold(name, node, holdings)
-        self._changed(node)
+            self._inventory.hold(name, node, holdings)
+        self._changed_nodes.add(node)
 
-    def _believed(self, uid: str, node: str) -> tuple[DeviceHolding, ...]:
+    def _belief(self, uid: str, node: str) -> tuple[DeviceHolding, ...]:
         told = [
             each.holdings
             for each in (self._assumed.get(uid), self._pods.get(uid))

@@ -1,49 +1,47 @@
-"""Keeps the state true to the ledger: what pods and others hold, a look every second or sooner."""
+"""Ledger watch: keeps the cluster state true to what the ledger says is held, by whomever.
+
+It runs on every replica; whoever lost a race for devices refreshes it at once.
+"""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping
 
 import structlog
 
+from dovetail.aio.single_flight import NextRun
 from dovetail.core.errors import DovetailError
-from dovetail.kube.scheduler.device_holders import Amounts
+from dovetail.kube.scheduler.state import ClusterState
 from dovetail.service.device_claims import DeviceLedger
 
 LOG = structlog.get_logger("dovetail.kube.scheduler")
 
-SECONDS = 1.0
-
-Hear = Callable[[Mapping[str, Mapping[str, Amounts]]], None]
-
 
 class LedgerWatch:
-    def __init__(self, ledger: DeviceLedger, hear: Hear) -> None:
+    def __init__(self, ledger: DeviceLedger, state: ClusterState, interval: float) -> None:
+        """`interval`: seconds between two looks at the ledger."""
         self._ledger = ledger
-        self._hear = hear
+        self._state = state
+        self._interval = interval
         self._cursor: str | None = None
-        self._begun = 0
-        self._one_at_a_time = asyncio.Lock()
+        self._looks = NextRun(self._look)
 
     async def refresh(self) -> None:
         """When it returns, all is known that was in the ledger when it was called.
 
         Many who wait share one look. Raises what the ledger raises.
         """
-        seen = self._begun
-        async with self._one_at_a_time:
-            if self._begun > seen:
-                return
-            self._begun += 1
-            self._cursor, nodes = await self._ledger.changes(self._cursor)
-            self._hear(nodes)
+        await self._looks.join()
 
     async def run(self) -> None:
         """Until cancelled."""
         while True:
-            await asyncio.sleep(SECONDS)
+            await asyncio.sleep(self._interval)
             try:
                 await self.refresh()
             except DovetailError as error:
                 LOG.warning("ledger not read", error=str(error))
+
+    async def _look(self) -> None:
+        self._cursor, nodes = await self._ledger.changes(self._cursor)
+        self._state.hear_ledger(nodes)

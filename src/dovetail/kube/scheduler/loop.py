@@ -1,7 +1,15 @@
-"""The scheduling loop: takes pods from the queue, decides, and has plans carried out.
+"""Scheduling loop: takes pods from the queue, decides, and has plans carried out.
 
-A decision takes no I/O and counts at once, so the next one need not wait for what the last one
-has to write: many plans are being carried out while decisions go on.
+The scheduler runs it on every replica; it decides while this replica leads and is prepared. A
+decision takes no I/O and counts at once, so the next one need not wait for what the last one has to
+write: many plans are being carried out while decisions go on. One turn of a pod:
+
+    1. what it requires      pod_requirements; a pod that can never be placed is refused here
+    2. a claim of its own    if the ledger has one, its plan is resumed, or the claim given back
+    3. the decision          decide: a node and its devices, or why there is none
+    4. refused               the pod is parked until what it lacks may have changed, and told why
+    5. decided               the plan counts in the state; binding carries it out beside the loop
+    6. what became of it     bound, gone: dropped; taken, claimed: again at once; else: backs off
 """
 
 from __future__ import annotations
@@ -13,13 +21,13 @@ from contextlib import suppress
 
 import structlog
 
-from dovetail.core.device import Device
 from dovetail.core.errors import DovetailError
-from dovetail.kube.classes.publishing import Publisher
+from dovetail.kube.classes.controller import ClassController
+from dovetail.kube.runtime.leader import Leader
 from dovetail.kube.scheduler import metrics
 from dovetail.kube.scheduler.binding import Binder, BindingOutcome
 from dovetail.kube.scheduler.claims import PodClaims
-from dovetail.kube.scheduler.decide import Decider, Refusal
+from dovetail.kube.scheduler.decide import Decider, Refusal, holdings_for
 from dovetail.kube.scheduler.device_holders import Amounts
 from dovetail.kube.scheduler.ledger_watch import LedgerWatch
 from dovetail.kube.scheduler.plans import BindingPlan, fence_of
@@ -30,23 +38,19 @@ from dovetail.kube.scheduler.pod_requirements import (
 )
 from dovetail.kube.scheduler.queue import QueuedPod, SchedulingQueue, Wake
 from dovetail.kube.scheduler.reporting import PodReporter
-from dovetail.kube.scheduler.resume import holdings_for
 from dovetail.kube.scheduler.state import ClusterState
+from dovetail.kube.timings import Timings
 from dovetail.podfit.objects import Pod
 
 LOG = structlog.get_logger("dovetail.kube.scheduler")
 
-IN_FLIGHT = 64
+MOST_BINDINGS = 64
 """Plans that are being carried out at a time."""
-SLICE = 0.005
-"""Seconds of decisions in a row, after which others on the event loop have their turn."""
-WAKE_SECONDS = 0.1
-"""What may help is gathered for so long before pods are woken."""
-LONGEST_WAIT = 10.0
-"""Seconds until the loop looks around for pods that were forgotten, whatever happens or not."""
+SLICE_SECONDS = 0.005
+"""Of decisions in a row, after which others on the event loop have their turn."""
 QUICK_TRIES = 5
 """Turns of a pod that follow each other at once, when others are faster; then it waits."""
-PATIENCE = 3
+UNSEEN_DEVICE_TRIES = 3
 """Turns that a claim on devices that are not seen waits for them, before it is given back."""
 
 
@@ -61,8 +65,9 @@ class SchedulingLoop:
         claims: PodClaims,
         ledger_watch: LedgerWatch,
         reporter: PodReporter,
-        publisher: Publisher[tuple[Device, ...]],
-        may_decide: Callable[[], bool],
+        classes: ClassController,
+        leader: Leader,
+        timings: Timings,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._state = state
@@ -72,69 +77,72 @@ class SchedulingLoop:
         self._claims = claims
         self._ledger_watch = ledger_watch
         self._reporter = reporter
-        self._publisher = publisher
-        self._may_decide = may_decide
+        self._classes = classes
+        self._leader = leader
+        self._timings = timings
         self._clock = clock
         self._requirements = RequirementsCache()
         self._bindings: set[asyncio.Task[None]] = set()
-        self._wake = asyncio.Event()
-        self._news = Wake(0)
-        self._woken = 0.0
-        self._looked = 0.0
+        self._unparked_at = 0.0
+        self._looked_at = 0.0
+        self.is_prepared = False
+        """Whether the ledger was compared with the pods since this replica began to lead."""
 
-    def wake(self) -> None:
-        """There may be something to do."""
-        self._wake.set()
-
-    def cluster_changed(self, what: Wake) -> None:
-        self._news |= what
-        self._wake.set()
+    def may_decide(self) -> bool:
+        return self.is_prepared and self._leader.leading
 
     async def run(self) -> None:
-        """Decide until cancelled; then `drain`."""
-        while True:
-            await self._decide_all()
-            self._wake.clear()
-            with suppress(TimeoutError):
-                async with asyncio.timeout(self._patience()):
-                    await self._wake.wait()
-            if self._clock() >= self._looked + LONGEST_WAIT:
-                self._looked = self._clock()
-                self._queue.wake_stale(self._looked)
+        """Until cancelled; then what is being bound has some time to come to its end."""
+        try:
+            while True:
+                # 1. Every pod whose turn it is.
+                await self._decide_all()
+                # 2. Sleep until something happens, or a back-off ends.
+                self._queue.woken.clear()
+                with suppress(TimeoutError):
+                    async with asyncio.timeout(self._idle_seconds()):
+                        await self._queue.woken.wait()
+                # 3. Now and then, pods that were forgotten.
+                if self._clock() >= self._looked_at + self._timings.longest_wait:
+                    self._looked_at = self._clock()
+                    self._queue.unpark_stale(self._looked_at)
+        finally:
+            await self._drain()
 
-    async def drain(self, seconds: float) -> None:
-        """Let what is in flight come to its end."""
+    async def _drain(self) -> None:
         if self._bindings:
-            await asyncio.wait(self._bindings, timeout=seconds)
+            await asyncio.wait(self._bindings, timeout=self._timings.drain)
         for task in self._bindings:
             task.cancel()
 
-    def _patience(self) -> float:
+    def _idle_seconds(self) -> float:
         """How long there is nothing to do, if nothing happens."""
         if not self._has_leave():
-            return LONGEST_WAIT
+            return self._timings.longest_wait
         now, due = self._clock(), self._queue.next_due()
-        longest = max(0.0, self._woken + WAKE_SECONDS - now) if self._news else LONGEST_WAIT
+        longest = self._timings.longest_wait
+        if self._queue.changes:
+            longest = max(0.0, self._unparked_at + self._timings.gather_changes - now)
         return longest if due is None else max(0.0, min(longest, due - now))
 
     def _has_leave(self) -> bool:
-        """Whether another decision may be made now; whoever changes that stirs."""
-        return self._may_decide() and len(self._bindings) < IN_FLIGHT
+        """Whether another decision may be made now; whoever changes that wakes the queue."""
+        return self.may_decide() and len(self._bindings) < MOST_BINDINGS
 
     async def _decide_all(self) -> None:
-        slice_ends = self._clock() + SLICE
+        slice_ends = self._clock() + SLICE_SECONDS
         while self._has_leave():
             now = self._clock()
-            if self._news and now >= self._woken + WAKE_SECONDS:
-                self._queue.wake(self._news, now)
-                self._news, self._woken = Wake(0), now
+            if self._queue.changes and now >= self._unparked_at + self._timings.gather_changes:
+                self._queue.unpark_helped(now)
+                self._unparked_at = now
             entry = self._queue.take(now)
             if entry is None:
                 return
             self._turn(entry)
             if now >= slice_ends:
                 await asyncio.sleep(0)
-                slice_ends = self._clock() + SLICE
+                slice_ends = self._clock() + SLICE_SECONDS
 
     def _turn(self, entry: QueuedPod) -> None:
         pod = self._state.pods.get(entry.pod.metadata.uid, entry.pod)
@@ -179,7 +187,7 @@ class SchedulingLoop:
             holdings = holdings_for(self._state, required.asks, node, claimed)
             if holdings is not None:
                 return BindingPlan(pod, node, holdings, is_claimed=True)
-            if entry.attempts > PATIENCE:
+            if entry.attempts > UNSEEN_DEVICE_TRIES:
                 self._give_back(pod, f"devices claimed on {node} are no longer those asked for")
             else:
                 self._queue.back_off(pod.metadata.uid, self._clock())
@@ -204,7 +212,7 @@ class SchedulingLoop:
 
     def _finished(self, task: asyncio.Task[None]) -> None:
         self._bindings.discard(task)
-        self._wake.set()
+        self._queue.wake()
 
     async def _given_back(self, pod: Pod, why: str) -> None:
         uid = pod.metadata.uid
@@ -252,7 +260,7 @@ class SchedulingLoop:
             return
         if outcome is BindingOutcome.TAKEN:
             # The ledger may know less of the node than we do.
-            self._publisher.again(plan.node)
+            self._classes.republish(plan.node)
         is_quick = (
             outcome in (BindingOutcome.TAKEN, BindingOutcome.CLAIMED)
             and entry.conflicts < QUICK_TRIES

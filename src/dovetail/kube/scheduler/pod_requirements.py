@@ -6,8 +6,8 @@ import msgspec
 
 from dovetail.core.errors import DovetailError, Malformed
 from dovetail.devices.allocation.request import DeviceHolding, DeviceRequest
+from dovetail.kube.classes.extended_resources import asked_directly
 from dovetail.kube.classes.pod_devices import device_requests_of
-from dovetail.kube.scheduler.extended_resources import asked_directly
 from dovetail.kube.scheduler.plans import asked_classes
 from dovetail.kube.scheduler.queue import Wake
 from dovetail.podfit.objects import Pod

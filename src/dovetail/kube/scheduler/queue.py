@@ -1,13 +1,15 @@
-"""Pods that wait: the ready, those that wait out a failure, those that wait for a change.
+"""Scheduling queue: pods that are ready, that wait out a failure, or that wait for a change.
 
-Ready pods come by priority, then in the order of their arrival. A pod that failed waits longer
-each time. A pod that fits nowhere is not tried again until something happens that could help it,
-or until it has waited so long that somebody may have missed what happened. No I/O, no clock: the
-caller says what time it is.
+The state puts pods in and says what changed in the cluster; the scheduling loop takes pods out and
+sleeps until the queue is woken. Ready pods come by priority, then in the order of their arrival. A
+pod that failed waits longer each time. A pod that fits nowhere is not tried again until something
+happens that could help it, or until it has waited so long that somebody may have missed what
+happened. No I/O, no clock: the caller says what time it is.
 """
 
 from __future__ import annotations
 
+import asyncio
 import heapq
 from enum import IntFlag
 from itertools import count
@@ -15,12 +17,8 @@ from itertools import count
 import msgspec
 
 from dovetail.aio.backoff import doubling
+from dovetail.kube.timings import Timings
 from dovetail.podfit.objects import Pod
-
-FIRST_BACK_OFF = 1.0
-LONGEST_BACK_OFF = 10.0
-STALE = 300.0
-"""Seconds after which a pod that fits nowhere is tried whatever happened."""
 
 
 class Wake(IntFlag):
@@ -56,9 +54,15 @@ class QueuedPod(msgspec.Struct):
 
 
 class SchedulingQueue:
-    """Used on the event loop only."""
+    """Of the pods that name this scheduler. Used on the event loop only."""
 
-    def __init__(self) -> None:
+    def __init__(self, name: str = "dovetail", timings: Timings | None = None) -> None:
+        self._name = name
+        self._timings = timings or Timings()
+        self.woken = asyncio.Event()
+        """Set when there may be something to do; the loop clears it."""
+        self.changes = Wake(0)
+        """What changed in the cluster since parked pods were last looked at."""
         self._entries: dict[str, QueuedPod] = {}
         self._ready: list[tuple[int, int, str]] = []
         self._due: list[tuple[float, int, str]] = []
@@ -67,6 +71,24 @@ class SchedulingQueue:
 
     def __len__(self) -> int:
         return len(self._entries)
+
+    def wake(self) -> None:
+        """There may be something to do."""
+        self.woken.set()
+
+    def cluster_changed(self, what: Wake) -> None:
+        """Something happened that may help parked pods: `unpark_helped` looks, when it is time."""
+        self.changes |= what
+        self.woken.set()
+
+    def offer(self, pod: Pod) -> None:
+        """A pod that has no node is new or has changed: it is added if it waits for this scheduler,
+        and dropped if it does not, or not any more."""
+        if is_ours(pod, self._name):
+            self.add(pod)
+            self.woken.set()
+        else:
+            self.drop(pod.metadata.uid)
 
     def add(self, pod: Pod) -> None:
         """A pod is new or has changed; what its maker changed may be just what it lacked."""
@@ -115,25 +137,27 @@ class SchedulingQueue:
     def back_off(self, uid: str, now: float) -> None:
         """Something failed that time may heal."""
         if (entry := self._entries.get(uid)) is not None:
-            entry.due, entry.conflicts = now + delay(entry.attempts), 0
+            entry.due, entry.conflicts = now + self._backoff(entry), 0
             self._wait(entry)
 
     def park(self, uid: str, now: float, wake_on: Wake) -> None:
         """It fits nowhere now."""
         if (entry := self._entries.get(uid)) is not None:
             entry.state, entry.wake_on = "parked", wake_on
-            entry.failed, entry.due = now, now + delay(entry.attempts)
+            entry.failed, entry.due = now, now + self._backoff(entry)
             entry.conflicts = 0
             self._parked[uid] = entry
 
-    def wake(self, what: Wake, now: float) -> int:
-        """Parked pods that this could help are tried again, when their back-off is over."""
-        woken = [uid for uid, entry in self._parked.items() if entry.wake_on & what]
-        self._unpark(woken, now)
-        return len(woken)
+    def unpark_helped(self, now: float) -> int:
+        """Parked pods that the changes could help are tried again, when their back-off is over."""
+        what, self.changes = self.changes, Wake(0)
+        helped = [uid for uid, entry in self._parked.items() if entry.wake_on & what]
+        self._unpark(helped, now)
+        return len(helped)
 
-    def wake_stale(self, now: float) -> int:
-        old = [uid for uid, entry in self._parked.items() if now - entry.failed >= STALE]
+    def unpark_stale(self, now: float) -> int:
+        stale = self._timings.stale
+        old = [uid for uid, entry in self._parked.items() if now - entry.failed >= stale]
         self._unpark(old, now)
         return len(old)
 
@@ -154,6 +178,11 @@ class SchedulingQueue:
                 self._make_ready(entry)
             else:
                 self._wait(entry)
+
+    def _backoff(self, entry: QueuedPod) -> float:
+        """Twice as long each time, to a limit."""
+        timings = self._timings
+        return doubling(max(entry.attempts, 1), timings.first_backoff, timings.longest_backoff)
 
     def _make_ready(self, entry: QueuedPod) -> None:
         uid = entry.pod.metadata.uid
@@ -180,9 +209,13 @@ class SchedulingQueue:
                 self._make_ready(entry)
 
 
-def delay(attempts: int) -> float:
-    """Twice as long each time, to a limit."""
-    return doubling(max(attempts, 1), FIRST_BACK_OFF, LONGEST_BACK_OFF)
+def is_ours(pod: Pod, name: str) -> bool:
+    """Whether a pod waits for the scheduler of this name, and may be placed."""
+    return (
+        pod.spec.scheduler_name == name
+        and not pod.spec.scheduling_gates
+        and pod.metadata.deletion_timestamp is None
+    )
 
 
 def is_request_changed(old: Pod, new: Pod) -> bool:
