@@ -21,7 +21,7 @@ from dovetail.kube.runtime.informer import Informer
 from dovetail.kube.runtime.leader import Election, LeaseTiming
 from dovetail.kube.runtime.workqueue import WorkQueue
 from dovetail.podfit.objects import Node, Object, Pod
-from dovetail.telemetry.metrics import REGISTRY
+from dovetail.telemetry.metrics import METRICS
 
 WANT, DONE = "soak.dovetail.dev/want", "soak.dovetail.dev/done"
 
@@ -118,7 +118,7 @@ def wish(pod: Pod) -> str:
 
 
 def summed(name: str) -> int:
-    samples = (sample for metric in REGISTRY.collect() for sample in metric.samples)
+    samples = (sample for metric in METRICS.registry.collect() for sample in metric.samples)
     return int(sum(sample.value for sample in samples if sample.name == name))
 
 

@@ -20,9 +20,9 @@ from dovetail.ledger.devices import DEVICE_CLASS, own_uuid
 from dovetail.service import claims
 from dovetail.service.claims import AlreadyClaimed, DeviceTaken, NothingFits
 from dovetail.service.device_claims import DeviceLedger
+from dovetail.service.metrics import CLAIMS
 from dovetail.service.recent_answers import RecentAnswers
 from dovetail.service.snapshots import SnapshotKeeper
-from dovetail.telemetry.metrics import CLAIMS
 from tests.ledger.world import make, new
 
 OUTCOMES = ("granted", "refused", "conflict", "invalid", "failed")

@@ -17,9 +17,9 @@ from dovetail.engine import Search, Snapshot, search
 from dovetail.engine.combine.round_robin import Block
 from dovetail.engine.rank import RankedSearch, TooManyToRank, Typical
 from dovetail.engine.rank.typical import NOTHING_TYPICAL
+from dovetail.service.metrics import CANDIDATES, CUT_OFFS
 from dovetail.service.snapshots import SnapshotKeeper
 from dovetail.service.time_budget import OutOfTime, Pace
-from dovetail.telemetry.metrics import CANDIDATES, CUT_OFFS
 from dovetail.telemetry.phases import phase
 
 MOST_CANDIDATES = 250_000

@@ -44,9 +44,9 @@ from dovetail.service.decisions import (
     answer_of,
     decision_of,
 )
+from dovetail.service.metrics import CLAIMS
 from dovetail.service.recent_answers import RecentAnswers
 from dovetail.service.snapshots import SnapshotKeeper
-from dovetail.telemetry.metrics import CLAIMS
 from dovetail.telemetry.phases import phase
 
 UNNAMED_OWNER = "00000000-0000-0000-0000-000000000000"

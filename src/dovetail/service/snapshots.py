@@ -17,7 +17,7 @@ from dovetail.ledger import Cursor, Delta, Ledger
 from dovetail.service.definitions import Definitions
 from dovetail.service.demand import Demand
 from dovetail.service.footprint import columns_bytes
-from dovetail.telemetry.metrics import (
+from dovetail.service.metrics import (
     SNAPSHOT_BYTES,
     SNAPSHOT_CHANGES,
     SNAPSHOT_CHECKED,

@@ -1,12 +1,19 @@
-"""Every metric there is, in one place.
+"""Metrics for Prometheus: how they are declared, and the one way in which daemons show them.
 
-Labels take few values, known beforehand: route templates, classes of status codes, names of phases;
-never anything a client makes up. An observation costs about a microsecond.
+Each package declares its metrics beside the code that counts: in the module that does, or in a
+`metrics.py` where several do. Server and scheduler show `METRICS`; the agent has `AGENT_METRICS`.
+Labels take few values, known beforehand: route templates, classes of status codes, names of
+phases; never anything a client makes up. An observation costs about a microsecond.
 """
 
 from __future__ import annotations
 
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+
 from prometheus_client import (
+    CONTENT_TYPE_LATEST,
     CollectorRegistry,
     Counter,
     Gauge,
@@ -14,70 +21,71 @@ from prometheus_client import (
     Histogram,
     PlatformCollector,
     ProcessCollector,
+    generate_latest,
+    start_http_server,
 )
+from prometheus_client.multiprocess import MultiProcessCollector
 
-REGISTRY = CollectorRegistry()
-ProcessCollector(registry=REGISTRY)
-PlatformCollector(registry=REGISTRY)
-GCCollector(registry=REGISTRY)
+CONTENT_TYPE = CONTENT_TYPE_LATEST
+SHARED_FOLDER = "PROMETHEUS_MULTIPROC_DIR"
+"""Where worker processes leave their numbers for whichever of them is asked."""
 
 SECONDS = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10)
 POWERS_OF_TEN = (0, 1, 10, 100, 1_000, 10_000, 100_000)
 POWERS_OF_TWO = (1, 2, 4, 8, 16, 32, 64, 128, 256)
 
 
-def counter(name: str, what: str, *labels: str) -> Counter:
-    return Counter(f"dovetail_{name}", what, labels, registry=REGISTRY)
+class Metrics:
+    """The metrics that a daemon shows: a registry, and constructors of what is in it."""
+
+    def __init__(self, prefix: str) -> None:
+        """Names of its metrics begin with the prefix; those of the process are always there."""
+        self.registry = CollectorRegistry()
+        self._prefix = prefix
+        ProcessCollector(registry=self.registry)
+
+    def counter(self, name: str, what: str, *labels: str) -> Counter:
+        return Counter(self._prefix + name, what, labels, registry=self.registry)
+
+    def gauge(self, name: str, what: str, *labels: str) -> Gauge:
+        # With several workers, the word of the one that spoke last.
+        return Gauge(
+            self._prefix + name,
+            what,
+            labels,
+            registry=self.registry,
+            multiprocess_mode="mostrecent",
+        )
+
+    def histogram(
+        self, name: str, what: str, buckets: tuple[float, ...], *labels: str
+    ) -> Histogram:
+        return Histogram(self._prefix + name, what, labels, buckets=buckets, registry=self.registry)
+
+    def page(self) -> bytes:
+        """All metrics as text of the type `CONTENT_TYPE`, of all workers if there are several."""
+        if SHARED_FOLDER not in os.environ:
+            return generate_latest(self.registry)
+        shared = CollectorRegistry()
+        MultiProcessCollector(shared)  # type: ignore[no-untyped-call]
+        return generate_latest(shared)
+
+    @contextmanager
+    def http_server(self, host: str, port: int) -> Iterator[int]:
+        """A thread that serves them, for daemons without a server of HTTP; its port.
+
+        Raises OSError.
+        """
+        server, thread = start_http_server(port, host, registry=self.registry)
+        try:
+            yield server.server_port
+        finally:
+            server.shutdown()
+            server.server_close()
+            thread.join()
 
 
-def gauge(name: str, what: str, *labels: str) -> Gauge:
-    # With several workers, the word of the one that spoke last.
-    return Gauge(
-        f"dovetail_{name}", what, labels, registry=REGISTRY, multiprocess_mode="mostrecent"
-    )
-
-
-def histogram(name: str, what: str, buckets: tuple[float, ...], *labels: str) -> Histogram:
-    return Histogram(f"dovetail_{name}", what, labels, buckets=buckets, registry=REGISTRY)
-
-
-BUILD = gauge("build_info", "The version that runs; always 1.", "version")
-REQUESTS = histogram(
-    "request_duration_seconds",
-    "From the head of a request to the end of its answer.",
-    SECONDS,
-    "method",
-    "route",
-    "status",
-)
-REFUSALS = counter(
-    "refused_requests_total",
-    "Requests answered with an error, by status code; 409 is a conflict.",
-    "route",
-    "status",
-)
-CLAIMS = counter(
-    "claims_total",
-    "Claims: granted, refused (no room), conflict (somebody was faster), invalid or failed.",
-    "outcome",
-)
-PHASES = histogram("phase_duration_seconds", "Where requests spend their time.", SECONDS, "phase")
-CANDIDATES = histogram(
-    "candidates_returned", "Candidates in an answer, before encoding.", POWERS_OF_TEN
-)
-CUT_OFFS = counter(
-    "searches_cut_off_total", "Searches refused for being too long or finding too many.", "reason"
-)
-SNAPSHOT_CHECKED = gauge(
-    "snapshot_checked_timestamp_seconds",
-    "When the snapshot was last known to be true to the ledger; its age is time() minus this.",
-)
-SNAPSHOT_ROWS = gauge("snapshot_rows", "Providers in the snapshot.")
-SNAPSHOT_TREES = gauge("snapshot_trees", "Trees in the snapshot.")
-SNAPSHOT_BYTES = gauge("snapshot_bytes", "Memory of the snapshot's columns.")
-SNAPSHOT_CHANGES = counter(
-    "snapshot_changes_total",
-    "What the snapshot took in: whole forests, trees, trees with new usage, new sets of names.",
-    "kind",
-)
-BATCHES = histogram("commit_batch_size", "Writes that shared one commit (SQLite).", POWERS_OF_TWO)
+METRICS = Metrics("dovetail_")
+"""Of server and scheduler, which share ledger and service."""
+PlatformCollector(registry=METRICS.registry)
+GCCollector(registry=METRICS.registry)

@@ -7,11 +7,14 @@ from time import perf_counter
 from types import TracebackType
 from typing import Any, Literal, get_args
 
-from dovetail.telemetry.metrics import PHASES
+from dovetail.telemetry.metrics import METRICS, SECONDS
 from dovetail.telemetry.tracing import TRACING
 
 Name = Literal["parse", "snapshot", "suppose", "explain", "search", "encode", "read", "write"]
 
+PHASES = METRICS.histogram(
+    "phase_duration_seconds", "Where requests spend their time.", SECONDS, "phase"
+)
 OBSERVERS = {name: PHASES.labels(name).observe for name in get_args(Name)}
 
 

@@ -9,7 +9,7 @@ from typing import Any
 from dovetail.kube.api.port import ApiUnreachable
 from dovetail.kube.runtime.events import EventLimits, Recorder
 from dovetail.podfit.objects import Event, Node, Pod
-from dovetail.telemetry.metrics import REGISTRY
+from dovetail.telemetry.metrics import METRICS
 from tests.support.kube.memory import MemoryApi, failing
 from tests.support.kube.virtual import now, run
 
@@ -35,7 +35,9 @@ async def during(work: Coroutine[Any, Any, None], seconds: float) -> None:
 
 
 def counted(outcome: str) -> float:
-    return REGISTRY.get_sample_value("dovetail_kube_events_total", {"outcome": outcome}) or 0.0
+    return (
+        METRICS.registry.get_sample_value("dovetail_kube_events_total", {"outcome": outcome}) or 0.0
+    )
 
 
 def test_an_event_says_everything_that_the_api_wants_to_know() -> None:

@@ -9,8 +9,8 @@ import msgspec
 import pytest
 
 from dovetail.node.admission.configuration import AdmissionConfiguration, Outage
+from dovetail.node.admission.gate import ADMISSIONS
 from dovetail.node.common.container_settings import ContainerSettings
-from dovetail.node.common.metrics import ADMISSIONS
 from dovetail.node.common.ports import AdmissionRejected, PluginFailure
 from tests.support.node.fakes import TWO_NODES, Node, Pieces, container, pod, sandbox
 

@@ -10,8 +10,8 @@ import grpc
 import grpc.aio
 import pytest
 
-from dovetail.node.common import metrics
 from dovetail.node.common.container_settings import ContainerSettings
+from dovetail.node.common.metrics import AGENT_METRICS
 from dovetail.node.common.pods import Sandbox
 from dovetail.node.common.ports import AdmissionRejected
 from dovetail.node.cri.client import LARGEST
@@ -318,7 +318,9 @@ def test_calls_are_timed_by_kind() -> None:
     def counted() -> list[float]:
         name = "dovetail_agent_proxied_call_seconds_count"
         kinds = ("passed", "injected", "refused")
-        return [metrics.REGISTRY.get_sample_value(name, {"kind": kind}) or 0 for kind in kinds]
+        return [
+            AGENT_METRICS.registry.get_sample_value(name, {"kind": kind}) or 0 for kind in kinds
+        ]
 
     async def test() -> None:
         gate = Scripted()

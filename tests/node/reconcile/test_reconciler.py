@@ -13,7 +13,6 @@ import pytest
 from dovetail.node.admission.configuration import Outage
 from dovetail.node.common.container_settings import ContainerSettings
 from dovetail.node.common.cpus import CpuSet
-from dovetail.node.common.metrics import DRIFT, UPDATES
 from dovetail.node.common.pods import Sandbox
 from dovetail.node.common.ports import (
     ContainerPhase,
@@ -23,7 +22,7 @@ from dovetail.node.common.ports import (
     RuntimeRefused,
 )
 from dovetail.node.reconcile import reconciler as reconcile
-from dovetail.node.reconcile.reconciler import Reconciler
+from dovetail.node.reconcile.reconciler import DRIFT, UPDATES, Reconciler
 from dovetail.node.registry import poll
 from dovetail.node.wire.resource_plugin import (
     ContainerResources,

@@ -13,7 +13,7 @@ import grpc
 import msgspec
 import pytest
 
-from dovetail.node.common.metrics import REGISTRY
+from dovetail.node.common.metrics import AGENT_METRICS
 from dovetail.node.common.ports import PluginError, PluginFailure
 from dovetail.node.registry.deadlines import Deadlines
 from dovetail.node.registry.endpoint import PluginEndpoint
@@ -241,16 +241,22 @@ async def test_calls_are_measured_by_result(directory: Path) -> None:
     def counted(result: str) -> float:
         labels = {"resource": "cpu", "method": "Allocate", "result": result}
         name = "dovetail_agent_plugin_call_seconds_count"
-        return REGISTRY.get_sample_value(name, labels) or 0.0
+        return AGENT_METRICS.registry.get_sample_value(name, labels) or 0.0
 
     before = {each: counted(each) for each in ("ok", "refused")}
     async with endpoint(directory, Pinner()) as plugin:
         await plugin.call(ALLOCATE, REQUEST)
         with pytest.raises(PluginError):
             await plugin.call(ALLOCATE, from_pod("refuse"))
-        assert REGISTRY.get_sample_value("dovetail_agent_plugin_up", {"resource": "cpu"}) == 1
+        assert (
+            AGENT_METRICS.registry.get_sample_value("dovetail_agent_plugin_up", {"resource": "cpu"})
+            == 1
+        )
     assert {each: counted(each) - before[each] for each in before} == {"ok": 1, "refused": 1}
-    assert REGISTRY.get_sample_value("dovetail_agent_plugin_up", {"resource": "cpu"}) == 0
+    assert (
+        AGENT_METRICS.registry.get_sample_value("dovetail_agent_plugin_up", {"resource": "cpu"})
+        == 0
+    )
 
 
 @story

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from dovetail.node.common.metrics import REGISTRY
+from dovetail.node.common.metrics import AGENT_METRICS
 from dovetail.node.common.ports import PluginFailure
 from dovetail.node.report.capacity import NodeAmount, NodeCapacity, NodeStatus, at_least, of_node
 from dovetail.node.state.pod_state import ContainerHolding, PodState
@@ -56,7 +56,7 @@ def test_a_resource_of_the_node_is_told(tmp_path: Path) -> None:
     world = World(tmp_path)
     assert world.at(0).resources == HUNDRED
     labels = {"resource": "bandwidth", "kind": "allocatable"}
-    assert REGISTRY.get_sample_value("dovetail_agent_node_resource", labels) == 99
+    assert AGENT_METRICS.registry.get_sample_value("dovetail_agent_node_resource", labels) == 99
 
 
 @pytest.mark.parametrize(
@@ -78,7 +78,7 @@ def test_amounts_stay_while_a_plugin_is_down_for_five_minutes(tmp_path: Path) ->
     assert world.at(309).resources == HUNDRED
     assert world.at(310) == NodeStatus(resources={}, removed=("bandwidth",))
     labels = {"resource": "bandwidth", "kind": "capacity"}
-    assert REGISTRY.get_sample_value("dovetail_agent_node_resource", labels) == 0
+    assert AGENT_METRICS.registry.get_sample_value("dovetail_agent_node_resource", labels) == 0
 
 
 def test_a_plugin_that_comes_back_starts_anew(tmp_path: Path) -> None:

@@ -23,8 +23,8 @@ from dovetail.config.listening import bound_socket, is_loopback
 from dovetail.core.errors import DovetailError
 from dovetail.ledger import open_ledger
 from dovetail.rest.server.http_protocol import HEAD_BYTES
-from dovetail.rest.server.metrics import SHARED_FOLDER
 from dovetail.rest.server.tls import tls_factory
+from dovetail.telemetry.metrics import SHARED_FOLDER
 
 DRAIN_SECONDS = 20
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dovetail.telemetry.metrics import SECONDS, histogram
+from dovetail.telemetry.metrics import METRICS, SECONDS
 
-CALLS = histogram(
+CALLS = METRICS.histogram(
     "kube_call_duration_seconds",
     "Calls of the API server by verb and class of status code; none: no answer.",
     SECONDS,

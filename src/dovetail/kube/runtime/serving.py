@@ -12,7 +12,6 @@ from collections.abc import Awaitable, Callable, Iterator, Mapping
 from contextlib import contextmanager
 
 import uvicorn
-from prometheus_client import generate_latest
 from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
@@ -20,7 +19,7 @@ from starlette.routing import Route
 
 from dovetail.config.listening import bound_socket
 from dovetail.core.errors import DovetailError
-from dovetail.telemetry.metrics import REGISTRY
+from dovetail.telemetry.metrics import CONTENT_TYPE, METRICS
 
 DRAIN_SECONDS = 5
 
@@ -102,7 +101,7 @@ def monitoring(is_ready: Callable[[], bool]) -> Application:
     """`/metrics`, `/healthz` (it runs) and `/readyz` (it knows the cluster)."""
 
     async def metrics(_: Request) -> Response:
-        return Response(generate_latest(REGISTRY), media_type="text/plain; version=0.0.4")
+        return Response(METRICS.page(), media_type=CONTENT_TYPE)
 
     async def health(_: Request) -> Response:
         return PlainTextResponse("ok")

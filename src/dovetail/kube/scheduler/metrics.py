@@ -7,23 +7,23 @@ from contextlib import contextmanager
 from time import perf_counter
 from typing import Literal, get_args
 
-from dovetail.telemetry.metrics import SECONDS, counter, gauge, histogram
+from dovetail.telemetry.metrics import METRICS, SECONDS
 
 Phase = Literal["decide", "claim", "bind", "total"]
 
-ATTEMPTS = counter(
+ATTEMPTS = METRICS.counter(
     "scheduler_attempts_total",
     "Turns of pods: how each ended. `taken`, `claimed already` and `void` are conflicts.",
     "outcome",
 )
-PHASES = histogram(
+PHASES = METRICS.histogram(
     "scheduler_phase_duration_seconds",
     "Where the time of a pod goes; total is from its turn to its binding.",
     SECONDS,
     "phase",
 )
-DEPTHS = gauge("scheduler_queue_pods", "Pods in the queue.", "state")
-SWEPT = counter(
+DEPTHS = METRICS.gauge("scheduler_queue_pods", "Pods in the queue.", "state")
+SWEPT = METRICS.counter(
     "scheduler_swept_total",
     "What comparing the ledger with the pods found: claims to release, to adopt, to make again "
     "or to correct, and pods in conflict.",

@@ -13,7 +13,11 @@ from concurrent.futures import Future
 from typing import Any, Protocol
 
 from dovetail.ledger.database.protocol import Operation, T
-from dovetail.telemetry.metrics import BATCHES
+from dovetail.telemetry.metrics import METRICS, POWERS_OF_TWO
+
+BATCHES = METRICS.histogram(
+    "commit_batch_size", "Writes that shared one commit (SQLite).", POWERS_OF_TWO
+)
 
 MAX_BATCH = 256
 

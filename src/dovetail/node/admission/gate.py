@@ -22,8 +22,8 @@ from dovetail.node.admission.merge_settings import settings_of
 from dovetail.node.admission.outage_policy import OutagePolicy
 from dovetail.node.admission.pod_locks import PodLocks
 from dovetail.node.admission.transaction import AdmissionTransactions
-from dovetail.node.common import metrics
 from dovetail.node.common.container_settings import ContainerSettings
+from dovetail.node.common.metrics import AGENT_METRICS, SECONDS
 from dovetail.node.common.pods import Pod, Sandbox
 from dovetail.node.common.ports import AdmissionRejected, PluginError, Plugins, PodSource, Runtime
 from dovetail.node.common.reasons import POD_UNKNOWN, rejection
@@ -33,6 +33,16 @@ from dovetail.node.sources import runtime as told_by_runtime
 from dovetail.node.state.pod_state import ContainerHolding
 from dovetail.node.state.store import AppliedSettings, StateStore
 from dovetail.node.wire.resource_plugin import PRE_START_CONTAINER, PreStartContainerRequest
+
+ADMISSIONS = AGENT_METRICS.counter(
+    "admissions_total",
+    "Pods and late containers admitted or not, by reason.",
+    "result",
+    "reason",
+)
+ADMISSION_SECONDS = AGENT_METRICS.histogram(
+    "admission_seconds", "From the question of the runtime to the answer.", SECONDS
+)
 
 LOG = structlog.get_logger("dovetail.node.manager")
 T = TypeVar("T")
@@ -127,7 +137,7 @@ class Manager:
         await self._admissions.stop(GRACE)
 
     async def _admit(self, sandbox: Sandbox) -> None:
-        with metrics.ADMISSION_SECONDS.time():
+        with ADMISSION_SECONDS.time():
             async with self._locks.of(sandbox.uid), self._recorded(sandbox) as record:
                 pod = await self._pod(sandbox)
                 containers = resource_requests.in_order(pod.containers)
@@ -225,7 +235,7 @@ class Manager:
                 record.words = "; ".join(dict.fromkeys(each.missing for each in failed))
         finally:
             self.records.add(record)
-            metrics.ADMISSIONS.labels(record.result, record.reason).inc()
+            ADMISSIONS.labels(record.result, record.reason).inc()
             LOG.info(
                 record.result,
                 pod=f"{sandbox.namespace}/{sandbox.name}",

@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import Any
 
 import structlog
-from prometheus_client import start_http_server
 
 from dovetail import __version__
 from dovetail.node.admission.gate import Manager
@@ -24,7 +23,7 @@ from dovetail.node.agent.control import ControlSocket
 from dovetail.node.agent.device_publisher import DevicePublisher, Publish
 from dovetail.node.agent.parts import configuration_of, source_of
 from dovetail.node.agent.settings import AgentSettings, seconds
-from dovetail.node.common.metrics import REGISTRY
+from dovetail.node.common.metrics import AGENT_METRICS
 from dovetail.node.common.ports import PodSource
 from dovetail.node.reconcile.plugin_retirement import PluginRetirement
 from dovetail.node.reconcile.reconciler import Reconciler
@@ -158,10 +157,7 @@ def serve_metrics(address: str, stack: AsyncExitStack) -> None:
         return
     host, port = found
     try:
-        server, thread = start_http_server(port, host, registry=REGISTRY)
+        port = stack.enter_context(AGENT_METRICS.http_server(host, port))
     except OSError as error:
         raise CannotServe(f"metrics_address {address}: {error.strerror}") from error
-    stack.callback(thread.join)
-    stack.callback(server.server_close)
-    stack.callback(server.shutdown)
-    LOG.info("metrics", address=f"{host}:{server.server_port}")
+    LOG.info("metrics", address=f"{host}:{port}")

@@ -5,10 +5,16 @@ from __future__ import annotations
 import asyncio
 import time
 
-from dovetail.node.common import metrics
+from dovetail.node.common.metrics import AGENT_METRICS, SECONDS
 from dovetail.node.wire import cri
 
-KINDS = {kind: metrics.PROXIED.labels(kind) for kind in ("passed", "injected", "refused")}
+PROXIED = AGENT_METRICS.histogram(
+    "proxied_call_seconds",
+    "Calls that went through to the runtime, by kind: passed, injected or refused.",
+    SECONDS,
+    "kind",
+)
+KINDS = {kind: PROXIED.labels(kind) for kind in ("passed", "injected", "refused")}
 
 
 class CallTimer:

@@ -20,7 +20,7 @@ from dovetail.aio.backoff import KeyedBackoff
 from dovetail.node.admission.merge_settings import settings_of
 from dovetail.node.admission.reuse import refreshed
 from dovetail.node.common.container_settings import ContainerSettings
-from dovetail.node.common.metrics import DRIFT, RECONCILE_SECONDS, UPDATES
+from dovetail.node.common.metrics import AGENT_METRICS, SECONDS
 from dovetail.node.common.ports import (
     AdmissionRejected,
     ObservedContainer,
@@ -47,6 +47,18 @@ from dovetail.node.wire.resource_plugin import (
     GetResourcesAllocationRequest,
     GetResourcesAllocationResponse,
     ResourceAllocation,
+)
+
+UPDATES = AGENT_METRICS.counter(
+    "container_updates_total",
+    "Updates of running containers: applied, refused, or put off after a refusal.",
+    "result",
+)
+DRIFT = AGENT_METRICS.counter(
+    "drift_total", "Containers found with other values than were applied last."
+)
+RECONCILE_SECONDS = AGENT_METRICS.histogram(
+    "reconcile_seconds", "One look at all plugins and containers.", SECONDS
 )
 
 LOG = structlog.get_logger("dovetail.node.reconcile")

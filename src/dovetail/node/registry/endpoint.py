@@ -12,10 +12,10 @@ from typing import Protocol
 import grpc
 import grpc.aio
 
-from dovetail.node.common.metrics import PLUGIN_CALLS, PLUGINS_UP
 from dovetail.node.common.ports import PluginError, PluginFailure
 from dovetail.node.registry.answers import fault
 from dovetail.node.registry.deadlines import Deadlines
+from dovetail.node.registry.metrics import PLUGIN_CALLS, PLUGINS_UP
 from dovetail.node.registry.sockets import SocketIdentity
 from dovetail.node.wire import rpc
 from dovetail.node.wire.codec import BadMessage

@@ -16,11 +16,11 @@ import grpc.aio
 import structlog
 
 from dovetail.core.errors import DovetailError
-from dovetail.node.common.metrics import PLUGINS_UP
 from dovetail.node.registry.deadlines import Deadlines
 from dovetail.node.registry.endpoint import PluginEndpoint
 from dovetail.node.registry.introduction import UnfitPlugin
 from dovetail.node.registry.legacy import LegacyDoor
+from dovetail.node.registry.metrics import PLUGINS_UP
 from dovetail.node.registry.plugin_status import PluginStatus, status_of, status_without_socket
 from dovetail.node.registry.registration import PluginRegistration, RegistrationState
 from dovetail.node.registry.sockets import SocketIdentity, remove_sockets, socket_at, sockets

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Mapping
 
 import msgspec
 
-from dovetail.node.common.metrics import NODE_RESOURCES
+from dovetail.node.common.metrics import AGENT_METRICS
 from dovetail.node.common.ports import PluginError, Plugins
 from dovetail.node.registry.poll import PluginPoll
 from dovetail.node.state.pod_state import PodState
@@ -21,6 +21,13 @@ from dovetail.node.wire.resource_plugin import (
     AllocatableTopologyAwareResource,
     GetTopologyAwareAllocatableResourcesRequest,
     GetTopologyAwareAllocatableResourcesResponse,
+)
+
+NODE_RESOURCES = AGENT_METRICS.gauge(
+    "node_resource",
+    "What the node has of a resource that plugins manage, by kind: capacity or allocatable.",
+    "resource",
+    "kind",
 )
 
 GRACE = 300.0

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import ipaddress
 import ssl
 from collections.abc import Sequence
 from pathlib import Path
@@ -13,6 +12,7 @@ import orjson
 import structlog
 
 from dovetail.aio.single_flight import NextRun
+from dovetail.config.listening import is_loopback
 from dovetail.core.errors import DovetailError
 from dovetail.node.common.pods import Pod, Sandbox
 from dovetail.node.common.ports import AdmissionRejected
@@ -147,13 +147,6 @@ def checked(url: str) -> str:
         raise BadSource(f"{url!r} is no address: {error}") from None
     if parsed.scheme not in ("http", "https") or not parsed.host:
         raise BadSource(f"{url!r} is no address such as https://127.0.0.1:10250")
-    if parsed.scheme == "http" and not _here(parsed.host):
+    if parsed.scheme == "http" and not is_loopback(parsed.host):
         raise BadSource(f"{url!r}: without TLS the kubelet is asked at a loopback address only")
     return url.rstrip("/")
-
-
-def _here(host: str) -> bool:
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return host == "localhost"

@@ -2,22 +2,34 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
 from functools import lru_cache
-
-from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, generate_latest
-from prometheus_client.multiprocess import MultiProcessCollector
 
 from dovetail import __version__
 from dovetail.rest.server.errors import HttpError, not_found
 from dovetail.rest.server.http import Call, Reply
-from dovetail.telemetry.metrics import BUILD, CLAIMS, REFUSALS, REGISTRY, REQUESTS
+from dovetail.service.metrics import CLAIMS
+from dovetail.telemetry.metrics import CONTENT_TYPE, METRICS, SECONDS
 
 ACTION = "dovetail:metrics:show"
-SHARED_FOLDER = "PROMETHEUS_MULTIPROC_DIR"
-"""Where workers leave their numbers for whichever of them is asked."""
 METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
+
+BUILD = METRICS.gauge("build_info", "The version that runs; always 1.", "version")
+REQUESTS = METRICS.histogram(
+    "request_duration_seconds",
+    "From the head of a request to the end of its answer.",
+    SECONDS,
+    "method",
+    "route",
+    "status",
+)
+REFUSALS = METRICS.counter(
+    "refused_requests_total",
+    "Requests answered with an error, by status code; 409 is a conflict.",
+    "route",
+    "status",
+)
+
 BUILD.labels(__version__).set(1)
 
 
@@ -27,15 +39,7 @@ async def show(call: Call) -> Reply:
         raise not_found()
     if backend.metrics == "guarded" and not backend.rules.allows(ACTION, call.identity):
         raise HttpError(403, f"Policy does not allow {ACTION} to be performed.")
-    return Reply(200, generate_latest(registry()), content_type=CONTENT_TYPE_LATEST)
-
-
-def registry() -> CollectorRegistry:
-    if SHARED_FOLDER not in os.environ:
-        return REGISTRY
-    shared = CollectorRegistry()
-    MultiProcessCollector(shared)  # type: ignore[no-untyped-call]
-    return shared
+    return Reply(200, METRICS.page(), content_type=CONTENT_TYPE)
 
 
 def observe(
