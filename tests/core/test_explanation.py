@@ -26,6 +26,8 @@ from dovetail.engine.explain import (
 )
 from tests.engine.answers import loaded
 from tests.engine.forest import grow, node
+from tests.podfit.building import Fleet, pod
+from tests.podfit.building import node as pods_node
 
 T = TypeVar("T")
 
@@ -66,9 +68,15 @@ def of_device_class() -> Explanation:
     return explain_fleet(large, [small]).explanation
 
 
+def of_pod_on_nodes() -> Explanation:
+    fleet = Fleet([pods_node("small", cpu="1"), pods_node("cordoned", unschedulable=True)])
+    return fleet.verdict(pod("p", requests={"cpu": "2"})).explanation()
+
+
 EXPLAINERS: dict[str, Callable[[], Explanation]] = {
     "candidates": of_candidates,
     "device class": of_device_class,
+    "pod on nodes": of_pod_on_nodes,
 }
 
 

@@ -60,6 +60,16 @@ class Reason(StrEnum):
     ISOLATION = "isolation"
     SAME_SUBTREE = "same_subtree"
 
+    # Pods on nodes: a token for each filter, but for amounts.
+    UNSCHEDULABLE = "unschedulable"
+    TAINT = "taint"
+    NODE_AFFINITY = "node_affinity"
+    HOST_PORT = "host_port"
+    TOPOLOGY_SPREAD = "topology_spread"
+    POD_AFFINITY = "pod_affinity"
+    POD_ANTI_AFFINITY = "pod_anti_affinity"
+    EXISTING_ANTI_AFFINITY = "existing_anti_affinity"
+
     # Device classes.
     EMPTY_SELECTOR = "empty_selector"
     """It has no expressions, so it selects nothing."""

@@ -150,3 +150,31 @@ def summary_of_devices(name: str, devices: int, selected: int, units: int, healt
     some = f"{selected} of {devices} device{'' if devices == 1 else 's'}"
     of_units = f"{units} unit{'' if units == 1 else 's'}, {healthy} of them healthy"
     return f"{name} selects {some}: {of_units}."
+
+
+# -- nodes for a pod -------------------------------------------------------------------------------
+
+NO_NODES = "no nodes available to schedule pods"
+
+
+def summary_of_nodes(fitting: int, nodes: int, reasons: Mapping[str, int]) -> str:
+    """In the way of kube-scheduler: 0/5 nodes are available: 3 Insufficient cpu, ..."""
+    if not nodes:
+        return f"0/0 nodes are available: {NO_NODES}."
+    counted = sorted(reasons.items(), key=lambda one: (-one[1], one[0]))
+    listed_reasons = ", ".join(f"{count} {reason}" for reason, count in counted)
+    return f"{fitting}/{nodes} nodes are available{listed_reasons and f': {listed_reasons}'}."
+
+
+NODE_DEMANDS = {
+    Reason.UNSCHEDULABLE: "not cordoned",
+    Reason.TAINT: "no taint that the pod does not tolerate",
+    Reason.NODE_AFFINITY: "labels as the pod's node selector and affinity want them",
+    Reason.HOST_PORT: "host ports that are free",
+    Reason.AMOUNT: "room for the pod's requests",
+    Reason.TOPOLOGY_SPREAD: "topology spread constraints",
+    Reason.POD_AFFINITY: "near the pods that the pod's affinity means",
+    Reason.POD_ANTI_AFFINITY: "away from the pods that the pod's anti-affinity means",
+    Reason.EXISTING_ANTI_AFFINITY: "away from pods whose anti-affinity means the pod",
+}
+"""What each filter demands of a node."""

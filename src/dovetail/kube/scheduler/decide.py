@@ -16,6 +16,7 @@ import numpy as np
 from msgspec.structs import replace
 
 from dovetail.core.columns import Mask
+from dovetail.core.explanation_text import summary_of_nodes
 from dovetail.core.rows import Rows
 from dovetail.devices.allocation.inventory import DeviceInventory
 from dovetail.devices.allocation.request import DeviceHolding, DeviceRequest, units_by_class
@@ -23,7 +24,7 @@ from dovetail.devices.allocation.strategies import Strategy
 from dovetail.kube.scheduler.device_holders import Amounts
 from dovetail.kube.scheduler.pod_requirements import PodRequirements
 from dovetail.kube.scheduler.state import ClusterState
-from dovetail.podfit.verdict import FilteredNodes, summary
+from dovetail.podfit.verdict import FilteredNodes
 
 DEVICE_WEIGHT = 300.0
 """What a strategy's preference for a node, 0 to 1, is worth. Room is worth 100 at most, a soft
@@ -111,13 +112,13 @@ def in_words(
     reasons = verdict.reasons()
     nodes = sum(1 for name in state.rows.names if name and state.has_node(name))
     if not required.asks:
-        return summary(0, nodes, reasons)
+        return summary_of_nodes(0, nodes, reasons)
     roomy = verdict.mask
     example = ""
     if roomy.any():
         reasons += class_reasons(state, required.asks, roomy)
         example = f" {nearest(state, required, roomy, strategy)}"
-    return summary(0, nodes, reasons) + example
+    return summary_of_nodes(0, nodes, reasons) + example
 
 
 def class_reasons(

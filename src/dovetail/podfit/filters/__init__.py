@@ -2,7 +2,9 @@
 
 `verdict.py` runs all of them. Each is named after the kube-scheduler Filter plugin whose rules it
 follows, and works on all nodes at once: `passing` says by row which nodes may have the pod (None:
-all of them), `reasons` counts why others may not, `why` says it of one node.
+all of them), `passing_if_idle` which might if nothing were in use, `reasons` counts why others may
+not, `why` says it of one node. `TOKEN` names the rule for programs, `FIELD` what of the pod's
+specification it goes by.
 """
 
 from __future__ import annotations
@@ -11,6 +13,7 @@ from collections import Counter
 from typing import Protocol
 
 from dovetail.core.columns import Mask
+from dovetail.core.explanation import Reason
 from dovetail.podfit.filters import (
     existing_anti_affinity,
     node_affinity,
@@ -27,7 +30,12 @@ from dovetail.podfit.pod_request import PodRequest
 
 
 class NodeFilter(Protocol):
+    TOKEN: Reason
+    FIELD: str
+
     def passing(self, nodes: Nodes, request: PodRequest, /) -> Mask | None: ...
+
+    def passing_if_idle(self, nodes: Nodes, request: PodRequest, /) -> Mask | None: ...
 
     def reasons(self, nodes: Nodes, request: PodRequest, failed: Mask, /) -> Counter[str]: ...
 

@@ -8,10 +8,13 @@ from collections.abc import Iterator
 import numpy as np
 
 from dovetail.core.columns import Mask
+from dovetail.core.explanation import Reason
 from dovetail.podfit.domains import Domains, selects
 from dovetail.podfit.nodes import Nodes
 from dovetail.podfit.pod_request import PodRequest
 
+TOKEN = Reason.EXISTING_ANTI_AFFINITY
+FIELD = "labels"
 REASON = "node(s) didn't satisfy existing pods anti-affinity rules"
 
 
@@ -37,6 +40,10 @@ def kept_off(nodes: Nodes, request: PodRequest) -> Iterator[tuple[str, Mask]]:
         chosen[numbers] = True
         domains = Domains(nodes, topology)
         yield topology, domains.touched(nodes.pod_anti_affinity.rows(chosen)).take(domains.of)
+
+
+def passing_if_idle(_nodes: Nodes, _request: PodRequest) -> Mask | None:
+    return None
 
 
 def reasons(_nodes: Nodes, _request: PodRequest, failed: Mask) -> Counter[str]:

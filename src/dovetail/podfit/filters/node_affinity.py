@@ -7,11 +7,14 @@ from collections import Counter
 import numpy as np
 
 from dovetail.core.columns import Mask
+from dovetail.core.explanation import Reason
 from dovetail.podfit.nodes import Nodes
 from dovetail.podfit.objects import NodeSelectorTerm, Term
 from dovetail.podfit.pod_request import PodRequest
 from dovetail.podfit.selectors import holds
 
+TOKEN = Reason.NODE_AFFINITY
+FIELD = "nodeSelector, affinity.nodeAffinity"
 REASON = "node(s) didn't match Pod's node affinity/selector"
 NAME = "metadata.name"
 
@@ -54,6 +57,9 @@ def named(nodes: Nodes, field: Term) -> Mask:
     if row is not None:
         mask[row] = wanted
     return mask
+
+
+passing_if_idle = passing
 
 
 def reasons(_nodes: Nodes, _request: PodRequest, failed: Mask) -> Counter[str]:

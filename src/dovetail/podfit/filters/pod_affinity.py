@@ -11,10 +11,13 @@ from collections import Counter
 import numpy as np
 
 from dovetail.core.columns import Mask
+from dovetail.core.explanation import Reason
 from dovetail.podfit.domains import Domains, selected_by_all, selects
 from dovetail.podfit.nodes import Nodes
 from dovetail.podfit.pod_request import PodRequest
 
+TOKEN = Reason.POD_AFFINITY
+FIELD = "affinity.podAffinity"
 REASON = "node(s) didn't match pod affinity rules"
 
 
@@ -36,6 +39,14 @@ def passing(nodes: Nodes, request: PodRequest) -> Mask | None:
 
 def first_of_group(nodes: Nodes, request: PodRequest) -> bool:
     return all(selects(nodes, term, request.selectable) for term in request.pod_affinity)
+
+
+def passing_if_idle(nodes: Nodes, request: PodRequest) -> Mask | None:
+    """The pods that have to be near may still come: the labels are all that a node needs."""
+    mask: Mask = np.ones(nodes.size, np.bool_)
+    for term in request.pod_affinity:
+        mask &= Domains(nodes, term.topology_key).known
+    return mask
 
 
 def reasons(_nodes: Nodes, _request: PodRequest, failed: Mask) -> Counter[str]:

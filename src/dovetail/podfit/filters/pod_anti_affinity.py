@@ -5,11 +5,14 @@ from __future__ import annotations
 from collections import Counter
 
 from dovetail.core.columns import Mask
+from dovetail.core.explanation import Reason
 from dovetail.podfit.domains import Domains, selected_by_all
 from dovetail.podfit.nodes import Nodes
 from dovetail.podfit.pod_request import PodRequest
 from dovetail.podfit.terms import PodTerm
 
+TOKEN = Reason.POD_ANTI_AFFINITY
+FIELD = "affinity.podAntiAffinity"
 REASON = "node(s) didn't match pod anti-affinity rules"
 
 
@@ -30,6 +33,10 @@ def passing(nodes: Nodes, request: PodRequest) -> Mask | None:
         if bad is not None:
             mask = ~bad if mask is None else mask & ~bad
     return mask
+
+
+def passing_if_idle(_nodes: Nodes, _request: PodRequest) -> Mask | None:
+    return None
 
 
 def reasons(_nodes: Nodes, _request: PodRequest, failed: Mask) -> Counter[str]:

@@ -5,10 +5,13 @@ from __future__ import annotations
 from collections import Counter
 
 from dovetail.core.columns import Mask
+from dovetail.core.explanation import Reason
 from dovetail.podfit.nodes import Nodes
 from dovetail.podfit.pod_request import ANY_ADDRESS, PodRequest
 from dovetail.podfit.terms import HostPort
 
+TOKEN = Reason.HOST_PORT
+FIELD = "containers.ports.hostPort"
 REASON = "node(s) didn't have free ports for the requested pod ports"
 
 
@@ -31,6 +34,10 @@ def passing(nodes: Nodes, request: PodRequest) -> Mask | None:
         if used is not None:
             mask = ~used if mask is None else mask & ~used
     return mask
+
+
+def passing_if_idle(_nodes: Nodes, _request: PodRequest) -> Mask | None:
+    return None
 
 
 def reasons(_nodes: Nodes, _request: PodRequest, failed: Mask) -> Counter[str]:

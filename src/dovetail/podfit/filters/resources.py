@@ -3,19 +3,44 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterator, Mapping
 from fractions import Fraction
+from typing import NamedTuple
 
 import numpy as np
 
-from dovetail.core import quantity
-from dovetail.core.columns import Mask
+from dovetail.core import explanation_text, quantity
+from dovetail.core.columns import Column, Mask
+from dovetail.core.explanation import Reason
 from dovetail.podfit.nodes import Nodes
 from dovetail.podfit.pod_request import PodRequest
 from dovetail.podfit.pods import CPU, HUGE_PAGES, MEMORY, PODS, STORAGE
 
+TOKEN = Reason.AMOUNT
+FIELD = "containers.resources.requests"
 
-def enough(nodes: Nodes, name: str, amount: int) -> Mask:
-    column = nodes.resources.free.get(name)
+
+class Shortage(NamedTuple):
+    """A resource of which a node has too little free; amounts in its smallest unit."""
+
+    name: str
+    wanted: int
+    free: int
+    """Below nothing, if the node was given too much."""
+    capacity: int
+
+    @property
+    def words(self) -> str:
+        wanted, free, capacity, short = (
+            written(self.name, amount)
+            for amount in (self.wanted, max(self.free, 0), self.capacity, self.wanted - self.free)
+        )
+        text = explanation_text.shortfall(wanted, free, capacity, short)
+        return f"{reason(self.name)}: {text}"
+
+
+def enough(columns: Mapping[str, Column], nodes: Nodes, name: str, amount: int) -> Mask:
+    column = columns.get(name)
     if column is None:
         return np.zeros(nodes.size, np.bool_)
     found: Mask = column.values >= amount
@@ -23,18 +48,27 @@ def enough(nodes: Nodes, name: str, amount: int) -> Mask:
 
 
 def passing(nodes: Nodes, request: PodRequest) -> Mask:
+    return enough_of_all(nodes.resources.free, nodes, request)
+
+
+def passing_if_idle(nodes: Nodes, request: PodRequest) -> Mask:
+    return enough_of_all(nodes.resources.allocatable, nodes, request)
+
+
+def enough_of_all(columns: Mapping[str, Column], nodes: Nodes, request: PodRequest) -> Mask:
     first, *rest = request.amounts
-    mask = enough(nodes, *first)
+    mask = enough(columns, nodes, *first)
     for name, amount in rest:
-        mask &= enough(nodes, name, amount)
+        mask &= enough(columns, nodes, name, amount)
     return mask
 
 
 def reasons(nodes: Nodes, request: PodRequest, failed: Mask) -> Counter[str]:
     """A node that lacks two resources counts for both."""
+    free = nodes.resources.free
     return Counter(
         {
-            reason(name): int((failed & ~enough(nodes, name, amount)).sum())
+            reason(name): int((failed & ~enough(free, nodes, name, amount)).sum())
             for name, amount in request.amounts
         }
     )
@@ -45,13 +79,14 @@ def reason(name: str) -> str:
 
 
 def why(nodes: Nodes, request: PodRequest, row: int) -> str:
+    return next((each.words for each in shortages(nodes, request, row)), "")
+
+
+def shortages(nodes: Nodes, request: PodRequest, row: int) -> Iterator[Shortage]:
     for name, amount in request.amounts:
         has, free = nodes.resources.amounts(row, name)
         if free < amount:
-            wants, left, of = (written(name, one) for one in (amount, max(free, 0), has))
-            short = written(name, amount - free)
-            return f"{reason(name)}: wants {wants}, free {left} of {of}, {short} short"
-    return ""
+            yield Shortage(name, amount, free, has)
 
 
 def written(name: str, amount: int) -> str:

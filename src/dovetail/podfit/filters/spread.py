@@ -10,6 +10,7 @@ from collections import Counter
 import numpy as np
 
 from dovetail.core.columns import Amounts, Mask
+from dovetail.core.explanation import Reason
 from dovetail.podfit.domains import Domains
 from dovetail.podfit.filters import node_affinity, taints
 from dovetail.podfit.nodes import Nodes
@@ -17,6 +18,8 @@ from dovetail.podfit.pod_request import PodRequest
 from dovetail.podfit.selectors import matches
 from dovetail.podfit.terms import TopologySpread
 
+TOKEN = Reason.TOPOLOGY_SPREAD
+FIELD = "topologySpreadConstraints"
 REASON = "node(s) didn't match pod topology spread constraints"
 NO_LABEL = f"{REASON} (missing required label)"
 
@@ -81,6 +84,10 @@ def counts(nodes: Nodes, request: PodRequest, spread: TopologySpread) -> Amounts
         ),
     )
     return nodes.pods.counts(chosen, nodes.size)
+
+
+def passing_if_idle(nodes: Nodes, request: PodRequest) -> Mask | None:
+    return labelled(nodes, request.spread)
 
 
 def reasons(nodes: Nodes, request: PodRequest, failed: Mask) -> Counter[str]:

@@ -12,11 +12,14 @@ from collections.abc import Iterable
 import numpy as np
 
 from dovetail.core.columns import Mask
+from dovetail.core.explanation import Reason
 from dovetail.podfit.nodes import Nodes, Taints
 from dovetail.podfit.objects import Taint, Toleration
 from dovetail.podfit.pod_request import PodRequest
 from dovetail.podfit.selectors import integer
 
+TOKEN = Reason.TAINT
+FIELD = "tolerations"
 HARD = ("NoSchedule", "NoExecute")
 PLAIN_NUMBER = re.compile(r"0|-?[1-9][0-9]*")
 
@@ -72,6 +75,9 @@ def passing(nodes: Nodes, request: PodRequest) -> Mask | None:
         return None
     found: Mask = ~table.take(nodes.taints)
     return found
+
+
+passing_if_idle = passing
 
 
 def reasons(nodes: Nodes, request: PodRequest, failed: Mask) -> Counter[str]:

@@ -5,11 +5,14 @@ from __future__ import annotations
 from collections import Counter
 
 from dovetail.core.columns import Mask
+from dovetail.core.explanation import Reason
 from dovetail.podfit.filters.taints import tolerated
 from dovetail.podfit.nodes import Nodes
 from dovetail.podfit.objects import Taint
 from dovetail.podfit.pod_request import PodRequest
 
+TOKEN = Reason.UNSCHEDULABLE
+FIELD = "tolerations"
 REASON = "node(s) were unschedulable"
 CORDON = Taint(key="node.kubernetes.io/unschedulable", effect="NoSchedule")
 
@@ -18,6 +21,9 @@ def passing(nodes: Nodes, request: PodRequest) -> Mask | None:
     if not nodes.unschedulable.any() or tolerated(CORDON, request.tolerations):
         return None
     return ~nodes.unschedulable
+
+
+passing_if_idle = passing
 
 
 def reasons(_nodes: Nodes, _request: PodRequest, failed: Mask) -> Counter[str]:
