@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from dovetail.rest.placement.schemas import GROUP_EXTENSIONS
+from dovetail.rest.query.schema import GROUP_EXTENSIONS
 from tests.differential.oracle import NESTED, Candidate, Oracle
 from tests.differential.query import Query
 from tests.differential.wire import Answer

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -10,8 +10,10 @@ import pytest
 
 from dovetail.ledger import open_ledger
 from dovetail.rest.auth.noauth import NoAuth
+from dovetail.rest.doors import DOORS
 from dovetail.rest.server.app import Application
 from dovetail.rest.server.backend import Backend
+from dovetail.rest.server.door import Door
 from dovetail.rest.server.policy import RULE_SETS
 from dovetail.service.snapshots import SnapshotKeeper
 from tests.rest.client import Client
@@ -25,7 +27,7 @@ def serve(tmp_path: Path) -> Iterator[Make]:
     ledger = open_ledger(f"sqlite:///{tmp_path}/ledger.db")
     clients: list[Client] = []
 
-    def make(policy: str = "legacy", **settings: Any) -> Client:
+    def make(policy: str = "legacy", doors: Sequence[Door] = DOORS, **settings: Any) -> Client:
         backend = Backend(
             **{
                 "ledger": ledger,
@@ -35,7 +37,7 @@ def serve(tmp_path: Path) -> Iterator[Make]:
                 **settings,
             }
         )
-        clients.append(Client(Application(backend)))
+        clients.append(Client(Application(backend, doors)))
         return clients[-1]
 
     yield make

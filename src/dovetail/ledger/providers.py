@@ -10,6 +10,7 @@ from dovetail.core.errors import (
     ProviderInUse,
     ProviderIsParent,
     ProviderNotFound,
+    StaleGeneration,
 )
 from dovetail.core.provider import Provider
 from dovetail.ledger.database.protocol import Change, Row, Transaction
@@ -52,6 +53,17 @@ def get_locked(tx: Transaction, uuid: str) -> Provider:
     if tx.for_update:
         tx.row(f"SELECT id FROM providers WHERE uuid = ?{tx.for_update}", (uuid,))  # noqa: S608
     return get(tx, uuid)
+
+
+def get_current(tx: Transaction, uuid: str, generation: int) -> Provider:
+    """The provider, locked, if it is still at the generation that the client knows."""
+    provider = get_locked(tx, uuid)
+    if provider.generation != generation:
+        raise StaleGeneration(
+            "Resource provider's generation already changed. "
+            "Please update the generation and try again."
+        )
+    return provider
 
 
 def bump(tx: Transaction, provider: Provider) -> Provider:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from dovetail.rest.placement import versions
-from dovetail.rest.server import media
+from dovetail.rest.query import versions
+from dovetail.rest.server import headers as media
 from dovetail.rest.server.errors import HttpError
 from dovetail.rest.server.validation import LONG_BODY
 from tests.rest.conftest import Make
@@ -34,7 +34,7 @@ def test_who_can_read_json(accept: str, readable: bool) -> None:
     [(None, 0), ("placement latest", 39), ("compute 2.1, placement 1.20", 20), ("compute 2.1", 0)],
 )
 def test_versions_asked_for(header: str | None, version: int) -> None:
-    assert versions.asked(header) == version
+    assert versions.MICROVERSIONS.negotiate(header) == version
 
 
 @pytest.mark.parametrize(
@@ -50,7 +50,7 @@ def test_versions_asked_for(header: str | None, version: int) -> None:
 )
 def test_versions_there_are_not(header: str, status: int) -> None:
     with pytest.raises(HttpError) as refused:
-        versions.asked(header)
+        versions.MICROVERSIONS.negotiate(header)
     assert refused.value.status == status
 
 

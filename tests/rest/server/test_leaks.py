@@ -11,7 +11,7 @@ from structlog.testing import capture_logs
 
 from dovetail.engine import Snapshot
 from dovetail.ledger import LedgerBusy
-from dovetail.rest.server.errors import without_tags
+from dovetail.rest.placement.errors import without_tags
 from dovetail.service.snapshots import SnapshotKeeper
 from tests.rest.client import Client
 from tests.rest.conftest import Make

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from dovetail.rest.server.security_headers import ALWAYS
+from dovetail.rest.server.headers import ALWAYS
 from tests.rest.client import Client
 
 

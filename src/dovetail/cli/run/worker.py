@@ -14,6 +14,7 @@ from dovetail.rest.auth.chain import authenticator_of
 from dovetail.rest.auth.identity import Authenticator
 from dovetail.rest.auth.rate_limit import limiter_of
 from dovetail.rest.auth.settings import AuthSettings
+from dovetail.rest.doors import DOORS
 from dovetail.rest.query.typical import read_typical
 from dovetail.rest.server.app import Application
 from dovetail.rest.server.audit_log import AuditLog
@@ -66,7 +67,8 @@ def application() -> Application:
             rate_limiter=limiter_of(config.rate),
             audit_log=audit_log(config),
             metrics=config.metrics,
-        )
+        ),
+        DOORS,
     )
 
 

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import msgspec
 
-from dovetail.core.errors import StaleGeneration
 from dovetail.core.provider import Provider
 from dovetail.core.selectors.attributes import Attributes
 from dovetail.ledger import Transaction, attributes, providers
-from dovetail.rest.placement.aggregates import STALE
-from dovetail.rest.server.errors import bad_request, conflict
+from dovetail.rest.server.errors import bad_request
 from dovetail.rest.server.http import Call, Reply
 from dovetail.rest.server.validation import refuse_nul
 
@@ -38,15 +36,11 @@ async def replace(call: Call) -> Reply:
     wanted = decoded(call.body)
 
     def assign(tx: Transaction) -> Provider:
-        provider = providers.get_locked(tx, call.params["uuid"])
-        if provider.generation != wanted.resource_provider_generation:
-            raise StaleGeneration(STALE)
+        known = wanted.resource_provider_generation
+        provider = providers.get_current(tx, call.params["uuid"], known)
         return attributes.assign(tx, provider, wanted.attributes)
 
-    try:
-        provider = await call.write(assign)
-    except StaleGeneration as error:
-        raise conflict(str(error)) from error
+    provider = await call.write(assign)
     return reply(call, provider, dict(sorted(wanted.attributes.items())))
 
 

@@ -14,18 +14,15 @@ from dovetail.core.explanation import document
 from dovetail.core.request import Request
 from dovetail.ledger import provider_names
 from dovetail.rest.dovetail.explain import names_in
-from dovetail.rest.placement.allocation_candidates import classes_for
-from dovetail.rest.query.asking import query_of, request_in
+from dovetail.rest.query.parse import classes_for, newest_request, query_of
 from dovetail.rest.query.query_text import query_text
 from dovetail.rest.server.errors import HttpError, bad_request, conflict
 from dovetail.rest.server.http import Call, Reply
 from dovetail.rest.server.validation import refuse_nul
-from dovetail.service.asking import TooBroad
 from dovetail.service.claims import (
     UNNAMED_OWNER,
     BestClaim,
     NothingFits,
-    Outrun,
     claim_best,
 )
 from dovetail.service.explanations import TooLong, diagnose
@@ -48,7 +45,7 @@ async def claim(call: Call) -> Reply:
     with phase("parse"):
         wanted = decoded(call.body)
         query = query_of(wanted.query)
-    request = request_in(query, await classes_for(call.backend, query))
+    request = newest_request(query, await classes_for(call.backend.keeper, query))
     consumer = str(wanted.consumer or uuids.uuid4())
 
     def claim_of(allocations: dict[str, dict[str, int]]) -> Claim:
@@ -71,12 +68,8 @@ async def claim(call: Call) -> Reply:
             claim=claim_of,
             budget_seconds=backend.limits.search_seconds,
         )
-    except TooBroad as error:
-        raise bad_request(str(error)) from error
     except StaleGeneration as error:
         raise conflict(f"consumer {consumer} holds something already: {error}") from error
-    except Outrun as error:
-        raise conflict(str(error)) from error
     except NothingFits as error:
         raise await nothing_fits(call, request) from error
     return call.json(await as_document(call, consumer, claimed), 201)

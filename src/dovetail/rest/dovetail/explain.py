@@ -5,30 +5,25 @@ from __future__ import annotations
 from dovetail.core.explanation import document
 from dovetail.engine.explain import Diagnosis, Names
 from dovetail.ledger import provider_names
-from dovetail.rest.placement.allocation_candidates import classes_for
-from dovetail.rest.query.asking import request_in, without
+from dovetail.rest.query.parse import classes_for, newest_request
 from dovetail.rest.query.query_text import query_text
-from dovetail.rest.server.errors import HttpError
 from dovetail.rest.server.http import Call, Reply
 from dovetail.service.asking import refuse_unknown_names
-from dovetail.service.explanations import TooLong, diagnose
+from dovetail.service.explanations import diagnose
 from dovetail.telemetry.phases import phase
 
 
 async def show(call: Call) -> Reply:
-    query = without(call.query, "host")
-    classes = await classes_for(call.backend, query)
+    query = call.query.without("host")
+    classes = await classes_for(call.backend.keeper, query)
     with phase("parse"):
-        request = request_in(query, classes)
+        request = newest_request(query, classes)
     host = await uuid_of_host(call, call.query.get("host"))
     keeper = call.backend.keeper
     snapshot = await keeper.fresh()
     refuse_unknown_names(snapshot, request)
     with keeper.held(snapshot):
-        try:
-            found = await diagnose(snapshot, request, call.backend.limits.search_seconds, host)
-        except TooLong as error:
-            raise HttpError(400, str(error)) from error
+        found = await diagnose(snapshot, request, call.backend.limits.search_seconds, host)
     names = await names_in(call, found)
     with phase("encode"):
         return call.json(document(found.explanation(names, query_text)))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dovetail.core.errors import AlreadyExists, BadFleet, Malformed, NotFound, Refused
+from dovetail.core.errors import BadFleet, NotFound
 from dovetail.core.fleet import FleetReader
 from dovetail.ledger.bulk import fleet as loading
 from dovetail.rest.server.errors import HttpError
@@ -28,8 +28,6 @@ async def load(call: Call) -> Reply:
         counts = await call.write(lambda tx: loading.load(tx, plan))
     except BadFleet as error:
         raise HttpError(400, str(error), extra={"line": error.line}) from error
-    except (AlreadyExists, Refused) as error:
-        raise HttpError(409, str(error)) from error
-    except (Malformed, NotFound) as error:
+    except NotFound as error:
         raise HttpError(400, str(error)) from error
     return call.json(counts)

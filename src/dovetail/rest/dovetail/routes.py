@@ -1,4 +1,4 @@
-"""Every endpoint that is Dovetail's own, in one table."""
+"""Every endpoint that is Dovetail's own, by its path below /dovetail."""
 
 from __future__ import annotations
 
@@ -16,8 +16,6 @@ from dovetail.rest.dovetail import (
     usage,
     whatif,
 )
-from dovetail.rest.openapi import serving as openapi
-from dovetail.rest.server import health, metrics
 from dovetail.rest.server.policy import (
     AUDIT,
     CLAIM,
@@ -35,37 +33,33 @@ from dovetail.rest.server.policy import (
 )
 from dovetail.rest.server.routing import Endpoint, Routes
 
-OWN_ROUTES: Routes = {
-    "/livez": {"GET": Endpoint(health.livez, public=True)},
-    "/readyz": {"GET": Endpoint(health.readyz, public=True)},
-    "/metrics": {"GET": Endpoint(metrics.show, public=True)},
-    "/dovetail/v1/openapi.json": {"GET": Endpoint(openapi.show, public=True)},
-    "/dovetail/v1/fleet": {
+ROUTES: Routes = {
+    "/v1/fleet": {
         "GET": Endpoint(dump.dump, DUMP),
         "POST": Endpoint(fleet.load, FLEET, streams=True),
     },
-    "/dovetail/v1/explain": {"GET": Endpoint(explain.show, EXPLAIN, gives_json=True)},
-    "/dovetail/v1/whatif": {
+    "/v1/explain": {"GET": Endpoint(explain.show, EXPLAIN, gives_json=True)},
+    "/v1/whatif": {
         "POST": Endpoint(whatif.ask, EXPLAIN, takes_json=True, gives_json=True, reads=True)
     },
-    "/dovetail/v1/claims": {
+    "/v1/claims": {
         "POST": Endpoint(claims.claim, CLAIM, takes_json=True, gives_json=True, claims=True)
     },
-    "/dovetail/v1/decisions": {"GET": Endpoint(decisions.listing, EXPLAIN, gives_json=True)},
-    "/dovetail/v1/names": {"POST": Endpoint(names.look_up, NAMES, takes_json=True, reads=True)},
-    "/dovetail/v1/usage": {"GET": Endpoint(usage.by_class, TOTALS, gives_json=True)},
-    "/dovetail/v1/providers/{uuid}/attributes": {
+    "/v1/decisions": {"GET": Endpoint(decisions.listing, EXPLAIN, gives_json=True)},
+    "/v1/names": {"POST": Endpoint(names.look_up, NAMES, takes_json=True, reads=True)},
+    "/v1/usage": {"GET": Endpoint(usage.by_class, TOTALS, gives_json=True)},
+    "/v1/providers/{uuid}/attributes": {
         "GET": Endpoint(attributes.show, SHOW_ATTRIBUTES, gives_json=True),
         "PUT": Endpoint(attributes.replace, SET_ATTRIBUTES, takes_json=True, gives_json=True),
     },
-    "/dovetail/v1/classes": {"GET": Endpoint(classes.listing, SHOW_CLASSES, gives_json=True)},
-    "/dovetail/v1/classes/{class_name}": {
+    "/v1/classes": {"GET": Endpoint(classes.listing, SHOW_CLASSES, gives_json=True)},
+    "/v1/classes/{class_name}": {
         "GET": Endpoint(classes.show, SHOW_CLASSES, gives_json=True),
         "PUT": Endpoint(classes.define, SET_CLASSES, takes_json=True, gives_json=True),
         "DELETE": Endpoint(classes.drop, SET_CLASSES),
     },
-    "/dovetail/v1/devices": {"GET": Endpoint(devices.listing, DEVICES, gives_json=True)},
-    "/dovetail/v1/audit": {
+    "/v1/devices": {"GET": Endpoint(devices.listing, DEVICES, gives_json=True)},
+    "/v1/audit": {
         "GET": Endpoint(audit.show, AUDIT, gives_json=True),
         "POST": Endpoint(audit.heal, HEAL),
     },

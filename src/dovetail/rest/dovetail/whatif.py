@@ -18,18 +18,16 @@ from dovetail.engine.combine.round_robin import Block
 from dovetail.engine.explain import Diagnosis, Names, how_many
 from dovetail.ledger import Transaction, holdings, provider_names
 from dovetail.rest.dovetail.explain import names_in
-from dovetail.rest.placement.allocation_candidates import classes_for, written
-from dovetail.rest.placement.versions import NEWEST
-from dovetail.rest.query.asking import query_of, request_in
-from dovetail.rest.query.candidate_json import SummaryWriter
-from dovetail.rest.query.parse import Classes, shows_scores
+from dovetail.rest.query.candidate_json import SummaryWriter, candidates_json
+from dovetail.rest.query.parse import Classes, classes_for, newest_request, query_of, shows_scores
 from dovetail.rest.query.query_text import query_text
+from dovetail.rest.query.versions import NEWEST
 from dovetail.rest.server.backend import Backend
-from dovetail.rest.server.errors import HttpError, bad_request, conflict
+from dovetail.rest.server.errors import bad_request, conflict
 from dovetail.rest.server.http import Call, Query, Reply
 from dovetail.service import hypothetical
-from dovetail.service.asking import TooBroad, find_in, refuse_unknown_names, scores_of
-from dovetail.service.explanations import TooLong, diagnose
+from dovetail.service.asking import find_in, refuse_unknown_names, scores_of
+from dovetail.service.explanations import diagnose
 from dovetail.service.time_budget import OutOfTime, Pace
 from dovetail.telemetry.phases import phase
 
@@ -75,13 +73,13 @@ async def ask(call: Call) -> Reply:
         # Many trees take seconds to read, and the event loop is everybody's.
         question = await asyncio.to_thread(decoded, call.body)
         query = query_of(question.query)
-        classes = await classes_for(call.backend, query)
+        classes = await classes_for(call.backend.keeper, query)
         asked = await asyncio.to_thread(understood, question, query, classes)
     known = await call.read(lambda tx: looked_up(tx, asked))
     try:
         outcome = await worked_out(call.backend, asked, known)
-    except (TooBroad, TooLong, OutOfTime) as error:
-        raise HttpError(400, str(error) or "This takes too long; narrow the request.") from error
+    except OutOfTime as error:
+        raise bad_request("This takes too long; narrow the request.") from error
     added = {provider.uuid: provider.name for provider in asked.plan.providers}
     names = {**await names_in(call, outcome.diagnosis), **added}
     with phase("encode"):
@@ -110,12 +108,12 @@ def as_bytes(outcome: Outcome, names: Names, *, scores: bool) -> bytes:
     }
     shown = scores_of(outcome.search) if scores else ()
     # A writer of its own: what it remembers of trees is true of this fleet only.
-    candidates = written(outcome.search, outcome.found, NEWEST, SummaryWriter(), shown)
+    candidates = candidates_json(outcome.search, outcome.found, NEWEST, SummaryWriter(), shown)
     return orjson.dumps(answer)[:-1] + b"," + candidates[1:]
 
 
 def understood(question: Question, query: Query, classes: Classes) -> Understood:
-    request = request_in(query, classes)
+    request = newest_request(query, classes)
     return Understood(question, request, planned(question.add), shows_scores(query))
 
 

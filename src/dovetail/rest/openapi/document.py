@@ -1,62 +1,42 @@
-"""Puts the description together: one operation for each entry of the route tables."""
+"""OpenAPI document: composed of the doors' descriptions, an operation for each of their routes."""
 
 from __future__ import annotations
 
 import inspect
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Sequence
 from http import HTTPStatus
 from typing import Any
 
 import msgspec
 
 from dovetail import __version__
-from dovetail.rest.openapi import own, placement
-from dovetail.rest.openapi.operations import NUMBER, TEXT, UUID, Document, Operation, an_object
-from dovetail.rest.placement.versions import HEADER, NEWEST, SERVICE, shown
-from dovetail.rest.server.http import JSON
-from dovetail.rest.server.routing import Endpoint, Routes
+from dovetail.rest.openapi.operations import TEXT, Document, DoorDescription, Operation
+from dovetail.rest.server.door import Door, by_prefix, door_at
+from dovetail.rest.server.routing import Endpoint
 
-OPERATIONS: Mapping[tuple[str, str], Operation] = {**placement.OPERATIONS, **own.OPERATIONS}
-OWN_PREFIX = "/dovetail/"
-PROBLEM = "application/problem+json"
-DESCRIPTION = (
-    "OpenStack Placement's API at its newest microversion, and Dovetail's own. Older microversions "
-    "are spoken too: GET / lists them."
-)
-ERROR = an_object({"status": NUMBER, "title": TEXT, "detail": TEXT, "request_id": TEXT})
-ERRORS: dict[str, Document] = {
-    "Errors": an_object({"errors": {"type": "array", "items": ERROR}}),
-    "Problem": an_object({**ERROR["properties"], "type": TEXT}),
-}
-PARAMETERS: dict[str, Document] = {
-    "uuid": UUID,
-    "consumer_uuid": UUID,
-    "resource_class": {"type": "string", "pattern": "^[A-Z0-9_]+$"},
-    "name": {"type": "string", "pattern": "^[A-Z0-9_]+$"},
-    "class_name": {"type": "string", "pattern": "^[a-z0-9.-]+$"},
-}
-VERSION: Document = {
-    "name": HEADER,
-    "in": "header",
-    "required": True,
-    "schema": {"type": "string", "enum": [f"{SERVICE} {shown(NEWEST)}", f"{SERVICE} latest"]},
-}
+VERSION_SEGMENT = re.compile(r"v\d+")
 
 
-def document(routes: Routes) -> Document:
+def document(doors: Sequence[Door], server: Door) -> Document:
+    """`server` is the door of the server itself."""
+    everything = (*doors, server)
     return {
         "openapi": "3.1.0",
-        "info": {"title": "Dovetail", "version": __version__, "description": DESCRIPTION},
+        "info": {
+            "title": "Dovetail",
+            "version": __version__,
+            "description": about([door.describe() for door in doors]),
+        },
         "paths": {
-            path: {
-                method.lower(): described(method, path, endpoint)
-                for method, endpoint in methods.items()
-            }
-            for path, methods in routes.items()
+            path: methods for door in everything for path, methods in paths(door, everything)
         },
         "components": {
-            "schemas": {**struct_schemas(), **ERRORS, **placement.SCHEMAS, **own.SCHEMAS},
+            "schemas": {
+                name: schema
+                for door in everything
+                for name, schema in schemas_of(door.describe()).items()
+            },
             "securitySchemes": {
                 "token": {"type": "apiKey", "in": "header", "name": "X-Auth-Token"},
                 "bearer": {"type": "http", "scheme": "bearer"},
@@ -66,21 +46,55 @@ def document(routes: Routes) -> Document:
     }
 
 
-def struct_schemas() -> dict[str, Document]:
+def about(parts: Sequence[DoorDescription]) -> str:
+    *others, last = [part.about for part in parts] or [""]
+    apis = f"{', '.join(others)}, and {last}" if others else last
+    return " ".join([f"{apis}.", *(part.note for part in parts if part.note)])
+
+
+def paths(door: Door, everything: Sequence[Door]) -> Iterator[tuple[str, Document]]:
+    part = door.describe()
+    for below, methods in door.routes.items():
+        path = f"{door.prefix}{below}"
+        # What the server itself answers is refused by whichever door has the path.
+        at = door_at(by_prefix(everything), path)
+        yield (
+            path,
+            {
+                method.lower(): described(
+                    part.operations.get((method, below)) or assumed(endpoint),
+                    path,
+                    endpoint,
+                    part,
+                    at,
+                )
+                for method, endpoint in methods.items()
+            },
+        )
+
+
+def schemas_of(part: DoorDescription) -> dict[str, Document]:
     _, components = msgspec.json.schema_components(
-        own.STRUCTS, ref_template="#/components/schemas/{name}"
+        list(part.structs.values()), ref_template="#/components/schemas/{name}"
     )
-    return components
+    names = {kind.__name__: name for name, kind in part.structs.items()}
+    named = {
+        names.get(kind, kind): {**schema, "title": names[kind]} if kind in names else schema
+        for kind, schema in components.items()
+    }
+    return {**named, **part.schemas}
 
 
-def described(method: str, path: str, endpoint: Endpoint) -> Document:
-    operation = OPERATIONS.get((method, path)) or assumed(endpoint)
+def described(
+    operation: Operation, path: str, endpoint: Endpoint, part: DoorDescription, at: Door
+) -> Document:
+    """`at` is the door that refuses requests for the path."""
     found: Document = {
         "operationId": operation_id(endpoint),
         "summary": operation.summary,
-        "tags": [path.removeprefix("/dovetail/v1").split("/")[1] or "versions"],
-        "parameters": list(parameters(path, endpoint, operation)),
-        "responses": dict(responses(path, endpoint, operation)),
+        "tags": [tag_of(path.removeprefix(at.prefix))],
+        "parameters": list(parameters(path, endpoint, operation, part)),
+        "responses": dict(responses(path, endpoint, operation, at.describe().errors)),
     }
     if operation.body is not None:
         content = {operation.body_type: {"schema": operation.body}}
@@ -88,6 +102,12 @@ def described(method: str, path: str, endpoint: Endpoint) -> Document:
     if endpoint.public:
         found["security"] = [{}]
     return found
+
+
+def tag_of(path: str) -> str:
+    """The noun of a path below its prefix; before it may stand a version."""
+    nouns = [part for part in path.split("/") if part and not VERSION_SEGMENT.fullmatch(part)]
+    return nouns[0] if nouns else "versions"
 
 
 def assumed(endpoint: Endpoint) -> Operation:
@@ -101,11 +121,13 @@ def operation_id(endpoint: Endpoint) -> str:
     return f"{module}.{getattr(endpoint.handler, '__name__', 'call')}"
 
 
-def parameters(path: str, endpoint: Endpoint, operation: Operation) -> Iterator[Document]:
+def parameters(
+    path: str, endpoint: Endpoint, operation: Operation, part: DoorDescription
+) -> Iterator[Document]:
     for name in re.findall(r"{(\w+)}", path):
-        yield {"name": name, "in": "path", "required": True, "schema": PARAMETERS[name]}
-    if not endpoint.public and not path.startswith(OWN_PREFIX):
-        yield VERSION
+        yield {"name": name, "in": "path", "required": True, "schema": part.path_parameters[name]}
+    if not endpoint.public:
+        yield from part.header_parameters
     required = operation.query.get("required", ())
     for name, schema in operation.query.get("properties", {}).items():
         yield {"name": name, "in": "query", "required": name in required, "schema": schema}
@@ -124,15 +146,14 @@ def parameters(path: str, endpoint: Endpoint, operation: Operation) -> Iterator[
 
 
 def responses(
-    path: str, endpoint: Endpoint, operation: Operation
+    path: str, endpoint: Endpoint, operation: Operation, errors: Document
 ) -> Iterator[tuple[str, Document]]:
     for status, schema in operation.answers.items():
         content = {} if schema is None else {operation.answer_type: {"schema": schema}}
         yield str(status), answer(status, content)
-    is_own = path.startswith(OWN_PREFIX)
     for status in sorted(refusals(path, endpoint, operation)):
         plain = operation.refusal_types.get(status)
-        content = {plain: {"schema": TEXT}} if plain else error_content(is_own=is_own)
+        content = {plain: {"schema": TEXT}} if plain else errors
         yield str(status), answer(status, content)
 
 
@@ -153,11 +174,3 @@ def refusals(path: str, endpoint: Endpoint, operation: Operation) -> set[int]:
     if "{" in path:
         found.add(404)
     return found
-
-
-def error_content(*, is_own: bool) -> Document:
-    if is_own:
-        return {PROBLEM: {"schema": {"$ref": "#/components/schemas/Problem"}}}
-    text = {"schema": TEXT}
-    errors = {"schema": {"$ref": "#/components/schemas/Errors"}}
-    return {JSON: errors, "text/html": text, "text/plain": text}

@@ -1,7 +1,8 @@
-"""How an operation is described: what the route table and the schemas do not say by themselves."""
+"""Words for OpenAPI descriptions: what route tables and schemas do not say by themselves."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -26,6 +27,26 @@ class Operation(msgspec.Struct, frozen=True, kw_only=True):
     """Status codes beyond those that follow from the route."""
     refusal_types: dict[int, str] = {}
     """Where a refusal is not in the form of all others."""
+
+
+class DoorDescription(msgspec.Struct, frozen=True, kw_only=True):
+    """The part of a door in the description of the server."""
+
+    about: str
+    """What API it is, in half a sentence."""
+    note: str = ""
+    """What else clients should know, in a sentence."""
+    operations: Mapping[tuple[str, str], Operation]
+    """By method and path below the door's prefix."""
+    errors: Document
+    """What a refusal looks like: schemas by media type."""
+    schemas: Mapping[str, Document] = {}
+    structs: Mapping[str, type] = {}
+    """Types that bodies are read into or written from, by the name of their schema."""
+    path_parameters: Mapping[str, Document] = {}
+    """Schemas of the placeholders in its routes."""
+    header_parameters: Sequence[Document] = ()
+    """What every request but public ones sends in its head."""
 
 
 def an_object(properties: Document, *optional: str, **more: Any) -> Document:
@@ -55,3 +76,5 @@ NUMBER: Document = {"type": "integer"}
 YES_OR_NO: Document = {"type": "boolean"}
 UUID: Document = {"type": "string", "format": "uuid"}
 AMOUNTS = a_map(NUMBER)
+ERROR = an_object({"status": NUMBER, "title": TEXT, "detail": TEXT, "request_id": TEXT})
+"""What every shape of errors has."""

@@ -5,17 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from dovetail.core.errors import StaleGeneration
 from dovetail.core.provider import Provider
 from dovetail.ledger import Transaction, aggregates, providers
 from dovetail.rest.placement import schemas
-from dovetail.rest.server import errors
-from dovetail.rest.server.errors import conflict
 from dovetail.rest.server.http import Call, Reply
-
-STALE = (
-    "Resource provider's generation already changed. Please update the generation and try again."
-)
 
 
 def reply(call: Call, provider: Provider, found: Sequence[str]) -> Reply:
@@ -40,16 +33,12 @@ async def replace(call: Call) -> Reply:
     wanted = data["aggregates"] if call.since(19) else data
 
     def assign(tx: Transaction) -> Provider:
-        provider = providers.get_locked(tx, uuid)
-        if call.since(19):
-            if provider.generation != data["resource_provider_generation"]:
-                raise StaleGeneration(STALE)
-            provider = providers.bump(tx, provider)
+        if not call.since(19):
+            provider = providers.get_locked(tx, uuid)
+        else:
+            known = data["resource_provider_generation"]
+            provider = providers.bump(tx, providers.get_current(tx, uuid, known))
         aggregates.assign(tx, provider, wanted)
         return provider
 
-    try:
-        provider = await call.write(assign)
-    except StaleGeneration as error:
-        raise conflict(str(error), errors.CONCURRENT_UPDATE) from error
-    return reply(call, provider, wanted)
+    return reply(call, await call.write(assign), wanted)

@@ -11,8 +11,7 @@ from dovetail.core.errors import ProviderNotFound, Refused, StaleGeneration
 from dovetail.core.provider import Provider
 from dovetail.ledger import Transaction, claims, providers
 from dovetail.ledger.claims import UnknownProvider
-from dovetail.rest.placement import schemas
-from dovetail.rest.server import errors
+from dovetail.rest.placement import errors, schemas
 from dovetail.rest.server.errors import HttpError, bad_request, conflict, not_found
 from dovetail.rest.server.http import Call, Reply
 from dovetail.rest.server.validation import is_uuid_like

@@ -17,8 +17,7 @@ from dovetail.core.errors import (
 from dovetail.core.inventory import Inventory
 from dovetail.core.provider import Provider
 from dovetail.ledger import Transaction, inventories, providers
-from dovetail.rest.placement import schemas
-from dovetail.rest.server import errors
+from dovetail.rest.placement import errors, schemas
 from dovetail.rest.server.errors import bad_request, conflict, not_found
 from dovetail.rest.server.http import Call, Reply
 
@@ -135,8 +134,6 @@ async def update(call: Call) -> Reply:
 
     try:
         provider = await call.write(change)
-    except StaleGeneration as error:
-        raise conflict(str(error), errors.CONCURRENT_UPDATE) from error
     except (InventoryNotFound, ClassNotFound) as error:
         raise bad_request(
             f"No inventory record with resource class for resource provider {uuid}: {error}"
@@ -161,8 +158,6 @@ async def replace(call: Call) -> Reply:
 
     try:
         provider = await call.write(assign)
-    except StaleGeneration as error:
-        raise conflict(str(error), errors.CONCURRENT_UPDATE) from error
     except ClassNotFound as error:
         raise bad_request(
             f"Unknown resource class in inventory for resource provider {uuid}: {error}"
@@ -192,8 +187,5 @@ async def delete(call: Call) -> Reply:
 
 async def delete_all(call: Call) -> Reply:
     uuid = call.params["uuid"]
-    try:
-        await call.write(lambda tx: inventories.assign(tx, providers.get_locked(tx, uuid), {}))
-    except InventoryInUse as error:
-        raise conflict(str(error), errors.INVENTORY_IN_USE) from error
+    await call.write(lambda tx: inventories.assign(tx, providers.get_locked(tx, uuid), {}))
     return call.empty()

@@ -11,10 +11,9 @@ from dovetail.core.errors import (
 )
 from dovetail.ledger import reshaping
 from dovetail.ledger.claims import UnknownProvider
-from dovetail.rest.placement import schemas
+from dovetail.rest.placement import errors, schemas
 from dovetail.rest.placement.allocations import claim_of
 from dovetail.rest.placement.inventories import inventory_of
-from dovetail.rest.server import errors
 from dovetail.rest.server.errors import HttpError, bad_request, conflict
 from dovetail.rest.server.http import Call, Reply
 

@@ -8,8 +8,8 @@ from dovetail.core.errors import ClassExists, ClassInUse, StandardName
 from dovetail.ledger import resource_classes
 from dovetail.rest.placement import schemas
 from dovetail.rest.server.errors import bad_request, conflict
+from dovetail.rest.server.headers import require_json
 from dovetail.rest.server.http import Call, Reply
-from dovetail.rest.server.media import require_json
 
 
 def document(name: str) -> dict[str, Any]:
@@ -52,8 +52,6 @@ async def update(call: Call) -> Reply:
         found = await call.write(lambda tx: resource_classes.rename(tx, name, new_name))
     except ClassExists as error:
         raise conflict(f"Resource class already exists: {new_name}") from error
-    except StandardName as error:
-        raise bad_request(str(error)) from error
     return call.json(document(found.name))
 
 

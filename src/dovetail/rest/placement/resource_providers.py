@@ -16,9 +16,8 @@ from dovetail.core.errors import (
 )
 from dovetail.core.provider import Provider
 from dovetail.ledger import Transaction, provider_search, providers
-from dovetail.rest.placement import schemas
+from dovetail.rest.placement import errors, schemas
 from dovetail.rest.query import filters
-from dovetail.rest.server import errors
 from dovetail.rest.server.errors import bad_request, conflict, not_found
 from dovetail.rest.server.http import Call, Reply
 
@@ -52,8 +51,6 @@ async def create(call: Call) -> Reply:
     name, parent = data["name"], data.get("parent_provider_uuid")
     try:
         provider = await call.write(lambda tx: providers.create(tx, name, uuid, parent))
-    except ProviderExists as error:
-        raise conflict(str(error), errors.DUPLICATE_NAME) from error
     except BadParent as error:
         raise bad_request(
             f'Unable to create resource provider "{name}", {uuid}: '

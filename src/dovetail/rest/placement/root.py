@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from dovetail.rest.placement.schemas import EXTENSIONS, GROUP_EXTENSIONS
-from dovetail.rest.placement.versions import NEWEST, OLDEST, shown
+from dovetail.rest.query.schema import EXTENSIONS, GROUP_EXTENSIONS
+from dovetail.rest.query.versions import NEWEST, OLDEST, shown
 from dovetail.rest.server.http import Call, Reply
 
 DOCUMENT = {

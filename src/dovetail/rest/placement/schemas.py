@@ -1,4 +1,4 @@
-"""JSON Schemas of the Placement API, by the microversion that brought them.
+"""JSON Schemas of the Placement API's bodies and listings, by the microversion that brought them.
 
 Patterns and bounds are the API's contract; so is the text of a refusal, which quotes the schema.
 """
@@ -8,35 +8,18 @@ from __future__ import annotations
 from typing import Any
 
 from dovetail.core.inventory import MAX_INT
-from dovetail.rest.server.http import Version
+from dovetail.rest.query.schema import STRING, SUFFIX, Document, VersionedSchema, closed
 from dovetail.rest.server.validation import Schema
-
-Document = dict[str, Any]
 
 NAME = "^[A-Z0-9_]+$"
 CUSTOM_NAME = "^CUSTOM_[A-Z0-9_]+$"
 UUID = "^[0-9a-fA-F-]{36}$"
-NUMBERED = "[1-9][0-9]*"
-SUFFIX = "[a-zA-Z0-9_-]{1,64}"
 LARGEST_RATIO = 3.40282e38
 
-STRING: Document = {"type": "string"}
 INTEGER: Document = {"type": "integer"}
 UUID_STRING: Document = {"type": "string", "format": "uuid"}
 OWNER: Document = {"type": "string", "minLength": 1, "maxLength": 255}
 GENERATION: Document = {"type": ["integer", "null"]}
-
-
-def closed(properties: Document, required: tuple[str, ...] = (), **more: Any) -> Document:
-    """An object with no other members than these."""
-    needed = {"required": list(required)} if required else {}
-    return {
-        "type": "object",
-        "properties": properties,
-        **more,
-        **needed,
-        "additionalProperties": False,
-    }
 
 
 def keyed(pattern: str, value: Document, at_least: int = 0, **more: Any) -> Document:
@@ -50,34 +33,24 @@ def keyed(pattern: str, value: Document, at_least: int = 0, **more: Any) -> Docu
     }
 
 
-class Versions:
-    """The schema in force at each version: the newest not newer than it."""
-
-    def __init__(self, by_version: dict[Version, Document]) -> None:
-        self._schemas = [(v, Schema(d)) for v, d in sorted(by_version.items(), reverse=True)]
-
-    def at(self, version: Version) -> Schema:
-        return next(schema for since, schema in self._schemas if version >= since)
-
-
 # -- resource providers --------------------------------------------------------------------------
 
 PROVIDER = {"name": {"type": "string", "maxLength": 200}}
 PARENT = {"parent_provider_uuid": {"anyOf": [UUID_STRING, {"type": "null"}]}}
-POST_PROVIDER = Versions(
+POST_PROVIDER = VersionedSchema(
     {
         0: closed({**PROVIDER, "uuid": UUID_STRING}, ("name",)),
         14: closed({**PROVIDER, "uuid": UUID_STRING, **PARENT}, ("name",)),
     }
 )
-PUT_PROVIDER = Versions(
+PUT_PROVIDER = VersionedSchema(
     {0: closed(PROVIDER, ("name",)), 14: closed({**PROVIDER, **PARENT}, ("name",))}
 )
 FILTERS_1_0 = {"name": STRING, "uuid": UUID_STRING}
 FILTERS_1_3 = {**FILTERS_1_0, "member_of": STRING}
 FILTERS_1_4 = {**FILTERS_1_3, "resources": STRING}
 FILTERS_1_14 = {**FILTERS_1_4, "in_tree": UUID_STRING}
-LIST_PROVIDERS = Versions(
+LIST_PROVIDERS = VersionedSchema(
     {
         0: closed(FILTERS_1_0),
         3: closed(FILTERS_1_3),
@@ -122,7 +95,7 @@ PUT_INVENTORIES = Schema(INVENTORIES)
 # -- aggregates, traits, classes, usages ---------------------------------------------------------
 
 AGGREGATES = {"type": "array", "items": UUID_STRING, "uniqueItems": True}
-PUT_AGGREGATES = Versions(
+PUT_AGGREGATES = VersionedSchema(
     {
         0: AGGREGATES,
         19: closed(
@@ -145,7 +118,7 @@ LIST_TRAITS = Schema(closed({"name": STRING, "associated": STRING}))
 RESOURCE_CLASS = Schema(
     closed({"name": {"type": "string", "pattern": CUSTOM_NAME, "maxLength": 255}}, ("name",))
 )
-TOTAL_USAGES = Versions(
+TOTAL_USAGES = VersionedSchema(
     {
         0: closed({"project_id": OWNER, "user_id": OWNER}, ("project_id",)),
         38: closed(
@@ -202,7 +175,7 @@ def allocations(at_least: int, *extra: str) -> Document:
 ALLOCATIONS_1_28 = allocations(0, "consumer_generation")
 ALLOCATIONS_1_34 = allocations(0, "consumer_generation", "mappings")
 ALLOCATIONS_1_38 = allocations(0, "consumer_generation", "mappings", "consumer_type")
-PUT_ALLOCATIONS = Versions(
+PUT_ALLOCATIONS = VersionedSchema(
     {
         0: closed({"allocations": ALLOCATION_LIST}, ("allocations",)),
         8: closed(
@@ -214,7 +187,7 @@ PUT_ALLOCATIONS = Versions(
         38: ALLOCATIONS_1_38,
     }
 )
-POST_ALLOCATIONS = Versions(
+POST_ALLOCATIONS = VersionedSchema(
     {
         13: keyed(UUID, allocations(0), 1),
         28: keyed(UUID, ALLOCATIONS_1_28, 1),
@@ -231,57 +204,10 @@ def reshaping(claim: Document) -> Document:
     )
 
 
-RESHAPE = Versions(
+RESHAPE = VersionedSchema(
     {
         30: reshaping(ALLOCATIONS_1_28),
         34: reshaping(ALLOCATIONS_1_34),
         38: reshaping(ALLOCATIONS_1_38),
-    }
-)
-
-# -- allocation candidates -----------------------------------------------------------------------
-
-LIMIT = {
-    "limit": {
-        "type": ["integer", "string"],
-        "pattern": "^[1-9][0-9]*$",
-        "minimum": 1,
-        "minLength": 1,
-    }
-}
-POLICY = {"group_policy": {"type": "string", "enum": ["none", "isolate"]}}
-
-
-def by_group(suffix: str, *keys: str) -> Document:
-    return {"patternProperties": {f"^{key}({suffix})?$": STRING for key in keys}}
-
-
-GROUP_KEYS = ("resources", "required", "member_of", "in_tree")
-GROUP_EXTENSIONS = ("attributes", "class")
-"""Dovetail's own: conditions on attributes, and classes of devices."""
-RELATIONS = {"root_required": STRING, "same_subtree": STRING}
-EXTENSIONS = {
-    "root_member_of": STRING,
-    "isolate": STRING,
-    "rank": STRING,
-    "scores": {"type": "string", "enum": ["0", "1"]},
-}
-"""Dovetail's own: what the specification left for later, and which candidates are best."""
-LIST_CANDIDATES = Versions(
-    {
-        10: closed({"resources": STRING}, ("resources",)),
-        16: closed({"resources": STRING, **LIMIT}, ("resources",)),
-        17: closed({"resources": STRING, **LIMIT, "required": STRING}, ("resources",)),
-        21: closed(
-            {"resources": STRING, **LIMIT, "required": STRING, "member_of": STRING}, ("resources",)
-        ),
-        25: closed({**LIMIT, **POLICY}, **by_group(NUMBERED, *GROUP_KEYS[:3])),
-        31: closed({**LIMIT, **POLICY}, **by_group(NUMBERED, *GROUP_KEYS)),
-        33: closed({**LIMIT, **POLICY}, **by_group(SUFFIX, *GROUP_KEYS)),
-        35: closed({**LIMIT, **POLICY, "root_required": STRING}, **by_group(SUFFIX, *GROUP_KEYS)),
-        36: closed(
-            {**LIMIT, **POLICY, **RELATIONS, **EXTENSIONS},
-            **by_group(SUFFIX, *GROUP_KEYS, *GROUP_EXTENSIONS),
-        ),
     }
 )

@@ -7,18 +7,13 @@ from typing import Any
 
 from dovetail.core.errors import (
     ProviderNotFound,
-    StaleGeneration,
-    StandardName,
-    TraitInUse,
     TraitNotFound,
 )
 from dovetail.core.provider import Provider
 from dovetail.ledger import Transaction, providers, traits
 from dovetail.ledger.traits import Trait
 from dovetail.rest.placement import schemas
-from dovetail.rest.placement.aggregates import STALE
-from dovetail.rest.server import errors
-from dovetail.rest.server.errors import bad_request, conflict, not_found
+from dovetail.rest.server.errors import bad_request, not_found
 from dovetail.rest.server.http import Call, Reply
 
 
@@ -72,12 +67,7 @@ async def ensure(call: Call) -> Reply:
 
 
 async def delete(call: Call) -> Reply:
-    try:
-        await call.write(lambda tx: traits.delete(tx, call.params["name"]))
-    except StandardName as error:
-        raise bad_request(str(error)) from error
-    except TraitInUse as error:
-        raise conflict(str(error)) from error
+    await call.write(lambda tx: traits.delete(tx, call.params["name"]))
     return call.empty()
 
 
@@ -101,9 +91,7 @@ async def replace(call: Call) -> Reply:
     names = set(data["traits"])
 
     def assign(tx: Transaction) -> tuple[list[Trait], Provider]:
-        provider = providers.get_locked(tx, uuid)
-        if provider.generation != data["resource_provider_generation"]:
-            raise StaleGeneration(STALE)
+        provider = providers.get_current(tx, uuid, data["resource_provider_generation"])
         found = traits.listing(tx, names=sorted(names))
         missing = names - {trait.name for trait in found}
         if missing:
@@ -112,8 +100,6 @@ async def replace(call: Call) -> Reply:
 
     try:
         found, provider = await call.write(assign)
-    except StaleGeneration as error:
-        raise conflict(str(error), errors.CONCURRENT_UPDATE) from error
     except TraitNotFound as error:
         raise bad_request(str(error)) from error
     return reply(call, found, provider)

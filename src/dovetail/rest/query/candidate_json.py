@@ -29,6 +29,10 @@ GAP = " " * 36
 """Where a UUID goes; nothing else in a candidate has spaces."""
 
 
+REQUESTS, SUMMARIES, END = b'{"allocation_requests":[', b'],"provider_summaries":{', b"}}"
+NO_CANDIDATES = REQUESTS + SUMMARIES + END
+
+
 class Template:
     """The text of a candidate with gaps for the UUIDs of its providers."""
 
@@ -243,3 +247,18 @@ def providers_json(
             summary["parent_provider_uuid"] = uuids.get(parent)
             summary["root_provider_uuid"] = uuids[rows.start]
     return orjson.dumps(shown)[1:-1] + b","
+
+
+def candidates_json(
+    search: Search,
+    found: Block,
+    version: Version,
+    writer: SummaryWriter,
+    scores: Sequence[Mapping[str, int]] = (),
+) -> bytes:
+    """The whole answer. `writer` may remember the trees of one fleet."""
+    if not len(found):
+        return NO_CANDIDATES
+    requests = CandidateWriter(search, version, scores).requests(found)
+    summaries = writer.summaries(search.snapshot, search.slots, found, version)
+    return b"".join((REQUESTS, requests, SUMMARIES, *summaries, END))

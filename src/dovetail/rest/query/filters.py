@@ -10,10 +10,14 @@ from dovetail.core.selectors import condition_text
 from dovetail.core.selectors.condition_text import BadCondition
 from dovetail.core.selectors.selector import Selector
 from dovetail.devices.classes.documents import DeviceClass
-from dovetail.rest.server import errors
 from dovetail.rest.server.errors import bad_request
-from dovetail.rest.server.http import Asked
+from dovetail.rest.server.http import VersionedQuery
 from dovetail.rest.server.validation import is_uuid_like
+
+BAD_VALUE = "placement.query.bad_value"
+DUPLICATE_KEY = "placement.query.duplicate_key"
+MISSING_VALUE = "placement.query.missing_value"
+"""What programs know a refused query by; doors that have no codes leave them out."""
 
 INVALID = "Invalid query string parameters: "
 MOST_CONDITIONS = 64
@@ -93,7 +97,7 @@ def alternatives(text: str, *, allow_any: bool) -> frozenset[str]:
 
 
 def required_traits(
-    asked: Asked, suffix: str = ""
+    asked: VersionedQuery, suffix: str = ""
 ) -> tuple[tuple[frozenset[str], ...], frozenset[str]]:
     """All `required` parameters of a group; before 1.39 the last one counts."""
     values = asked.query.all(f"required{suffix}")
@@ -127,7 +131,7 @@ def aggregates(text: str) -> tuple[frozenset[str], frozenset[str]]:
 
 
 def member_of(
-    asked: Asked, suffix: str = "", key: str = "member_of"
+    asked: VersionedQuery, suffix: str = "", key: str = "member_of"
 ) -> tuple[tuple[frozenset[str], ...], frozenset[str]]:
     """All `member_of` parameters of a group."""
     values = asked.query.all(f"{key}{suffix}")
@@ -157,12 +161,12 @@ def attributes(values: Sequence[str], suffix: str) -> tuple[Selector, ...]:
             found.update({((each,),): None for each in condition_text.read(value)})
         except BadCondition as error:
             raise bad_request(
-                f"{INVALID}`attributes{suffix}`: {error} in {value!r}", errors.BAD_VALUE
+                f"{INVALID}`attributes{suffix}`: {error} in {value!r}", BAD_VALUE
             ) from error
         if len(found) > MOST_CONDITIONS:
             raise bad_request(
                 f"{INVALID}`attributes{suffix}`: more than {MOST_CONDITIONS} conditions.",
-                errors.BAD_VALUE,
+                BAD_VALUE,
             )
     return tuple(found)
 
@@ -177,14 +181,14 @@ def classes(
         if definition is None:
             raise bad_request(
                 f"{INVALID}`class{suffix}`: no resource class {name!r} is defined.",
-                errors.BAD_VALUE,
+                BAD_VALUE,
             )
         if definition.members:
             members = ", ".join(member.name for member in definition.members)
             raise bad_request(
                 f"{INVALID}`class{suffix}`: {name!r} is made of other classes, and a group is "
                 f"served by one provider: ask for {members} in groups of their own.",
-                errors.BAD_VALUE,
+                BAD_VALUE,
             )
         found.append(NamedSelector(name, definition.selector))
     return tuple(found)

@@ -1,4 +1,8 @@
-"""From the query string of GET /allocation_candidates to a request for the engine."""
+"""Parser of candidate queries: from a query string to a request for the engine.
+
+Called by GET /allocation_candidates in the version its client speaks, and by Dovetail's own
+endpoints, whose questions are candidate queries in the newest version.
+"""
 
 from __future__ import annotations
 
@@ -9,11 +13,18 @@ from dovetail.core.request import Affinity, Group, Request
 from dovetail.devices.classes.documents import DeviceClass
 from dovetail.engine.rank.parse import BadRanking, parse_ranking
 from dovetail.engine.rank.ranking import FIRST_FIT
-from dovetail.rest.placement.schemas import GROUP_EXTENSIONS, GROUP_KEYS, NUMBERED, SUFFIX
 from dovetail.rest.query import filters
-from dovetail.rest.server import errors
+from dovetail.rest.query.schema import (
+    GROUP_EXTENSIONS,
+    GROUP_KEYS,
+    LIST_CANDIDATES,
+    NUMBERED,
+    SUFFIX,
+)
+from dovetail.rest.query.versions import NEWEST
 from dovetail.rest.server.errors import HttpError, bad_request
-from dovetail.rest.server.http import Asked, Query
+from dovetail.rest.server.http import Query, VersionedQuery
+from dovetail.service.snapshots import SnapshotKeeper
 
 NUMBERED_KEY = re.compile(rf"({'|'.join(GROUP_KEYS)})({NUMBERED})?")
 SUFFIXED_KEY = re.compile(rf"({'|'.join((*GROUP_KEYS, *GROUP_EXTENSIONS))})({SUFFIX})?")
@@ -27,9 +38,31 @@ def names_class(query: Query) -> bool:
     return any(key.startswith("class") for key in query.last)
 
 
-def request_of(asked: Asked, classes: Classes) -> Request:
-    """The request; what it says has already passed the version's schema."""
+async def classes_for(keeper: SnapshotKeeper, query: Query) -> Classes:
+    """The classes that are defined now, if the query names any."""
+    if not names_class(query):
+        return {}
+    await keeper.fresh()
+    return keeper.definitions
+
+
+def query_of(text: str) -> Query:
+    """A query that stands in a document."""
+    try:
+        return Query(text.removeprefix("?").encode("ascii"))
+    except (UnicodeError, ValueError) as error:
+        raise bad_request(f"`query` is no query string: {error}") from error
+
+
+def newest_request(query: Query, classes: Classes) -> Request:
+    """The request of a query in the newest version."""
+    return request_of(VersionedQuery(query, NEWEST), classes)
+
+
+def request_of(asked: VersionedQuery, classes: Classes) -> Request:
+    """The request. Raises HttpError for what the version does not know, or nobody understands."""
     query = asked.query
+    LIST_CANDIDATES.at(asked.version).query(query)
     affinities = affinities_of(query)
     root_required, root_forbidden = root_traits(query)
     root_member_of, root_not_member_of = filters.member_of(asked, key="root_member_of")
@@ -65,19 +98,19 @@ def rank_of(query: Query) -> tuple[tuple[str, int], ...]:
         return ((FIRST_FIT, 1),) if shows_scores(query) else ()
     if len(values) > 1:
         raise bad_request(
-            "Query parameter 'rank' may be specified only once.", errors.DUPLICATE_KEY
+            "Query parameter 'rank' may be specified only once.", filters.DUPLICATE_KEY
         )
     try:
         return parse_ranking(values[0])
     except BadRanking as error:
-        raise bad_request(f"{filters.INVALID}`rank`: {error}", errors.BAD_VALUE) from error
+        raise bad_request(f"{filters.INVALID}`rank`: {error}", filters.BAD_VALUE) from error
 
 
 def shows_scores(query: Query) -> bool:
     return query.all("scores")[-1:] == ["1"]
 
 
-def groups_of(asked: Asked, classes: Classes) -> dict[str, Group]:
+def groups_of(asked: VersionedQuery, classes: Classes) -> dict[str, Group]:
     """Groups by suffix, in the order in which the query first names them."""
     # What is Dovetail's own in these keys was refused before 1.36, by the schema.
     pattern = SUFFIXED_KEY if asked.since(33) else NUMBERED_KEY
@@ -90,7 +123,7 @@ def groups_of(asked: Asked, classes: Classes) -> dict[str, Group]:
     return {suffix: group_of(asked, suffix, values, classes) for suffix, values in named.items()}
 
 
-def group_of(asked: Asked, suffix: str, values: dict[str, str], classes: Classes) -> Group:
+def group_of(asked: VersionedQuery, suffix: str, values: dict[str, str], classes: Classes) -> Group:
     required, forbidden = filters.required_traits(asked, suffix)
     member_of, not_member_of = filters.member_of(asked, suffix)
     return Group(
@@ -106,7 +139,9 @@ def group_of(asked: Asked, suffix: str, values: dict[str, str], classes: Classes
     )
 
 
-def check_groups(asked: Asked, groups: dict[str, Group], affinities: tuple[Affinity, ...]) -> None:
+def check_groups(
+    asked: VersionedQuery, groups: dict[str, Group], affinities: tuple[Affinity, ...]
+) -> None:
     if asked.since(36):
         check_resourceless(groups, affinities)
     else:
@@ -121,7 +156,7 @@ def check_resourceless(groups: dict[str, Group], affinities: tuple[Affinity, ...
     if len(resourceless) == len(groups):
         raise bad_request(
             "There must be at least one resources or resources[$S] parameter.",
-            errors.MISSING_VALUE,
+            filters.MISSING_VALUE,
         )
     tied = {suffix for affinity in affinities for suffix in affinity.together | affinity.apart}
     loose = [suffix for suffix in resourceless if suffix not in tied]
@@ -129,7 +164,7 @@ def check_resourceless(groups: dict[str, Group], affinities: tuple[Affinity, ...
         raise bad_request(
             "Resourceless suffixed group request should be specified in `same_subtree` query "
             f"param: bad group(s) - {loose}.",
-            errors.BAD_VALUE,
+            filters.BAD_VALUE,
         )
     refuse_unknown("same_subtree", tied, groups)
 
@@ -139,7 +174,7 @@ def refuse_unknown(key: str, suffixes: set[str], groups: dict[str, Group]) -> No
     if unknown:
         raise bad_request(
             f"Real suffixes should be specified in `{key}`: {unknown} not found in {list(groups)}.",
-            errors.BAD_VALUE,
+            filters.BAD_VALUE,
         )
 
 
@@ -185,13 +220,13 @@ def check_conflicts(groups: dict[str, Group]) -> None:
         )
 
 
-def isolated(asked: Asked, groups: dict[str, Group]) -> frozenset[str]:
+def isolated(asked: VersionedQuery, groups: dict[str, Group]) -> frozenset[str]:
     """The suffixes whose provider may serve no other suffixed group."""
     suffixed = frozenset(suffix for suffix in groups if suffix)
     policies, alone = asked.query.all("group_policy"), asked.query.all("isolate")
     if alone and policies:
         raise bad_request(
-            "Query parameters 'isolate' and 'group_policy' exclude each other.", errors.BAD_VALUE
+            "Query parameters 'isolate' and 'group_policy' exclude each other.", filters.BAD_VALUE
         )
     if alone:
         named = {suffix.strip() for value in alone for suffix in value.split(",")}
@@ -209,7 +244,7 @@ def isolated(asked: Asked, groups: dict[str, Group]) -> frozenset[str]:
 def refuse_empty(key: str, suffixes: set[str]) -> None:
     if "" in suffixes:
         raise bad_request(
-            f"Empty string (unsuffixed group) can not be specified in `{key}` ", errors.BAD_VALUE
+            f"Empty string (unsuffixed group) can not be specified in `{key}` ", filters.BAD_VALUE
         )
 
 
@@ -226,12 +261,12 @@ def affinity_of(text: str) -> Affinity:
         raise bad_request(
             "`same_subtree` has to name at least one group without `!`: there is no subtree to "
             f"stay out of in {text}",
-            errors.BAD_VALUE,
+            filters.BAD_VALUE,
         )
     if together & apart:
         raise bad_request(
             f"Groups both in and out of a subtree found in `same_subtree`: {text}",
-            errors.BAD_VALUE,
+            filters.BAD_VALUE,
         )
     return Affinity(frozenset(together), frozenset(apart))
 
@@ -244,7 +279,7 @@ def root_traits(query: Query) -> tuple[tuple[frozenset[str], ...], frozenset[str
         raise HttpError(
             400,
             "Query parameter 'root_required' may be specified only once.",
-            code=errors.DUPLICATE_KEY,
+            code=filters.DUPLICATE_KEY,
         )
     required, forbidden = filters.traits(values[0], allow_forbidden=True, allow_any=False)
     conflicts = {name for names in required for name in names} & forbidden
@@ -252,6 +287,6 @@ def root_traits(query: Query) -> tuple[tuple[frozenset[str], ...], frozenset[str
         raise bad_request(
             "Conflicting required and forbidden traits found in root_required: "
             f"{', '.join(sorted(conflicts))}",
-            errors.BAD_VALUE,
+            filters.BAD_VALUE,
         )
     return tuple(required), forbidden

@@ -12,12 +12,11 @@ from msgspec import Meta
 from dovetail.core.errors import Malformed
 from dovetail.core.request import Request
 from dovetail.engine.rank import Typical
-from dovetail.rest.query.asking import query_of, request_in
-from dovetail.rest.query.parse import names_class
+from dovetail.rest.query.parse import names_class, newest_request, query_of
 from dovetail.rest.server.errors import HttpError, bad_request
 
 
-class Line(msgspec.Struct, forbid_unknown_fields=True):
+class TypicalLine(msgspec.Struct, forbid_unknown_fields=True):
     query: str
     count: Annotated[int, Meta(ge=1)] = 1
 
@@ -35,7 +34,7 @@ def counted(path: Path) -> Iterator[tuple[Request, int]]:
         if not text.strip():
             continue
         try:
-            line = msgspec.json.decode(text, type=Line)
+            line = msgspec.json.decode(text, type=TypicalLine)
             request = understood(line.query)
         except (msgspec.DecodeError, UnicodeDecodeError) as error:
             raise Malformed(f"{path}, line {number}: {error}") from error
@@ -49,4 +48,4 @@ def understood(text: str) -> Request:
     if names_class(query):
         # The file is read before there is a ledger, which knows the classes.
         raise bad_request("`class` is not known here: say what it selects, as `attributes`")
-    return request_in(query, {})
+    return newest_request(query, {})

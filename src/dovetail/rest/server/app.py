@@ -1,40 +1,49 @@
 """The ASGI application: every request passes here, in the same steps.
 
     1 name it (request id)   4 find its endpoint       7 run the handler
-    2 recognise the caller   5 check version, media    8 answer, in the dialect asked for
+    2 recognise the caller   5 check version, media    8 answer, as its door does
     3 read its version       6 ask the policy          9 log
 
-Errors raised anywhere on the way become answers in step 8.
+Errors raised anywhere on the way become answers in step 8. What differs between APIs (versions,
+the shape of errors, headers) is asked of the door that the path leads to.
 """
 
 from __future__ import annotations
 
 import time
 import uuid
-from collections.abc import Mapping
-from typing import TYPE_CHECKING
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 import structlog
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response, StreamingResponse
 from starlette.types import Receive, Scope, Send
 
-from dovetail.core.errors import Malformed, NotFound
 from dovetail.ledger import LedgerBusy
 from dovetail.rest.auth.admission import Gate
 from dovetail.rest.auth.identity import NOBODY, Identity
-from dovetail.rest.dovetail.routes import OWN_ROUTES
-from dovetail.rest.placement import versions
-from dovetail.rest.placement.routes import ROUTES
-from dovetail.rest.server import errors, metrics, tracing
+from dovetail.rest.openapi import serving
+from dovetail.rest.server import health, metrics
 from dovetail.rest.server.audit_log import Write
 from dovetail.rest.server.backend import Backend
-from dovetail.rest.server.cors import cors_headers
-from dovetail.rest.server.errors import HttpError, bad_request
+from dovetail.rest.server.door import Door, Unversioned, by_prefix, door_at
+from dovetail.rest.server.errors import (
+    HttpError,
+    RefusedRequest,
+    answer_of,
+    bad_request,
+    problem_details,
+)
+from dovetail.rest.server.headers import (
+    REQUEST_ID,
+    accepts_json,
+    cors_headers,
+    protect,
+    require_json,
+)
 from dovetail.rest.server.http import JSON, Call, Query, Reply, Version
-from dovetail.rest.server.media import accepts_json, require_json
-from dovetail.rest.server.routing import Endpoint, Router
-from dovetail.rest.server.security_headers import protect
+from dovetail.rest.server.routing import Endpoint, Router, Routes
 from dovetail.telemetry.tracing import TRACING
 
 if TYPE_CHECKING:
@@ -42,22 +51,40 @@ if TYPE_CHECKING:
 
 log = structlog.get_logger("dovetail.rest")
 
-OWN_PREFIX = "/dovetail/"
-ALL_ROUTES = {**ROUTES, **OWN_ROUTES}
-PUBLIC = frozenset(
-    path for path, methods in ALL_ROUTES.items() if all(one.public for one in methods.values())
-)
 SAFE_METHODS = {"GET", "HEAD", "OPTIONS"}
 LONGEST_FOREIGN_ID = 100
 """Others' request ids are repeated in logs, which strangers shall not fill with them."""
 
 
-class Application:
-    """Placement's API and Dovetail's own, over one backend."""
+def server_door(doors: Sequence[Door]) -> Door:
+    """What the server itself answers, whatever is mounted on it: health, metrics, description."""
 
-    def __init__(self, backend: Backend) -> None:
+    def described() -> dict[str, Any]:
+        from dovetail.rest.openapi.document import document
+
+        return document(doors, own)
+
+    routes: Routes = {
+        "/livez": {"GET": Endpoint(health.livez, public=True)},
+        "/readyz": {"GET": Endpoint(health.readyz, public=True)},
+        "/metrics": {"GET": Endpoint(metrics.show, public=True)},
+        serving.PATH: {"GET": Endpoint(serving.endpoint(described), public=True)},
+    }
+    own = Door("", routes, Unversioned(), problem_details, serving.describe)
+    return own
+
+
+def mounted(doors: Sequence[Door]) -> tuple[Door, ...]:
+    """The doors and the server's own, in the order in which they are looked at."""
+    return by_prefix((*doors, server_door(doors)))
+
+
+class Application:
+    """All doors over one backend."""
+
+    def __init__(self, backend: Backend, doors: Sequence[Door]) -> None:
         self._backend = backend
-        self._router = Router(ALL_ROUTES)
+        self._site = Site(mounted(doors))
         self._gate = Gate(backend.authenticator, backend.rate_limiter)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -66,7 +93,7 @@ class Application:
             return
         started = time.perf_counter()
         request = Request(scope, receive)
-        exchange = Exchange(request, self._backend, self._router, self._gate)
+        exchange = Exchange(request, self._backend, self._site, self._gate)
         with TRACING.request(request.method, request.headers) as span:
             try:
                 reply = await exchange.answer()
@@ -97,7 +124,7 @@ class Application:
         metrics.observe(method, route, reply.status, exchange.refusal, seconds)
         if exchange.is_unmade_claim:
             metrics.count_unmade_claim(reply.status)
-        tracing.describe(
+        describe(
             span,
             method=method,
             path=exchange.request.scope["path"],
@@ -120,17 +147,18 @@ class Application:
             user=exchange.identity.user or None,
             request_id=exchange.request_id,
             global_request_id=exchange.global_request_id,
-            version=None if exchange.version is None else versions.shown(exchange.version),
+            version=exchange.version_text,
         )
 
 
 def response(exchange: Exchange, reply: Reply) -> Response:
-    headers = {**reply.headers, "x-openstack-request-id": exchange.request_id}
-    if exchange.version is not None:
-        headers[versions.HEADER] = f"{versions.SERVICE} {versions.shown(exchange.version)}"
-        headers["vary"] = versions.HEADER
+    headers = {**reply.headers, REQUEST_ID: exchange.request_id}
+    versioning = exchange.door.version
+    if exchange.version is not None and versioning.header is not None:
+        headers[versioning.header] = versioning.answer(exchange.version)
+        headers["vary"] = versioning.header
     exchange.allow_origin(headers)
-    protect(headers, own=exchange.is_own)
+    protect(headers, exchange.door.headers)
     built = (
         Response(reply.body, reply.status, headers)
         if reply.parts is None
@@ -141,13 +169,27 @@ def response(exchange: Exchange, reply: Reply) -> Response:
     return built
 
 
+class Site:
+    """What is mounted: the doors, and one router over the routes of all."""
+
+    def __init__(self, doors: Sequence[Door]) -> None:
+        self.doors = doors
+        routes = {path: methods for door in doors for path, methods in door.mounted().items()}
+        self.router = Router(routes)
+        self.public = frozenset(
+            path for path, methods in routes.items() if all(one.public for one in methods.values())
+        )
+        named = (door.version.header for door in doors)
+        self.version_headers = tuple(dict.fromkeys(name for name in named if name is not None))
+
+
 class Exchange:
     """One request and what is known of it so far."""
 
-    def __init__(self, request: Request, backend: Backend, router: Router, gate: Gate) -> None:
-        self.request, self._backend, self._router, self._gate = request, backend, router, gate
+    def __init__(self, request: Request, backend: Backend, site: Site, gate: Gate) -> None:
+        self.request, self._backend, self._site, self._gate = request, backend, site, gate
         self.request_id = f"req-{uuid.uuid4()}"
-        foreign_id = request.headers.get("x-openstack-request-id")
+        foreign_id = request.headers.get(REQUEST_ID)
         self.global_request_id = foreign_id and foreign_id[:LONGEST_FOREIGN_ID]
         self.identity: Identity = NOBODY
         self.version: Version | None = None
@@ -157,7 +199,7 @@ class Exchange:
         self.call: Call | None = None
         self._params: Mapping[str, str] = {}
         self._path = raw_path(request)
-        self.is_own = self._path.startswith(OWN_PREFIX)
+        self.door = door_at(site.doors, self._path)
         self.client = request.client.host if request.client else None
 
     async def answer(self) -> Reply:
@@ -172,21 +214,20 @@ class Exchange:
             log.warning("ledger busy", request_id=self.request_id, error=str(error))
             busy = "The ledger cannot be used now."
             return self._refuse(HttpError(503, busy, headers={"retry-after": "1"}))
-        except NotFound as error:
-            return self._refuse(HttpError(404, str(error)))
-        except Malformed as error:
-            return self._refuse(HttpError(400, str(error)))
         except ClientDisconnect:
             raise
-        except Exception:
-            log.exception("unexpected error", request_id=self.request_id)
-            return self._refuse(HttpError(500, f"See the log for {self.request_id}."))
+        except Exception as error:
+            answer = answer_of(error, self.door.errors)
+            if answer is None:
+                log.exception("unexpected error", request_id=self.request_id)
+                answer = HttpError(500, f"See the log for {self.request_id}.")
+            return self._refuse(answer)
 
     async def _handle(self) -> Reply:
         await self._recognise()
-        self.version = versions.asked(self.request.headers.get(versions.HEADER))
+        self.version = self._negotiated()
         self._check_content()
-        endpoint, params, self.route = self._router.find(self.request.method, self._path)
+        endpoint, params, self.route = self._site.router.find(self.request.method, self._path)
         self.endpoint, self._params = endpoint, params
         self._check_endpoint(endpoint)
         self.call = call = Call(
@@ -196,6 +237,7 @@ class Exchange:
             version=self.version,
             params=params,
             query=self._query(),
+            dated_since=self.door.version.dated_since,
         )
         self._authorise(endpoint, call)
         if not endpoint.streams:
@@ -214,7 +256,16 @@ class Exchange:
     def _is_public(self) -> bool:
         if self._path == "/metrics":
             return self._backend.metrics == "public"
-        return self._path in PUBLIC
+        return self._path in self._site.public
+
+    def _negotiated(self) -> Version:
+        header = self.door.version.header
+        asked = None if header is None else self.request.headers.get(header)
+        return self.door.version.negotiate(asked)
+
+    @property
+    def version_text(self) -> str | None:
+        return None if self.version is None else self.door.version.text(self.version) or None
 
     def _check_content(self) -> None:
         length = self.request.headers.get("content-length", "")
@@ -262,18 +313,13 @@ class Exchange:
 
     def _refuse(self, error: HttpError) -> Reply:
         self.refusal = error
-        if self.is_own:
-            return errors.problem(error, self.request_id)
-        headers = self.request.headers
-        wanted = headers.get("content-type") if error.status == 415 else headers.get("accept")
-        return errors.reply(
-            error,
+        refused = RefusedRequest(
             method=self.request.method,
-            media=wanted or "None",
-            accept=headers.get("accept", ""),
+            headers=self.request.headers,
             version=self.version,
             request_id=self.request_id,
         )
+        return self.door.problem(error, refused)
 
     def audit(self, reply: Reply) -> None:
         """Leave a line about a write, done or not."""
@@ -299,10 +345,34 @@ class Exchange:
         origin = self._backend.cors_origin
         if origin is not None:
             headers["vary"] = f"{headers['vary']}, origin" if "vary" in headers else "origin"
-            headers.update(cors_headers(origin, self.request.headers))
+            asked, versions = self.request.headers, self._site.version_headers
+            headers.update(cors_headers(origin, asked, versions))
 
 
 def raw_path(request: Request) -> str:
     """The path as sent: names in it may hold encoded slashes."""
     raw: bytes = request.scope.get("raw_path") or request.scope["path"].encode()
     return raw.partition(b"?")[0].decode("latin-1") or "/"
+
+
+def describe(
+    span: Span | None, *, method: str, path: str, route: str | None, status: int, request_id: str
+) -> None:
+    """Tell the span of a request about it, in OpenTelemetry's words for HTTP."""
+    if span is None:
+        return
+    from opentelemetry.trace import StatusCode
+
+    span.update_name(f"{method} {route}" if route else method)
+    span.set_attributes(
+        {
+            "http.request.method": method,
+            "url.path": path,
+            "http.response.status_code": status,
+            "dovetail.request_id": request_id,
+        }
+    )
+    if route is not None:
+        span.set_attribute("http.route", route)
+    if status >= 500:
+        span.set_status(StatusCode.ERROR)

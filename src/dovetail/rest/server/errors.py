@@ -1,46 +1,36 @@
-"""Errors as HTTP tells them.
+"""Errors on their way to answers: HttpError, the table of the domain's errors, problem details.
 
-Placement's clients read `errors[0].detail`, whose shape (a general sentence, a blank line, the
-message) goes back to the framework Placement is written in. Dovetail's own endpoints answer with
-RFC 9457 problem details instead.
+Handlers raise HttpError where they have something to say; errors of the domain that they let pass
+are answered by the table of their door. What an answer looks like is the door's `problem`:
+RFC 9457 problem details unless clients are used to something else.
 """
 
 from __future__ import annotations
 
-import html
-import re
+from collections.abc import Callable, Mapping
 from http import HTTPStatus
-from typing import Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
+import msgspec
 import orjson
 
-from dovetail.rest.server.http import JSON, Reply, Version
+from dovetail.core.errors import (
+    AlreadyExists,
+    InUse,
+    Malformed,
+    NotFound,
+    Refused,
+    StaleGeneration,
+)
+from dovetail.rest.server.http import Reply, Version
+from dovetail.service.asking import TooBroad
+from dovetail.service.claims import DeviceTaken, NothingFits, Outrun
+from dovetail.service.explanations import TooLong
 
-UNDEFINED = "placement.undefined_code"
-CONCURRENT_UPDATE = "placement.concurrent_update"
-INVENTORY_IN_USE = "placement.inventory.inuse"
-DUPLICATE_NAME = "placement.duplicate_name"
-PROVIDER_IN_USE = "placement.resource_provider.inuse"
-PROVIDER_IS_PARENT = "placement.resource_provider.cannot_delete_parent"
-PROVIDER_NOT_FOUND = "placement.resource_provider.not_found"
-DUPLICATE_KEY = "placement.query.duplicate_key"
-BAD_VALUE = "placement.query.bad_value"
-MISSING_VALUE = "placement.query.missing_value"
+if TYPE_CHECKING:
+    from starlette.datastructures import Headers
 
-SENTENCES = {
-    400: "The server could not comply with the request since it is either malformed or otherwise "
-    "incorrect.",
-    401: "This server could not verify that you are authorized to access the document you "
-    "requested.",
-    403: "Access was denied to this resource.",
-    404: "The resource could not be found.",
-    409: "There was a conflict when trying to complete your request.",
-    413: "The body of your request was too large for this server.",
-    414: "The request URI was too long for this server.",
-    500: "The server has either erred or is incapable of performing the requested operation.",
-    503: "The server is currently unavailable. Please try again at a later time.",
-}
-TAGS = re.compile(r"<[^>]*>")
+PROBLEM = "application/problem+json"
 
 
 class HttpError(Exception):
@@ -51,7 +41,7 @@ class HttpError(Exception):
         status: int,
         message: str = "",
         *,
-        code: str = UNDEFINED,
+        code: str = "",
         headers: dict[str, str] | None = None,
         extra: dict[str, Any] | None = None,
     ) -> None:
@@ -61,7 +51,7 @@ class HttpError(Exception):
         self.extra = extra or {}
 
 
-def bad_request(message: str, code: str = UNDEFINED) -> HttpError:
+def bad_request(message: str, code: str = "") -> HttpError:
     return HttpError(400, message, code=code)
 
 
@@ -69,82 +59,65 @@ def not_found(message: str = "") -> HttpError:
     return HttpError(404, message)
 
 
-def conflict(message: str, code: str = UNDEFINED) -> HttpError:
+def conflict(message: str, code: str = "") -> HttpError:
     return HttpError(409, message, code=code)
 
 
-def detail(error: HttpError, method: str, media: str) -> str:
-    """The text clients show, with the white space they are used to."""
-    message = without_tags(error.message.replace("\n", " ").replace("\r", ""))
-    match error.status:
-        case 405:
-            lead = f"The method {method} is not allowed for this resource."
-        case 406:
-            lead = (
-                "The resource could not be generated that was acceptable to your browser "
-                f"(content of type {media}."
-            )
-        case 415:
-            lead = f"The request media type {media} is not supported by this server."
-        case status:
-            lead = SENTENCES.get(status, HTTPStatus(status).description)
-            return f"{lead}\n\n {message}  "
-    return f"{lead} \n\n {message}"
+class ErrorAnswer(NamedTuple):
+    """How an error of the domain is answered; its text is the message."""
+
+    status: int
+    code: str = ""
+    """What programs know it by, in doors that have codes."""
 
 
-def without_tags(text: str) -> str:
-    # Beyond the last ">" there is no tag, and looking for its end from every "<" would take seconds
-    # for what a stranger can put into a header.
-    head, end, rest = text.rpartition(">")
-    return TAGS.sub("", head + end) + rest
+ErrorTable = Mapping[type[Exception], ErrorAnswer]
+"""An error is answered as the nearest of its base classes that is here."""
+
+DOMAIN_ERRORS: ErrorTable = {
+    NotFound: ErrorAnswer(404),
+    Malformed: ErrorAnswer(400),
+    AlreadyExists: ErrorAnswer(409),
+    InUse: ErrorAnswer(409),
+    StaleGeneration: ErrorAnswer(409),
+    Refused: ErrorAnswer(409),
+    DeviceTaken: ErrorAnswer(409),
+    NothingFits: ErrorAnswer(409),
+    Outrun: ErrorAnswer(409),
+    TooBroad: ErrorAnswer(400),
+    TooLong: ErrorAnswer(400),
+}
 
 
-def reply(
-    error: HttpError,
-    *,
-    method: str,
-    media: str,
-    accept: str,
-    version: Version | None,
-    request_id: str,
-) -> Reply:
-    """The error in the shape of the Placement API. `media` is the type that was not to be had."""
-    title = HTTPStatus(error.status).phrase
-    text = detail(error, method, media)
-    kind = error_type(accept)
-    if kind == "text/html":
-        body = (
-            f"<html>\n <head>\n  <title>{error.status} {title}</title>\n </head>\n <body>\n"
-            f"  <h1>{error.status} {title}</h1>\n  {html.escape(text)}\n </body>\n</html>"
-        ).encode()
-        return Reply(error.status, body, error.headers, "text/html; charset=UTF-8")
-    if kind == "text/plain":
-        body = f"{error.status} {title}\n\n{text}".encode()
-        return Reply(error.status, body, error.headers, "text/plain; charset=UTF-8")
-    document: dict[str, Any] = {"status": error.status, "title": title, "detail": text}
-    if version is not None and version >= 23:
-        document["code"] = error.code
-    document["request_id"] = request_id
-    document.update(error.extra)
-    return Reply(error.status, orjson.dumps({"errors": [document]}), error.headers)
+def answer_of(error: Exception, table: ErrorTable) -> HttpError | None:
+    """None if the table does not know such errors: then it is ours."""
+    for kind in type(error).__mro__:
+        found = table.get(kind)
+        if found is not None:
+            return HttpError(found.status, str(error), code=found.code)
+    return None
 
 
-def problem(error: HttpError, request_id: str) -> Reply:
-    """The error as problem details."""
+class RefusedRequest(msgspec.Struct, frozen=True, kw_only=True):
+    """What the shape of an error may depend on."""
+
+    method: str
+    headers: Headers
+    version: Version | None
+    """None if it was refused before its version was known."""
+    request_id: str
+
+
+Problem = Callable[[HttpError, RefusedRequest], Reply]
+
+
+def problem_details(error: HttpError, request: RefusedRequest) -> Reply:
     document = {
         "type": "about:blank",
         "title": HTTPStatus(error.status).phrase,
         "status": error.status,
         "detail": error.message,
-        "request_id": request_id,
+        "request_id": request.request_id,
         **error.extra,
     }
-    return Reply(
-        error.status, orjson.dumps(document), error.headers, content_type="application/problem+json"
-    )
-
-
-def error_type(accept: str) -> str:
-    if not accept or any(kind in accept for kind in ("*/*", "application/*", JSON)):
-        return JSON
-    return "text/html" if "text/html" in accept else "text/plain"
+    return Reply(error.status, orjson.dumps(document), error.headers, content_type=PROBLEM)

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 JSON = "application/json"
 Version = int
-"""The minor number: every microversion of Placement is 1.N."""
+"""Each door counts its versions up from 0; Placement's are the minor number of 1.N."""
 
 
 class Reply(msgspec.Struct):
@@ -50,8 +50,15 @@ class Query:
     def all(self, key: str) -> list[str]:
         return [value for name, value in self.pairs if name == key]
 
+    def without(self, *keys: str) -> Query:
+        """The query less these parameters."""
+        left = Query(b"")
+        left.pairs = [pair for pair in self.pairs if pair[0] not in keys]
+        left.last = dict(left.pairs)
+        return left
 
-class Asked(msgspec.Struct):
+
+class VersionedQuery(msgspec.Struct):
     """A query, and the version it is written in."""
 
     query: Query
@@ -61,7 +68,7 @@ class Asked(msgspec.Struct):
         return self.version >= minor
 
 
-class Call(Asked):
+class Call(VersionedQuery):
     """One request on its way through a handler."""
 
     request: Request
@@ -69,6 +76,8 @@ class Call(Asked):
     identity: Identity
     params: Mapping[str, str]
     body: bytes = b""
+    dated_since: Version = 0
+    """The first version whose answers say when what they show was last changed."""
     is_claiming: bool = False
     """Whether `service.claims` has the claim: it counts what becomes of it from then on."""
 
@@ -90,8 +99,8 @@ class Call(Asked):
         return Reply(status, b"", {**headers, **cached}, content_type=None)
 
     def cache_headers(self, modified: int | None = None) -> dict[str, str]:
-        """From 1.15 on. `modified` is in Unix seconds; None is now."""
-        if not self.since(15):
+        """`modified` is in Unix seconds; None is now."""
+        if not self.since(self.dated_since):
             return {}
         return {
             "cache-control": "no-cache",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import NamedTuple
 from urllib.parse import unquote
 
@@ -36,12 +36,6 @@ class Endpoint(msgspec.Struct, frozen=True):
 
 
 Routes = Mapping[str, Mapping[str, Endpoint]]
-Shaped = tuple[str, dict[int, str], Mapping[str, Endpoint]]
-"""The route, the names of its placeholders by their place, and its methods."""
-
-
-OWN = ("dovetail", "v1")
-"""How all of Dovetail's own routes begin."""
 
 
 class Match(NamedTuple):
@@ -52,45 +46,60 @@ class Match(NamedTuple):
     route: str
 
 
+class Branch:
+    """A place in the tree of paths: what may come next, and what ends here."""
+
+    def __init__(self) -> None:
+        self.fixed: dict[str, Branch] = {}
+        self.placeholder: Branch | None = None
+        self.route = ""
+        self.names: dict[int, str] = {}
+        """Of the placeholders on the way here, by the place of their segment."""
+        self.methods: Mapping[str, Endpoint] = {}
+
+
 class Router:
-    """Finds routes by their segments: a dictionary step per segment, whatever their number."""
+    """Trie of path segments: a dictionary step for each, however many routes there are.
+
+    Where a segment is fixed in one route and a placeholder in another, the fixed one has it.
+    """
 
     def __init__(self, routes: Routes) -> None:
-        self._fixed: dict[tuple[str, ...], Mapping[str, Endpoint]] = {}
-        self._shaped: dict[tuple[str | None, ...], Shaped] = {}
+        self._root = Branch()
         for path, methods in routes.items():
-            segments = tuple(path.strip("/").split("/"))
-            if "{" not in path:
-                self._fixed[segments] = methods
+            self._add(path, methods)
+
+    def _add(self, path: str, methods: Mapping[str, Endpoint]) -> None:
+        branch, names = self._root, dict[int, str]()
+        for at, segment in enumerate(path[1:].split("/")):
+            if segment.startswith("{"):
+                names[at] = segment[1:-1]
+                branch.placeholder = branch = branch.placeholder or Branch()
             else:
-                names = {at: part[1:-1] for at, part in enumerate(segments) if part[0] == "{"}
-                shape = tuple(None if at in names else part for at, part in enumerate(segments))
-                self._shaped[shape] = (path, names, methods)
+                branch = branch.fixed.setdefault(segment, Branch())
+        branch.route, branch.names, branch.methods = path, names, methods
 
     def find(self, method: str, raw_path: str) -> Match:
-        route, methods, params = self._resolve(raw_path)
-        endpoint = methods.get(method)
+        segments = [unquote(part) for part in raw_path[1:].split("/")]
+        branch = self._branch(segments)
+        endpoint = branch.methods.get(method)
         if endpoint is None:
             raise HttpError(
                 405,
                 "The method specified is not allowed for this resource.",
-                headers={"allow": ", ".join(methods)},
+                headers={"allow": ", ".join(branch.methods)},
             )
-        return Match(endpoint, params, route)
+        params = {name: segments[at] for at, name in branch.names.items()}
+        return Match(endpoint, params, branch.route)
 
-    def _resolve(self, raw_path: str) -> tuple[str, Mapping[str, Endpoint], dict[str, str]]:
-        segments = tuple(unquote(part) for part in raw_path[1:].split("/"))
-        methods = self._fixed.get(segments)
-        if methods is not None:
-            return f"/{'/'.join(segments)}", methods, {}
-        # Placeholders stand at every second place: /things/{thing}/parts/{part}.
-        fixed = len(OWN) if segments[:2] == OWN else 0
-        shape = tuple(None if at % 2 and at >= fixed else part for at, part in enumerate(segments))
-        found = self._shaped.get(shape)
-        if found is None:
+    def _branch(self, segments: Sequence[str]) -> Branch:
+        """Where the path ends. Raises HttpError if there is nothing."""
+        branch: Branch | None = self._root
+        for segment in segments:
+            assert branch is not None
+            branch = branch.fixed.get(segment) or (branch.placeholder if segment else None)
+            if branch is None:
+                break
+        if branch is None or not branch.methods:
             raise not_found()
-        route, names, methods = found
-        params = {name: segments[at] for at, name in names.items()}
-        if not all(params.values()):
-            raise not_found()
-        return route, methods, params
+        return branch

@@ -1,4 +1,7 @@
-"""Microversions: which of Placement's 40 dialects a client speaks."""
+"""Microversions of OpenStack: a header names which of Placement's 40 dialects a client speaks.
+
+Both doors negotiate by it: the language of candidate queries is what they have in common.
+"""
 
 from __future__ import annotations
 
@@ -9,14 +12,35 @@ SERVICE = "placement"
 HEADER = "openstack-api-version"
 OLDEST: Version = 0
 NEWEST: Version = 39
+DATED_SINCE: Version = 15
+"""The first that has Cache-Control and Last-Modified in answers."""
+
+
+class Microversions:
+    """The minor number of 1.0 to 1.39."""
+
+    header: str | None = HEADER
+    dated_since: Version = DATED_SINCE
+
+    def negotiate(self, header: str | None) -> Version:
+        """Without a word about Placement it is the first."""
+        return version_asked(header)
+
+    def answer(self, version: Version) -> str:
+        return f"{SERVICE} {self.text(version)}"
+
+    def text(self, version: Version) -> str:
+        return shown(version)
+
+
+MICROVERSIONS = Microversions()
 
 
 def shown(version: Version) -> str:
     return f"1.{version}"
 
 
-def asked(header: str | None) -> Version:
-    """The version a client asks for; without a word about Placement it is the first."""
+def version_asked(header: str | None) -> Version:
     wanted = None
     for part in (header or "").split(","):
         words = part.split()

@@ -1,4 +1,4 @@
-"""The operations that are Dovetail's own."""
+"""OpenAPI part of Dovetail's own door."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ from dovetail.rest.openapi.operations import (
     UUID,
     YES_OR_NO,
     Document,
+    DoorDescription,
     Operation,
     a_list,
     a_map,
@@ -24,23 +25,22 @@ from dovetail.rest.openapi.operations import (
     maybe,
     ref,
 )
-from dovetail.rest.openapi.placement import newest
-from dovetail.rest.placement import schemas
+from dovetail.rest.query.schema import LIST_CANDIDATES
+from dovetail.rest.query.versions import NEWEST
+from dovetail.rest.server.errors import PROBLEM
 
-PLAIN = "text/plain"
-STRUCTS = (
-    Explanation,
-    Line,
-    Fault,
-    Findings,
-    Total,
-    whatif.Question,
-    claims.Wanted,
-    names.Asked,
-    attributes.Marked,
-    classes.Defined,
-)
-"""Types that bodies are read into or written from; each becomes a schema of its name."""
+STRUCTS = {
+    "Explanation": Explanation,
+    "Line": Line,
+    "Fault": Fault,
+    "Findings": Findings,
+    "Total": Total,
+    "Question": whatif.Question,
+    "Wanted": claims.Wanted,
+    "Asked": names.Asked,
+    "Marked": attributes.Marked,
+    "Defined": classes.Defined,
+}
 
 OPTION = an_object(
     {
@@ -105,45 +105,27 @@ CANDIDATES = {
 HOSTS = an_object({"hosts": NUMBER})
 
 OPERATIONS: Mapping[tuple[str, str], Operation] = {
-    ("GET", "/livez"): Operation(
-        summary="Whether the process runs.", answers={200: TEXT}, answer_type=PLAIN
-    ),
-    ("GET", "/readyz"): Operation(
-        summary="Whether the database answers and the snapshot is current.",
-        answers={200: TEXT},
-        answer_type=PLAIN,
-        refusal_types={503: PLAIN},
-    ),
-    ("GET", "/metrics"): Operation(
-        summary="Metrics for Prometheus.",
-        answers={200: TEXT},
-        answer_type=PLAIN,
-        refusals=(401, 403, 404),
-    ),
-    ("GET", "/dovetail/v1/openapi.json"): Operation(
-        summary="This description.", answers={200: an_object({"openapi": TEXT})}
-    ),
-    ("GET", "/dovetail/v1/fleet"): Operation(
+    ("GET", "/v1/fleet"): Operation(
         summary="The ledger, or trees of it, as a fleet document: one JSON object a line.",
         query=asking(tree=TEXT),
         answers={200: TEXT},
         answer_type=MEDIA[0],
         refusals=(404,),
     ),
-    ("POST", "/dovetail/v1/fleet"): Operation(
+    ("POST", "/v1/fleet"): Operation(
         summary="Add trees and consumers: one JSON object (`Line`) a line, all or nothing.",
         body=TEXT,
         body_type=MEDIA[0],
         answers={200: an_object({"providers": NUMBER, "consumers": NUMBER})},
         refusals=(409, 413, 415),
     ),
-    ("GET", "/dovetail/v1/explain"): Operation(
+    ("GET", "/v1/explain"): Operation(
         summary="Why a request fits or not, and what would make it fit.",
-        query=with_host(newest(schemas.LIST_CANDIDATES)),
+        query=with_host(LIST_CANDIDATES.at(NEWEST).schema),
         answers={200: ref("Explanation")},
         refusals=(404,),
     ),
-    ("POST", "/dovetail/v1/whatif"): Operation(
+    ("POST", "/v1/whatif"): Operation(
         summary="Where a request would fit if the fleet were another.",
         body=ref("Question"),
         answers={
@@ -158,7 +140,7 @@ OPERATIONS: Mapping[tuple[str, str], Operation] = {
         },
         refusals=(404, 409),
     ),
-    ("POST", "/dovetail/v1/claims"): Operation(
+    ("POST", "/v1/claims"): Operation(
         summary="Find the best place and claim it.",
         body=ref("Wanted"),
         answers={
@@ -173,58 +155,58 @@ OPERATIONS: Mapping[tuple[str, str], Operation] = {
         },
         refusals=(409,),
     ),
-    ("GET", "/dovetail/v1/decisions"): Operation(
+    ("GET", "/v1/decisions"): Operation(
         summary="What was asked, chosen and passed over, newest first.",
         query=asking(limit={**NATURAL, "maximum": 1000}, before=NATURAL, consumer=TEXT),
         answers={200: an_object({"decisions": a_list(ref("Decision"))})},
     ),
-    ("POST", "/dovetail/v1/names"): Operation(
+    ("POST", "/v1/names"): Operation(
         summary="Providers by name or UUID, and the host each belongs to.",
         body=ref("Asked"),
         answers={200: an_object({"providers": a_map(an_object(FOUND))})},
     ),
-    ("GET", "/dovetail/v1/usage"): Operation(
+    ("GET", "/v1/usage"): Operation(
         summary="How full the fleet is, or one tree of it.",
         query=asking(tree=TEXT),
         answers={200: an_object({"classes": a_map(ref("Total"))})},
         refusals=(404,),
     ),
-    ("GET", "/dovetail/v1/providers/{uuid}/attributes"): Operation(
+    ("GET", "/v1/providers/{uuid}/attributes"): Operation(
         summary="What selectors look at of a provider: texts by key.",
         answers={200: ref("Marked")},
     ),
-    ("PUT", "/dovetail/v1/providers/{uuid}/attributes"): Operation(
+    ("PUT", "/v1/providers/{uuid}/attributes"): Operation(
         summary="Make these all the attributes of a provider.",
         body=ref("Marked"),
         answers={200: ref("Marked")},
         refusals=(409,),
     ),
-    ("GET", "/dovetail/v1/classes"): Operation(
+    ("GET", "/v1/classes"): Operation(
         summary="Resource classes: what devices each selects, and how many units there are.",
         answers={200: an_object({"classes": a_list(ref("ClassOfDevices"))})},
     ),
-    ("GET", "/dovetail/v1/classes/{class_name}"): Operation(
+    ("GET", "/v1/classes/{class_name}"): Operation(
         summary="One resource class.", answers={200: ref("ClassOfDevices")}
     ),
-    ("PUT", "/dovetail/v1/classes/{class_name}"): Operation(
+    ("PUT", "/v1/classes/{class_name}"): Operation(
         summary="Define a resource class; what one selects does not change.",
         body=ref("Defined"),
         answers={200: ref("ClassOfDevices"), 201: ref("ClassOfDevices")},
         refusals=(409,),
     ),
-    ("DELETE", "/dovetail/v1/classes/{class_name}"): Operation(
+    ("DELETE", "/v1/classes/{class_name}"): Operation(
         summary="Forget a resource class; what is held of its devices stays held.",
         answers={204: None},
     ),
-    ("GET", "/dovetail/v1/devices"): Operation(
+    ("GET", "/v1/devices"): Operation(
         summary="The devices of all nodes, or of one.",
         query=asking(node=TEXT),
         answers={200: an_object({"devices": a_list(DEVICE)})},
     ),
-    ("GET", "/dovetail/v1/audit"): Operation(
+    ("GET", "/v1/audit"): Operation(
         summary="What is wrong in the ledger, if anything.", answers={200: ref("Findings")}
     ),
-    ("POST", "/dovetail/v1/audit"): Operation(
+    ("POST", "/v1/audit"): Operation(
         summary="Heal what can be healed safely.",
         answers={
             200: an_object(
@@ -237,3 +219,15 @@ OPERATIONS: Mapping[tuple[str, str], Operation] = {
         },
     ),
 }
+
+DESCRIPTION = DoorDescription(
+    about="Dovetail's own",
+    operations=OPERATIONS,
+    schemas=SCHEMAS,
+    structs=STRUCTS,
+    errors={PROBLEM: {"schema": ref("Problem")}},
+    path_parameters={
+        "uuid": UUID,
+        "class_name": {"type": "string", "pattern": "^[a-z0-9.-]+$"},
+    },
+)

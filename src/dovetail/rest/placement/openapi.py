@@ -1,4 +1,4 @@
-"""The operations of the Placement API, at its newest microversion."""
+"""OpenAPI part of Placement's door: its operations at the newest microversion."""
 
 from __future__ import annotations
 
@@ -6,10 +6,12 @@ from collections.abc import Mapping
 
 from dovetail.rest.openapi.operations import (
     AMOUNTS,
+    ERROR,
     NUMBER,
     TEXT,
     UUID,
     Document,
+    DoorDescription,
     Operation,
     a_list,
     a_map,
@@ -18,11 +20,12 @@ from dovetail.rest.openapi.operations import (
     ref,
 )
 from dovetail.rest.placement import schemas
-from dovetail.rest.placement.schemas import Versions
-from dovetail.rest.placement.versions import NEWEST
+from dovetail.rest.query.schema import LIST_CANDIDATES, VersionedSchema
+from dovetail.rest.query.versions import HEADER, NEWEST, SERVICE, shown
+from dovetail.rest.server.http import JSON
 
 
-def newest(versions: Versions) -> Document:
+def newest(versions: VersionedSchema) -> Document:
     return versions.at(NEWEST).schema
 
 
@@ -39,6 +42,7 @@ INVENTORY = {
 HELD = an_object({"resources": AMOUNTS, "generation": NUMBER}, "generation")
 
 SCHEMAS: dict[str, Document] = {
+    "Errors": an_object({"errors": a_list(ERROR)}),
     "Provider": an_object(
         {
             "uuid": UUID,
@@ -220,7 +224,7 @@ OPERATIONS: Mapping[tuple[str, str], Operation] = {
     ),
     ("GET", "/allocation_candidates"): Operation(
         summary="Every place where a request fits.",
-        query=newest(schemas.LIST_CANDIDATES),
+        query=newest(LIST_CANDIDATES),
         answers={200: ref("Candidates")},
     ),
     ("GET", "/traits"): Operation(
@@ -247,3 +251,26 @@ OPERATIONS: Mapping[tuple[str, str], Operation] = {
         refusals=(409,),
     ),
 }
+
+NAME: Document = {"type": "string", "pattern": "^[A-Z0-9_]+$"}
+PLAIN = {"schema": TEXT}
+
+DESCRIPTION = DoorDescription(
+    about="OpenStack Placement's API at its newest microversion",
+    note="Older microversions are spoken too: GET / lists them.",
+    operations=OPERATIONS,
+    schemas=SCHEMAS,
+    errors={JSON: {"schema": ref("Errors")}, "text/html": PLAIN, "text/plain": PLAIN},
+    path_parameters={"uuid": UUID, "consumer_uuid": UUID, "resource_class": NAME, "name": NAME},
+    header_parameters=(
+        {
+            "name": HEADER,
+            "in": "header",
+            "required": True,
+            "schema": {
+                "type": "string",
+                "enum": [f"{SERVICE} {shown(NEWEST)}", f"{SERVICE} latest"],
+            },
+        },
+    ),
+)

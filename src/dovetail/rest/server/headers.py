@@ -1,0 +1,78 @@
+"""Header rules that all doors share: media types, pages of other origins, protection of answers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, MutableMapping, Sequence
+
+from starlette.datastructures import Headers
+
+from dovetail.rest.server.errors import HttpError
+from dovetail.rest.server.http import JSON
+
+REQUEST_ID = "x-openstack-request-id"
+MAY_BE_SENT = ("x-auth-token", "authorization", "content-type", REQUEST_ID)
+"""By pages of another origin, beside the version headers of the doors."""
+ALWAYS = {
+    "x-content-type-options": "nosniff",
+    "content-security-policy": "default-src 'none'; frame-ancestors 'none'",
+    "referrer-policy": "no-referrer",
+}
+"""Keeps answers from being misread by browsers."""
+
+
+def accepts_json(accept: str) -> bool:
+    """Whether the most specific range that includes JSON does not rule it out."""
+    if not accept:
+        return True
+    qualities: dict[str, float] = {}
+    for part in accept.split(","):
+        kind, *parameters = (word.strip().lower() for word in part.split(";"))
+        qualities[kind] = quality(parameters)
+    for kind in (JSON, "application/*", "*/*"):
+        if kind in qualities:
+            return qualities[kind] > 0
+    return False
+
+
+def quality(parameters: list[str]) -> float:
+    for parameter in parameters:
+        if parameter.startswith("q="):
+            try:
+                return float(parameter[2:])
+            except ValueError:
+                return 1
+    return 1
+
+
+def require_json(headers: Headers) -> None:
+    media = headers.get("content-type", "").partition(";")[0].strip()
+    if media != JSON:
+        raise HttpError(415, f"The media type {media or None} is not supported, use {JSON}")
+
+
+def cors_headers(allowed: str, asked: Headers, versions: Sequence[str]) -> dict[str, str]:
+    """What to answer to a request with these headers, if pages of origin `allowed` may ask.
+
+    `versions` are the headers in which doors tell versions.
+    """
+    if asked.get("origin") != allowed:
+        return {}
+    return {
+        "access-control-allow-origin": allowed,
+        "access-control-allow-headers": ", ".join(sendable(asked, (*versions, *MAY_BE_SENT))),
+        "access-control-allow-methods": "GET, POST, PUT, DELETE",
+        "access-control-expose-headers": ", ".join((*versions, REQUEST_ID)),
+    }
+
+
+def sendable(asked: Headers, allowed: Sequence[str]) -> list[str]:
+    """Those of the headers that the page wants to send which it may; all, if it names none."""
+    named = asked.get("access-control-request-headers", "")
+    wanted = {name.strip().lower() for name in named.split(",")} if named else set(allowed)
+    return [name for name in allowed if name in wanted]
+
+
+def protect(headers: MutableMapping[str, str], usual: Mapping[str, str]) -> None:
+    """Add what is missing; `usual` is what the door says."""
+    for name, value in (*ALWAYS.items(), *usual.items()):
+        headers.setdefault(name, value)
