@@ -1,8 +1,13 @@
-"""A device of a node: something with properties that is handed out in whole units."""
+"""A device of a node: something with properties that is handed out in whole units.
+
+Agents, drivers and people publish lists of them; `faults_of` says which lists no node can have.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from enum import Enum, auto
+from typing import Protocol
 
 import msgspec
 
@@ -37,3 +42,41 @@ class Device(msgspec.Struct, frozen=True, kw_only=True):
             "Name": self.name,
             "Health": HEALTHY if self.healthy else UNHEALTHY,
         }
+
+
+class DeviceFault(Enum):
+    """What is wrong with a device in a list; whoever refuses it says so in his own words."""
+
+    NO_NAME = auto()
+    NAME_TAKEN = auto()
+    """By a device before it."""
+    UNITS = auto()
+    """Not from 1 to `MOST_UNITS`."""
+
+
+class Listed(Protocol):
+    """A device, or one as somebody wrote it down."""
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def units(self) -> int: ...
+
+
+def faults_of(devices: Iterable[Listed]) -> Iterator[tuple[DeviceFault, ...]]:
+    """For each device of a node what is wrong with it."""
+    names: set[str] = set()
+    for each in devices:
+        name, units_are_right = each.name, 1 <= each.units <= MOST_UNITS
+        if name and units_are_right and name not in names:
+            names.add(name)
+            yield ()
+            continue
+        found = {
+            DeviceFault.NO_NAME: not name,
+            DeviceFault.NAME_TAKEN: name in names,
+            DeviceFault.UNITS: not units_are_right,
+        }
+        names.add(name)
+        yield tuple(fault for fault, is_there in found.items() if is_there)

@@ -6,7 +6,7 @@
       InUse               ProviderInUse, ProviderIsParent, InventoryInUse, TraitInUse, ClassInUse
       StaleGeneration     somebody else changed the provider or the consumer first
       Refused             NoInventory, UnitsViolated, CapacityExceeded: a claim that does not fit
-      Malformed           BadParent, BadCapacity, StandardName, BadFleet
+      Malformed           BadParent, BadCapacity, StandardName, BadDevices, BadFleet
 
 Nothing here knows of HTTP or SQL: the doors map these to their own status codes. The texts are what
 clients of OpenStack Placement already match on.
@@ -146,6 +146,10 @@ class BadCapacity(Malformed):
 
 class StandardName(Malformed):
     """Standard traits and resource classes are not for changing."""
+
+
+class BadDevices(Malformed):
+    """A list of devices that no node can have."""
 
 
 class BadFleet(Malformed):

@@ -1,1 +1,5 @@
-"""Resource classes: devices chosen by their properties, and counted. Pure: no I/O, no clock."""
+"""The finder of devices: which devices of one node serve device classes. No I/O, no clock.
+
+classes/      device classes as documents, and what can be said of them
+allocation/   the inventory: what nodes have, who holds it, and the solver that chooses
+"""

@@ -15,9 +15,9 @@ from collections.abc import Iterable, Mapping, Sequence
 
 import msgspec
 
-from dovetail.core.device import RESERVED, Device
-from dovetail.core.errors import BadParent, Malformed
-from dovetail.core.inventory import MAX_INT, Inventory
+from dovetail.core.device import MOST_UNITS, RESERVED, Device, DeviceFault, faults_of
+from dovetail.core.errors import BadDevices, BadParent, Malformed
+from dovetail.core.inventory import Inventory
 from dovetail.core.provider import Provider
 from dovetail.core.selectors.attributes import refuse_bad
 from dovetail.ledger import attributes, claims, inventories, providers, resource_classes
@@ -155,17 +155,21 @@ def refuse_unfit(node: str, devices: Sequence[Device]) -> None:
             f"node {node[:40]!r}: its name has {len(node)} characters; "
             f"1 to {LONGEST_NODE} are expected"
         )
-    seen: set[str] = set()
-    for device in devices:
+    for device, faults in zip(devices, faults_of(devices), strict=True):
         where = f"device {device.name!r} of node {node!r}"
-        if not device.name:
-            raise Malformed(f"{where}: a device needs a name")
-        if device.name in seen:
-            raise Malformed(f"{where}: there are two of that name")
-        if not 1 <= device.units <= MAX_INT:
-            raise Malformed(f"{where}: {device.units} units; 1 to {MAX_INT} are expected")
+        if faults:
+            raise BadDevices(f"{where}: {_in_words(faults[0], device)}")
         refuse_bad(device.attributes, where)
-        seen.add(device.name)
+
+
+def _in_words(fault: DeviceFault, device: Device) -> str:
+    match fault:
+        case DeviceFault.NO_NAME:
+            return "a device needs a name"
+        case DeviceFault.NAME_TAKEN:
+            return "there are two of that name"
+        case DeviceFault.UNITS:
+            return f"{device.units} units; 1 to {MOST_UNITS} are expected"
 
 
 def by_name(tx: Transaction, name: str) -> Provider | None:

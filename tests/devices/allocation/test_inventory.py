@@ -6,10 +6,10 @@ import msgspec
 import pytest
 
 from dovetail.core.device import Device
+from dovetail.core.errors import BadDevices
 from dovetail.core.rows import Rows
 from dovetail.core.selectors.selector import BadExpression, Expression, Operator
 from dovetail.devices.allocation.inventory import DeviceInventory
-from dovetail.devices.allocation.node_devices import BadDevices
 from dovetail.devices.allocation.request import (
     ClassStatus,
     DeviceHolding,

@@ -12,7 +12,7 @@ def nested(name: str, *members: str | tuple[str, int]) -> DeviceClass:
 
 
 def problems(*classes: DeviceClass) -> dict[str, list[str]]:
-    found = hierarchy.problems({cls.name: cls for cls in classes})
+    found = hierarchy.problems_by_class({cls.name: cls for cls in classes})
     return {name: [str(each) for each in problems] for name, problems in found.items()}
 
 
@@ -69,5 +69,5 @@ def test_what_a_unit_is_made_of() -> None:
         cls.name: cls for cls in (CORE, DeviceClass("nic"), nested("numa", ("core", 4), "nic"))
     }
     node = nested("node", ("numa", 2), "nic")
-    assert hierarchy.devices(node, classes) == 11
+    assert hierarchy.device_count(node, classes) == 11
     assert hierarchy.leaves(node, classes) == {"core", "nic"}

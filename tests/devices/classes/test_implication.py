@@ -17,7 +17,7 @@ def selector(*branches: str) -> Selector:
 
 
 def never(given: Selector) -> bool:
-    return Meaning(given).never
+    return Meaning(given).is_never
 
 
 def implies(narrow: Selector, wide: Selector) -> bool:

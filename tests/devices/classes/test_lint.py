@@ -9,8 +9,7 @@ from dovetail.core.device import Device
 from dovetail.core.selectors.condition_text import read
 from dovetail.core.selectors.selector import Selector, compiled
 from dovetail.devices.classes.documents import DeviceClass, Member
-from dovetail.devices.classes.lint import LintFinding, LintKind, lint
-from dovetail.devices.classes.near_miss import one_off
+from dovetail.devices.classes.lint import LintFinding, LintKind, is_one_off, lint
 from tests.devices.selectors import devices, selectors
 
 
@@ -185,10 +184,10 @@ def test_nothing_is_made_up(chosen: list[Selector], fleet: list[Device]) -> None
 
 
 def test_one_character_off() -> None:
-    assert one_off("memory", "memry")
-    assert one_off("memory", "memoryy")
-    assert one_off("memory", "nemory")
-    assert one_off("a", "")
-    assert not one_off("memory", "memory")
-    assert not one_off("memory", "mmeory")
-    assert not one_off("memory", "mem")
+    assert is_one_off("memory", "memry")
+    assert is_one_off("memory", "memoryy")
+    assert is_one_off("memory", "nemory")
+    assert is_one_off("a", "")
+    assert not is_one_off("memory", "memory")
+    assert not is_one_off("memory", "mmeory")
+    assert not is_one_off("memory", "mem")

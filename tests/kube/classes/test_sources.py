@@ -11,10 +11,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dovetail.core.device import MOST_UNITS, Device
+from dovetail.core.errors import BadDevices
 from dovetail.core.selectors.selector import compiled
 from dovetail.devices.classes.dra import from_device_class
 from dovetail.kube.classes import devices_of
-from dovetail.kube.classes.annotation import DEVICES, BadDevices, annotated_devices, text_of
+from dovetail.kube.classes.annotation import DEVICES, annotated_devices, text_of
 from dovetail.podfit.objects import Node, ResourceSlice
 
 DRIVER = "gpu.example.com"

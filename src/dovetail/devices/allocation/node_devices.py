@@ -5,13 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from operator import attrgetter
 
-from dovetail.core.device import MOST_UNITS, Device
+from dovetail.core.device import MOST_UNITS, Device, DeviceFault, faults_of
+from dovetail.core.errors import BadDevices
 from dovetail.devices.allocation.equivalence import EquivalenceClasses
 from dovetail.devices.allocation.solver.problem import DevicePlace
-
-
-class BadDevices(ValueError):
-    """A list of devices that no node can have."""
 
 
 class NodeDevices:
@@ -33,12 +30,12 @@ class NodeDevices:
         self.free = list(self.units)
 
     def _check(self) -> None:
-        if len(self._index) < len(self.devices):
-            names = [each.name for each in self.devices]
-            twice = sorted({name for name in names if names.count(name) > 1})
+        faulty = list(zip(self.devices, faults_of(self.devices), strict=True))
+        twice = sorted({each.name for each, found in faulty if DeviceFault.NAME_TAKEN in found})
+        if twice:
             raise BadDevices(f"node {self.node!r}: two devices are called {', '.join(twice)}")
-        for each in self.devices:
-            if not 1 <= each.units <= MOST_UNITS:
+        for each, found in faulty:
+            if DeviceFault.UNITS in found:
                 raise BadDevices(
                     f"node {self.node!r}: device {each.name!r} has {each.units} units: 1 to"
                     f" {MOST_UNITS} are expected"

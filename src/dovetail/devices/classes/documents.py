@@ -1,4 +1,8 @@
-"""Resource classes: named selections of devices, read from and written as documents."""
+"""Device classes: named selections of devices, read from and written as documents.
+
+REST, the CLI, the ledger's definitions and the class controller read them here. On the wire and in
+Kubernetes the kind is called ResourceClass.
+"""
 
 from __future__ import annotations
 
@@ -15,8 +19,8 @@ LONGEST_NAME = 52
 """An annotation's name has 63 characters: resClass_<class>_<device> leaves 53 for both names."""
 
 LONGEST_KEY = 63
-MOST = 1024
-"""Of one class in a unit of another: more devices than a node has."""
+MOST_MEMBERS = 1024
+"""Units of one class in a unit of another: more devices than a node has."""
 
 DNS_LABEL = r"[a-z0-9](?:[a-z0-9-]*[a-z0-9])?"
 DNS_SUBDOMAIN = re.compile(rf"{DNS_LABEL}(?:\.{DNS_LABEL})*", re.ASCII)
@@ -60,7 +64,7 @@ class Problem(msgspec.Struct, frozen=True):
 
 
 class BadClass(Malformed):
-    """A document that is no resource class."""
+    """A document that is no device class."""
 
     def __init__(self, name: str, problems: Iterable[Problem]) -> None:
         self.problems = tuple(problems)
@@ -82,7 +86,8 @@ def write(cls: DeviceClass) -> dict[str, Any]:
     spec: dict[str, Any] = {}
     if cls.selector or not cls.members:
         spec["resourceSelector"] = [
-            {"matchExpressions": [_written(each) for each in branch]} for branch in cls.selector
+            {"matchExpressions": [_expression_document(each) for each in branch]}
+            for branch in cls.selector
         ]
     if cls.members:
         spec["members"] = [{"class": each.name, "count": each.count} for each in cls.members]
@@ -93,7 +98,7 @@ def write(cls: DeviceClass) -> dict[str, Any]:
     return spec
 
 
-def _written(expression: Expression) -> dict[str, Any]:
+def _expression_document(expression: Expression) -> dict[str, Any]:
     written: dict[str, Any] = {"key": expression.key, "operator": str(expression.operator)}
     if expression.values:
         written["values"] = list(expression.values)
@@ -101,7 +106,7 @@ def _written(expression: Expression) -> dict[str, Any]:
 
 
 class _SpecReader:
-    """Goes through a document and notes what is wrong where."""
+    """Recursive descent through a document; notes all that is wrong, and where."""
 
     def __init__(self) -> None:
         self.problems: list[Problem] = []
@@ -158,8 +163,10 @@ class _SpecReader:
             self.name(f"{path}.class", name)
         count = fields.get("count", 1)
         # True is an int to Python.
-        if not isinstance(count, int) or isinstance(count, bool) or not 1 <= count <= MOST:
-            self.wrong(f"{path}.count", f"{_shown(count)}: a whole number from 1 to {MOST}")
+        if not isinstance(count, int) or isinstance(count, bool) or not 1 <= count <= MOST_MEMBERS:
+            self.wrong(
+                f"{path}.count", f"{_shortened(count)}: a whole number from 1 to {MOST_MEMBERS}"
+            )
             return Member(name)
         return Member(name, count)
 
@@ -186,7 +193,7 @@ class _SpecReader:
     def operator(self, path: str, given: object) -> Operator:
         if isinstance(given, str) and given in OPERATORS:
             return OPERATORS[given]
-        self.wrong(path, f"{_shown(given)}: one of {', '.join(Operator)} is expected")
+        self.wrong(path, f"{_shortened(given)}: one of {', '.join(Operator)} is expected")
         return Operator.EXISTS
 
     def distinct(self, path: str, names: Iterable[str]) -> None:
@@ -199,26 +206,28 @@ class _SpecReader:
     def flag(self, path: str, given: object) -> bool:
         if given is None or isinstance(given, bool):
             return bool(given)
-        self.wrong(path, f"{_shown(given)}: true or false is expected")
+        self.wrong(path, f"{_shortened(given)}: true or false is expected")
         return False
 
     def text(self, path: str, given: object) -> str:
         if isinstance(given, str):
             return given
-        self.wrong(path, "is missing" if given is None else f"{_shown(given)}: text is expected")
+        self.wrong(
+            path, "is missing" if given is None else f"{_shortened(given)}: text is expected"
+        )
         return ""
 
     def each(self, path: str, given: object, one: Callable[[str, object], T]) -> tuple[T, ...]:
         if given is None:
             return ()
         if not isinstance(given, list | tuple):
-            self.wrong(path, f"{_shown(given)}: a list is expected")
+            self.wrong(path, f"{_shortened(given)}: a list is expected")
             return ()
         return tuple(one(f"{path}[{index}]", each) for index, each in enumerate(given))
 
     def mapping(self, path: str, given: object, known: tuple[str, ...]) -> Mapping[str, object]:
         if not isinstance(given, Mapping):
-            self.wrong(path, f"{_shown(given)}: an object with {', '.join(known)} is expected")
+            self.wrong(path, f"{_shortened(given)}: an object with {', '.join(known)} is expected")
             return {}
         for field in self._unknown(given, known):
             self.wrong(f"{path}.{field}", f"no such field: there are {', '.join(known)}")
@@ -229,5 +238,5 @@ class _SpecReader:
         return (str(field) for field in given if field not in known)
 
 
-def _shown(given: object) -> str:
+def _shortened(given: object) -> str:
     return repr(given) if len(repr(given)) <= LONGEST_KEY else f"a {type(given).__name__}"

@@ -23,7 +23,7 @@ from dovetail.core.explanation import (
 from dovetail.core.explanation_text import summary_of_devices
 from dovetail.core.selectors import condition_text
 from dovetail.core.selectors.selector import Expression, Operator, condition, mismatch
-from dovetail.devices.classes.alike import DeviceGroup, grouped, keys_of
+from dovetail.devices.classes.device_groups import DeviceGroup, groups_of, keys_of
 from dovetail.devices.classes.documents import DeviceClass
 
 WORDS = {
@@ -74,7 +74,7 @@ def is_selected(judged: Judged) -> bool:
 
 
 def _judged_groups(cls: DeviceClass, devices: Sequence[Device]) -> list[tuple[DeviceGroup, Judged]]:
-    groups = grouped(devices, keys_of((cls,)))
+    groups = groups_of(devices, keys_of((cls,)))
     return [
         (
             group,

@@ -1,4 +1,8 @@
-"""Nested classes against the classes there are: what is unknown, goes in a circle, or too deep."""
+"""Nested classes against the classes there are: what is unknown, goes in a circle, or too deep.
+
+Whoever takes in a class asks here first. Depth-first, cut off at `DEEPEST` levels, so it ends even
+for classes that contain each other.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +17,7 @@ MOST_DEVICES = 4096
 """In one unit: more than a node has."""
 
 
-def problems(classes: Mapping[str, DeviceClass]) -> dict[str, tuple[Problem, ...]]:
+def problems_by_class(classes: Mapping[str, DeviceClass]) -> dict[str, tuple[Problem, ...]]:
     """What keeps nested classes from being resolved, by class; those without problems are left out.
 
     A class that only contains a broken one is broken, too, and is told which.
@@ -34,7 +38,7 @@ def _problems(cls: DeviceClass, classes: Mapping[str, DeviceClass]) -> Iterator[
         if trail:
             sound = False
             yield Problem(f"spec.members[{index}].class", trail)
-    if sound and (size := devices(cls, classes)) > MOST_DEVICES:
+    if sound and (size := device_count(cls, classes)) > MOST_DEVICES:
         yield Problem(
             "spec.members", f"one unit takes {size} devices: at most {MOST_DEVICES} are possible"
         )
@@ -54,11 +58,11 @@ def _trouble(trail: tuple[str, ...], classes: Mapping[str, DeviceClass]) -> str:
     return next(filter(None, below), "")
 
 
-def devices(cls: DeviceClass, classes: Mapping[str, DeviceClass]) -> int:
+def device_count(cls: DeviceClass, classes: Mapping[str, DeviceClass]) -> int:
     """How many devices one unit is made of. The class has to be without problems."""
     if not cls.members:
         return 1
-    return sum(each.count * devices(classes[each.name], classes) for each in cls.members)
+    return sum(each.count * device_count(classes[each.name], classes) for each in cls.members)
 
 
 def leaves(cls: DeviceClass, classes: Mapping[str, DeviceClass]) -> frozenset[str]:

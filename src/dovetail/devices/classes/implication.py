@@ -1,6 +1,8 @@
-"""What selectors say of any device there could be: which contradict themselves, which imply others.
+"""Implication between selectors, for any device there could be; and contradictions in themselves.
 
-What is claimed here is certain; what is true but hard to see may be missed.
+Lint asks it which classes contain others. Each key of a branch becomes an interval or a set of
+values, and these are compared: sound, not complete. What is claimed here is certain; what is true
+but hard to see may be missed.
 """
 
 from __future__ import annotations
@@ -47,12 +49,12 @@ class Facts(msgspec.Struct, frozen=True):
     """Amounts of different dimensions are asked for."""
 
     @property
-    def impossible(self) -> bool:
+    def is_impossible(self) -> bool:
         if self.clash or (self.present and self.absent):
             return True
         if self.allowed is not None:
             return not self.allowed
-        return _crossed(self.low, self.high)
+        return _is_crossed(self.low, self.high)
 
 
 class ImpliedExpression(msgspec.Struct, frozen=True):
@@ -68,7 +70,7 @@ class Meaning:
 
     def __init__(self, selector: Selector) -> None:
         worked_out = [(branch, facts_of(branch)) for branch in selector if branch]
-        self.branches = [known for _, known in worked_out if not _contradicts(known)]
+        self.branches = [known for _, known in worked_out if not _has_contradiction(known)]
         """Those that a device could meet."""
         self._targets = [
             [ImpliedExpression(each, condition(each), _amount(each)) for each in branch]
@@ -76,7 +78,7 @@ class Meaning:
         ]
 
     @property
-    def never(self) -> bool:
+    def is_never(self) -> bool:
         """No device can ever be selected."""
         return not self.branches
 
@@ -88,13 +90,13 @@ class Meaning:
         )
 
 
-def impossible(branch: tuple[Expression, ...]) -> bool:
+def is_impossible(branch: tuple[Expression, ...]) -> bool:
     """No device can ever meet all of these."""
-    return not branch or _contradicts(facts_of(branch))
+    return not branch or _has_contradiction(facts_of(branch))
 
 
-def _contradicts(known: dict[str, Facts]) -> bool:
-    return any(facts.impossible for facts in known.values())
+def _has_contradiction(known: dict[str, Facts]) -> bool:
+    return any(facts.is_impossible for facts in known.values())
 
 
 def facts_of(branch: tuple[Expression, ...]) -> dict[str, Facts]:
@@ -164,7 +166,7 @@ def _bound(amounts: list[tuple[Expression, Amount]], *, upper: bool) -> Bound | 
     return max(found, key=lambda bound: (bound.size, bound.open))
 
 
-def _crossed(low: Bound | None, high: Bound | None) -> bool:
+def _is_crossed(low: Bound | None, high: Bound | None) -> bool:
     if low is None or high is None:
         return False
     if low.size == high.size:
@@ -176,10 +178,10 @@ def _crossed(low: Bound | None, high: Bound | None) -> bool:
 
 
 def _branch_implies(known: dict[str, Facts], target: list[ImpliedExpression]) -> bool:
-    return all(_implied(known.get(each.expression.key), each) for each in target)
+    return all(_is_implied(known.get(each.expression.key), each) for each in target)
 
 
-def _implied(facts: Facts | None, target: ImpliedExpression) -> bool:
+def _is_implied(facts: Facts | None, target: ImpliedExpression) -> bool:
     kind = target.expression.operator
     if facts is None:
         return kind is Operator.EXISTS and target.expression.key in RESERVED
@@ -193,20 +195,20 @@ def _implied(facts: Facts | None, target: ImpliedExpression) -> bool:
         tests = [condition(each) for each in facts.expressions]
         return all(any(not met(value) for met in tests) for value in target.expression.values)
     wanted = target.wanted
-    return wanted is not None and wanted.dimension is facts.dimension and _within(facts, target)
+    return wanted is not None and wanted.dimension is facts.dimension and _is_within(facts, target)
 
 
-def _within(facts: Facts, target: ImpliedExpression) -> bool:
+def _is_within(facts: Facts, target: ImpliedExpression) -> bool:
     """The range is on the right side of the target's amount."""
     assert target.wanted is not None
     kind = target.expression.operator
     limit = Bound(target.wanted.size, kind in STRICT)
-    above = kind not in UPWARDS or _tighter(facts.low, limit, upper=False)
-    below = kind not in DOWNWARDS or _tighter(facts.high, limit, upper=True)
+    above = kind not in UPWARDS or _is_tighter(facts.low, limit, upper=False)
+    below = kind not in DOWNWARDS or _is_tighter(facts.high, limit, upper=True)
     return above and below
 
 
-def _tighter(known: Bound | None, limit: Bound, *, upper: bool) -> bool:
+def _is_tighter(known: Bound | None, limit: Bound, *, upper: bool) -> bool:
     if known is None:
         return False
     if known.size == limit.size:

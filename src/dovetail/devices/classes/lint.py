@@ -1,7 +1,8 @@
-"""Static analysis of a set of classes, by themselves and on a fleet.
+"""Lint: static analysis of a set of device classes, by themselves and on a fleet.
 
-Each class looks once at each kind of device that the classes can tell apart; pairs of classes are
-compared as rows of a matrix.
+`dovetail classes lint` shows what it finds. Each class looks once at each group of devices that the
+classes can tell apart; pairs of classes are compared as rows of a matrix, so the time is that of
+one product of matrices: classes squared times groups.
 """
 
 from __future__ import annotations
@@ -16,12 +17,11 @@ import numpy.typing as npt
 from dovetail.core.device import RESERVED, Device
 from dovetail.core.selectors.selector import Expression, Mismatch, compiled, mismatch, mismatches
 from dovetail.devices.classes import hierarchy
-from dovetail.devices.classes.alike import DeviceGroup, grouped, keys_of
+from dovetail.devices.classes.device_groups import DeviceGroup, groups_of, keys_of
 from dovetail.devices.classes.documents import DeviceClass
-from dovetail.devices.classes.implication import Meaning, impossible
-from dovetail.devices.classes.near_miss import near_misses
+from dovetail.devices.classes.implication import Meaning, is_impossible
 
-NAMED = 5
+MOST_CLASSES_NAMED = 5
 """Other classes that a message names; the rest are counted."""
 
 
@@ -65,9 +65,9 @@ class _Fleet:
     def __init__(self, classes: Sequence[DeviceClass], devices: Sequence[Device]) -> None:
         self.classes = classes
         self.devices = devices
-        self.kinds: tuple[DeviceGroup, ...] = grouped(devices, keys_of(classes))
+        self.kinds: tuple[DeviceGroup, ...] = groups_of(devices, keys_of(classes))
         meanings = {cls.name: Meaning(cls.selector) for cls in classes}
-        self.selecting = [cls for cls in classes if not meanings[cls.name].never]
+        self.selecting = [cls for cls in classes if not meanings[cls.name].is_never]
         """Classes that could select something."""
         self.meanings = [meanings[cls.name] for cls in self.selecting]
         self.selects = np.array(
@@ -87,7 +87,7 @@ class _Fleet:
 
 
 def _broken(classes: Sequence[DeviceClass]) -> Iterator[LintFinding]:
-    for name, problems in hierarchy.problems({cls.name: cls for cls in classes}).items():
+    for name, problems in hierarchy.problems_by_class({cls.name: cls for cls in classes}).items():
         for each in problems:
             yield LintFinding(name, LintKind.BROKEN, str(each))
 
@@ -100,15 +100,15 @@ def _empty(classes: Sequence[DeviceClass]) -> Iterator[LintFinding]:
             yield LintFinding(cls.name, LintKind.EMPTY, "has no expressions, so it selects nothing")
             continue
         for index, branch in enumerate(cls.selector):
-            if impossible(branch):
+            if is_impossible(branch):
                 yield LintFinding(
                     cls.name,
                     LintKind.EMPTY,
-                    f"selector {index} can be met by no device: {_written(branch)}",
+                    f"selector {index} can be met by no device: {_branch_text(branch)}",
                 )
 
 
-def _written(branch: Iterable[Expression]) -> str:
+def _branch_text(branch: Iterable[Expression]) -> str:
     return " and ".join(map(str, branch)) or "it has no expressions"
 
 
@@ -136,7 +136,7 @@ def _unreachable_by_members(
     classes: Sequence[DeviceClass], out_of_reach: set[str]
 ) -> Iterator[LintFinding]:
     by_name = {cls.name: cls for cls in classes}
-    broken = hierarchy.problems(by_name)
+    broken = hierarchy.problems_by_class(by_name)
     for cls in classes:
         if cls.members and cls.name not in broken:
             lacking = sorted(hierarchy.leaves(cls, by_name) & out_of_reach)
@@ -164,7 +164,7 @@ def _related(fleet: _Fleet) -> Iterator[LintFinding]:
             words = (
                 "selects the same as" if kind is LintKind.IDENTICAL else "selects nothing beside"
             )
-            yield LintFinding(cls.name, kind, f"{words} {_listed(names)}, {scope}")
+            yield LintFinding(cls.name, kind, f"{words} {_names(names)}, {scope}")
 
 
 def _relation(
@@ -194,13 +194,13 @@ def _overlapping(fleet: _Fleet) -> Iterator[LintFinding]:
             yield LintFinding(
                 cls.name,
                 LintKind.OVERLAPPING,
-                f"of its {units[at, at]} units on this fleet some are shared with {_listed(names)}",
+                f"of its {units[at, at]} units on this fleet some are shared with {_names(names)}",
             )
 
 
-def _listed(names: Sequence[str]) -> str:
-    rest = len(names) - NAMED
-    return ", ".join(names[:NAMED]) + (f" and {rest} more" if rest > 0 else "")
+def _names(names: Sequence[str]) -> str:
+    rest = len(names) - MOST_CLASSES_NAMED
+    return ", ".join(names[:MOST_CLASSES_NAMED]) + (f" and {rest} more" if rest > 0 else "")
 
 
 def _key_slips(fleet: _Fleet) -> Iterator[LintFinding]:
@@ -210,8 +210,37 @@ def _key_slips(fleet: _Fleet) -> Iterator[LintFinding]:
             having[key] = having.get(key, 0) + 1
     for cls in fleet.classes:
         for key in sorted(keys_of((cls,)) | set(cls.same)):
-            for message in near_misses(key, having):
+            for message in _near_misses(key, having):
                 yield LintFinding(cls.name, LintKind.NEAR_MISS, message)
+
+
+def _near_misses(key: str, having: Mapping[str, int]) -> Iterator[str]:
+    """In words; `having` tells how many devices have each key that there is."""
+    for other, number in having.items():
+        if other == key:
+            continue
+        if other.casefold() == key.casefold():
+            # Even where some devices have the key: the others are passed over silently.
+            yield f"key {key!r} is not {other!r}, which {_have(number)}: case matters"
+        elif key not in having and is_one_off(key, other):
+            yield f"no device has the key {key!r}, but {other!r} is there: {_have(number)} it"
+
+
+def _have(number: int) -> str:
+    return f"{number} device has" if number == 1 else f"{number} devices have"
+
+
+def is_one_off(one: str, other: str) -> bool:
+    """One character inserted, left out or exchanged makes the one the other."""
+    short, long = sorted((one, other), key=len)
+    if len(long) - len(short) > 1 or one == other:
+        return False
+    same = next(
+        (at for at, (a, b) in enumerate(zip(short, long, strict=False)) if a != b), len(short)
+    )
+    if len(short) == len(long):
+        return short[same + 1 :] == long[same + 1 :]
+    return short[same:] == long[same + 1 :]
 
 
 def _dimensions(fleet: _Fleet) -> Iterator[LintFinding]:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence, Set
+from collections.abc import Mapping, Sequence
 
 import msgspec
 
-from dovetail.core.device import MOST_UNITS, RESERVED, Device
-from dovetail.core.errors import Malformed
+from dovetail.core.device import MOST_UNITS, RESERVED, Device, DeviceFault, faults_of
+from dovetail.core.errors import BadDevices
 from dovetail.kube.api.port import KubeApi
 from dovetail.podfit.objects import Node
 
@@ -16,10 +16,6 @@ DEVICES = "dovetail.dev/devices"
 
 NAME = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9_.-]*[A-Za-z0-9])?", re.ASCII)
 LONGEST = 200
-
-
-class BadDevices(Malformed):
-    """An annotation that does not tell devices."""
 
 
 class AnnotatedDevice(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -44,11 +40,9 @@ def annotated_devices(node: str, annotations: Mapping[str, str]) -> tuple[Device
             f"annotation {DEVICES} of node {node}: {error}; a JSON list of devices is expected,"
             ' such as [{"name": "gpu-0", "kind": "nvidia-gpu", "properties": {"memory": "80G"}}]'
         ) from error
-    names: set[str] = set()
-    for index, each in enumerate(written):
-        if problem := _problem(each, names):
+    for index, (each, faults) in enumerate(zip(written, faults_of(written), strict=True)):
+        if problem := _problem(each, faults):
             raise BadDevices(f"annotation {DEVICES} of node {node}: [{index}]{problem}")
-        names.add(each.name)
     return tuple(Device(node=node, **msgspec.structs.asdict(each)) for each in written)
 
 
@@ -68,14 +62,14 @@ async def publish(api: KubeApi, node: str, devices: Sequence[Device]) -> None:
     await api.merge(Node, node, {"metadata": {"annotations": annotations}})
 
 
-def _problem(device: AnnotatedDevice, names: Set[str]) -> str:
+def _problem(device: AnnotatedDevice, faults: Sequence[DeviceFault]) -> str:
     if not NAME.fullmatch(device.name) or len(device.name) > LONGEST:
         return f".name: {device.name!r}: letters, digits, '-', '_' and '.' are expected"
-    if device.name in names:
+    if DeviceFault.NAME_TAKEN in faults:
         return f".name: {device.name!r} is there already"
     if not device.kind:
         return ".kind: is empty"
-    if not 1 <= device.units <= MOST_UNITS:
+    if DeviceFault.UNITS in faults:
         return f".units: {device.units}: at least 1 and at most {MOST_UNITS} are expected"
     for key in device.properties:
         if not key or key in RESERVED:

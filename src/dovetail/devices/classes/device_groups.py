@@ -1,4 +1,8 @@
-"""Devices that a set of selectors cannot tell apart, so that each selector looks at them once."""
+"""Groups of devices that a set of selectors cannot tell apart, so that each looks at them once.
+
+Lint and explanations of a class over a fleet group devices so; the inventory keeps its equivalence
+classes up to date instead (`allocation.equivalence`).
+"""
 
 from __future__ import annotations
 
@@ -29,7 +33,7 @@ def keys_of(classes: Iterable[DeviceClass]) -> frozenset[str]:
     return frozenset(each.key for cls in classes for branch in cls.selector for each in branch)
 
 
-def grouped(devices: Sequence[Device], keys: frozenset[str]) -> tuple[DeviceGroup, ...]:
+def groups_of(devices: Sequence[Device], keys: frozenset[str]) -> tuple[DeviceGroup, ...]:
     """In the order in which each kind first appears."""
     found: dict[frozenset[tuple[str, str]], DeviceGroup] = {}
     for device in devices:
