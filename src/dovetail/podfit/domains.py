@@ -22,13 +22,13 @@ class Domains:
         self.count = len(column.values)
 
     @property
-    def known(self) -> Mask:
-        """Rows that are in one."""
+    def rows_in_one(self) -> Mask:
+        """Rows that are in a domain."""
         found: Mask = self.of > 0
         return found
 
-    def touched(self, rows: NDArray[np.integer[Any]]) -> Mask:
-        """By domain, whether it has one of these rows."""
+    def containing(self, rows: NDArray[np.integer[Any]]) -> Mask:
+        """By domain, whether it contains one of these rows."""
         table: Mask = np.zeros(self.count, np.bool_)
         table[self.of.take(rows)] = True
         table[0] = False
@@ -42,7 +42,7 @@ class Domains:
 
 
 def selected_by_all(nodes: Nodes, terms: tuple[PodTerm, ...]) -> Mask:
-    """By number of the kind of pod: all of these terms mean it."""
+    """By number of the selectable pod: all of these terms select it."""
     return nodes.pods.decided(terms, lambda kind: all(selects(nodes, term, kind) for term in terms))
 
 

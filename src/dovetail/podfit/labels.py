@@ -13,7 +13,7 @@ import numpy as np
 from dovetail.core.columns import Column, Mask, Numbers
 from dovetail.core.interned import Interned
 from dovetail.podfit.objects import Term
-from dovetail.podfit.selectors import holds
+from dovetail.podfit.selectors import is_met
 
 MOST_COLUMNS = 256
 """Kept at a time; a column that is asked for again is made again."""
@@ -54,7 +54,7 @@ class LabelColumn:
         """By number, whether the value meets a requirement."""
         count = len(self.values)
         if term.operator in ("Gt", "Lt"):
-            return np.fromiter((holds(term, value) for value in self.values), np.bool_, count)
+            return np.fromiter((is_met(term, value) for value in self.values), np.bool_, count)
         # The rest names its values: with very many there is no need to look at each.
         table: Mask = np.full(count, term.operator in ("NotIn", "Exists"))
         table[0] = term.operator in ("NotIn", "DoesNotExist")

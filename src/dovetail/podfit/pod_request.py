@@ -34,7 +34,7 @@ from dovetail.podfit.pods import (
     units,
 )
 from dovetail.podfit.resizing import resources_in_use
-from dovetail.podfit.selectors import equal_to, readable
+from dovetail.podfit.selectors import equal_to, is_readable
 from dovetail.podfit.terms import (
     HostPort,
     PodTerm,
@@ -161,7 +161,7 @@ def is_satisfiable(term: NodeSelectorTerm) -> bool:
     """Empty terms, and terms that make no sense, are met by no node."""
     if not term.match_expressions and not term.match_fields:
         return False
-    return all(map(readable, term.match_expressions)) and all(
+    return all(map(is_readable, term.match_expressions)) and all(
         field.operator in ("In", "NotIn") and len(field.values) == 1 for field in term.match_fields
     )
 

@@ -35,7 +35,7 @@ def resources_in_use(pod: Pod) -> Needs:
             {name: amount for name, amount in each.items() if name in whole.requests}
             for each in (status.resources.requests, status.allocated_resources)
         ]
-        whole = resized(whole, has, never=never)
+        whole = larger_resources(whole, has, never=never)
     return (
         tuple(container_in_use(one, told.get(one.name), never=never) for one in spec.containers),
         tuple(
@@ -53,13 +53,15 @@ def container_in_use(
     if status is None or status.resources is None:
         return container
     has = (status.resources.requests, status.allocated_resources)
-    resources = resized(container.resources, has, never=never)
+    resources = larger_resources(container.resources, has, never=never)
     if resources is container.resources:
         return container
     return msgspec.structs.replace(container, resources=resources)
 
 
-def resized(asked: Resources, has: Sequence[WrittenQuantities], *, never: bool) -> Resources:
+def larger_resources(
+    asked: Resources, has: Sequence[WrittenQuantities], *, never: bool
+) -> Resources:
     """The same object where nothing differs, as it nearly always is."""
     if all(each == asked.requests for each in has):
         return asked

@@ -16,7 +16,7 @@ LABEL_VALUE = re.compile(r"(?:[A-Za-z0-9](?:[A-Za-z0-9._-]{0,61}[A-Za-z0-9])?)?"
 SMALLEST, LARGEST = -(2**63), 2**63 - 1
 
 
-def holds(term: Term, value: str | None) -> bool:
+def is_met(term: Term, value: str | None) -> bool:
     """Whether a requirement is met by the value of its label; None: there is no such label."""
     match term.operator:
         case "In":
@@ -44,7 +44,7 @@ def integer(text: str) -> int | None:
     return number if SMALLEST <= number <= LARGEST else None
 
 
-def readable(term: Term) -> bool:
+def is_readable(term: Term) -> bool:
     """Whether Kubernetes can make sense of it. No node meets a term with one it cannot."""
     count = len(term.values)
     if not all(LABEL_VALUE.fullmatch(value) for value in term.values):
@@ -61,7 +61,7 @@ def readable(term: Term) -> bool:
 
 
 def matches(selector: Selector, labels: Labels) -> bool:
-    return selector is not None and all(holds(term, labels.get(term.key)) for term in selector)
+    return selector is not None and all(is_met(term, labels.get(term.key)) for term in selector)
 
 
 def equal_to(labels: Labels) -> tuple[Term, ...]:
@@ -70,12 +70,14 @@ def equal_to(labels: Labels) -> tuple[Term, ...]:
 
 
 def selector_of(written: LabelSelector | None) -> Selector:
-    if written is None or not all(map(readable, written.match_expressions)):
+    if written is None or not all(map(is_readable, written.match_expressions)):
         return None
     return equal_to(written.match_labels) + written.match_expressions
 
 
-def narrowed(selector: Selector, keys: Iterable[str], labels: Labels, operator: str) -> Selector:
+def with_pod_values(
+    selector: Selector, keys: Iterable[str], labels: Labels, operator: str
+) -> Selector:
     """With the pod's own values of `keys` required (or, with NotIn, forbidden).
 
     A current API server has written them into the selector when the pod was created; what was

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 import msgspec
 
 from dovetail.podfit.objects import PodAffinityTerm, SpreadConstraint
-from dovetail.podfit.selectors import Labels, Selector, matches, narrowed, selector_of
+from dovetail.podfit.selectors import Labels, Selector, matches, selector_of, with_pod_values
 
 HONOR = "Honor"
 
@@ -65,8 +65,8 @@ def pod_term(term: PodAffinityTerm, namespace: str, labels: Labels) -> PodTerm:
     """`namespace` and `labels` are of the pod whose term it is."""
     own = () if term.namespaces or term.namespace_selector is not None else (namespace,)
     selector = selector_of(term.label_selector)
-    selector = narrowed(selector, term.match_label_keys, labels, "In")
-    selector = narrowed(selector, term.mismatch_label_keys, labels, "NotIn")
+    selector = with_pod_values(selector, term.match_label_keys, labels, "In")
+    selector = with_pod_values(selector, term.mismatch_label_keys, labels, "NotIn")
     return PodTerm(
         topology_key=term.topology_key,
         selector=selector,
@@ -80,7 +80,7 @@ def topology_spread_of(written: SpreadConstraint, labels: Labels) -> TopologySpr
     return TopologySpread(
         skew=written.max_skew,
         topology_key=written.topology_key,
-        selector=narrowed(selector, written.match_label_keys, labels, "In"),
+        selector=with_pod_values(selector, written.match_label_keys, labels, "In"),
         min_domains=written.min_domains or 1,
         honor_affinity=written.node_affinity_policy == HONOR,
         honor_taints=written.node_taints_policy == HONOR,

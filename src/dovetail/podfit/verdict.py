@@ -147,7 +147,7 @@ class FilteredNodes:
                 yield Finding(
                     reason=step.TOKEN,
                     group=None,
-                    constraint=f"{each.name}:{resources.written(each.name, each.wanted)}",
+                    constraint=f"{each.name}:{resources.amount_text(each.name, each.wanted)}",
                     met=False,
                     ever=each.capacity >= each.wanted,
                     provider=nodes.rows.names[row],

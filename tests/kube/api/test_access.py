@@ -21,14 +21,14 @@ from dovetail.podfit.objects import Node
 from tests.support.kube.pki import Authority
 from tests.support.kube.scripted import (
     Answer,
-    Asked,
+    ReceivedRequest,
     Script,
-    Server,
+    ScriptedServer,
+    client_of,
     kubeconfig,
     no,
     ok,
     streamed,
-    talking,
 )
 
 NODE = {"metadata": {"name": "n", "resourceVersion": "7"}}
@@ -38,14 +38,14 @@ V1 = "client.authentication.k8s.io/v1"
 def run(
     directory: Path,
     script: Script,
-    test: Callable[[KubeClient, Server], Awaitable[None]],
+    test: Callable[[KubeClient, ScriptedServer], Awaitable[None]],
     limits: ClientLimits = DEFAULT_LIMITS,
     **user: Any,
 ) -> None:
     async def main() -> None:
         async with (
             asyncio.timeout(60),
-            talking(directory, script, user, limits) as (client, server),
+            client_of(directory, script, user, limits) as (client, server),
         ):
             await test(client, server)
 
@@ -64,7 +64,7 @@ class Door:
     def __init__(self, valid: str) -> None:
         self.valid = valid
 
-    def __call__(self, asked: Asked) -> Answer:
+    def __call__(self, asked: ReceivedRequest) -> Answer:
         if asked.headers.get("authorization") != f"bearer {self.valid}":
             return no(401)
         return streamed() if "watch" in asked.target else ok(NODE)
@@ -75,7 +75,7 @@ def test_a_token_that_was_rotated_is_read_again(tmp_path: Path) -> None:
     token.write_text("old")
     door = Door("old")
 
-    async def test(client: KubeClient, server: Server) -> None:
+    async def test(client: KubeClient, server: ScriptedServer) -> None:
         for verb in (lambda: client.get(Node, "n"), lambda: watched(client)):
             await verb()
             door.valid = f"{door.valid}er"
@@ -97,7 +97,7 @@ def test_a_token_file_is_read_again_before_the_old_token_is_refused(tmp_path: Pa
     token = tmp_path / "token"
     token.write_text("old\n")
 
-    async def test(client: KubeClient, server: Server) -> None:
+    async def test(client: KubeClient, server: ScriptedServer) -> None:
         await client.get(Node, "n")
         token.write_text("new\n")
         await client.get(Node, "n")
@@ -111,7 +111,7 @@ def test_a_token_file_is_read_again_before_the_old_token_is_refused(tmp_path: Pa
 def test_without_credentials_there_is_no_answer_until_they_are_back(tmp_path: Path) -> None:
     token = tmp_path / "token"
 
-    async def test(client: KubeClient, server: Server) -> None:
+    async def test(client: KubeClient, server: ScriptedServer) -> None:
         with pytest.raises(ApiUnreachable, match=r"no credentials.*token"):
             await client.get(Node, "n")
         token.write_text("")
@@ -163,7 +163,7 @@ def test_a_command_is_asked_once_and_again_when_its_token_is_refused(
     token.write_text("first")
     door = Door("first")
 
-    async def test(client: KubeClient, server: Server) -> None:
+    async def test(client: KubeClient, server: ScriptedServer) -> None:
         await asyncio.gather(*(client.get(Node, "n") for _ in range(5)))
         assert runs(tmp_path) == 1
         door.valid = "second"
@@ -182,7 +182,7 @@ def test_a_token_that_has_expired_is_not_used(tmp_path: Path, expires: str, time
     token = tmp_path / "token"
     token.write_text("t")
 
-    async def test(client: KubeClient, server: Server) -> None:
+    async def test(client: KubeClient, server: ScriptedServer) -> None:
         for _ in range(3):
             await client.get(Node, "n")
         assert runs(tmp_path) == times
@@ -209,7 +209,7 @@ def test_a_command_that_gives_no_token_is_told_once_to_all_who_wait(
     token = tmp_path / "token"
     token.write_text("s3cret")
 
-    async def test(client: KubeClient, server: Server) -> None:
+    async def test(client: KubeClient, server: ScriptedServer) -> None:
         asking = (client.get(Node, "n") for _ in range(5))
         told = await asyncio.gather(*asking, return_exceptions=True)
         assert {type(each) for each in told} == {ApiUnreachable}
@@ -302,7 +302,7 @@ def test_a_server_is_known_by_its_certificate(
     tls.load_cert_chain(certificate, key)
 
     async def main() -> None:
-        server = Server(lambda asked: ok(NODE))
+        server = ScriptedServer(lambda asked: ok(NODE))
         listening = await asyncio.start_server(server.serve, "127.0.0.2", 0, ssl=tls)
         port = listening.sockets[0].getsockname()[1]
         written = kubeconfig(f"https://127.0.0.2:{port}", {})

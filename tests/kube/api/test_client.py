@@ -27,12 +27,12 @@ from dovetail.podfit.objects import Node, Pod
 from tests.support.kube.scripted import (
     Answer,
     Script,
-    Server,
+    ScriptedServer,
+    client_of,
     kubeconfig,
     no,
     ok,
     streamed,
-    talking,
 )
 
 NODE = {"metadata": {"name": "n", "resourceVersion": "7"}}
@@ -41,14 +41,14 @@ NODE = {"metadata": {"name": "n", "resourceVersion": "7"}}
 def run(
     directory: Path,
     script: Script,
-    test: Callable[[KubeClient, Server], Awaitable[None]],
+    test: Callable[[KubeClient, ScriptedServer], Awaitable[None]],
     limits: ClientLimits = DEFAULT_LIMITS,
     **user: Any,
 ) -> None:
     async def main() -> None:
         async with (
             asyncio.timeout(60),
-            talking(directory, script, user, limits) as (client, server),
+            client_of(directory, script, user, limits) as (client, server),
         ):
             await test(client, server)
 
@@ -81,7 +81,7 @@ def line(kind: str, version: str) -> bytes:
 def test_a_refusal_says_what_the_server_said(
     tmp_path: Path, code: int, error: type[ApiError]
 ) -> None:
-    async def test(client: KubeClient, server: Server) -> None:
+    async def test(client: KubeClient, server: ScriptedServer) -> None:
         with pytest.raises(error, match="so it is") as refused:
             await client.get(Node, "n")
         assert type(refused.value) is error
@@ -91,7 +91,7 @@ def test_a_refusal_says_what_the_server_said(
 
 
 def test_a_refusal_by_something_that_is_no_api_server_is_told_too(tmp_path: Path) -> None:
-    async def test(client: KubeClient, server: Server) -> None:
+    async def test(client: KubeClient, server: ScriptedServer) -> None:
         with pytest.raises(ApiError, match="<html>") as refused:
             await client.get(Node, "n")
         assert refused.value.code == 502
@@ -100,7 +100,7 @@ def test_a_refusal_by_something_that_is_no_api_server_is_told_too(tmp_path: Path
 
 
 def test_told_to_wait_it_waits_and_asks_again(tmp_path: Path) -> None:
-    async def test(client: KubeClient, server: Server) -> None:
+    async def test(client: KubeClient, server: ScriptedServer) -> None:
         assert (await client.get(Node, "n")).metadata.resource_version == "7"
         assert len(server.asked) == 3
 
@@ -109,7 +109,7 @@ def test_told_to_wait_it_waits_and_asks_again(tmp_path: Path) -> None:
 
 
 def test_told_to_wait_for_ever_it_gives_up(tmp_path: Path) -> None:
-    async def test(client: KubeClient, server: Server) -> None:
+    async def test(client: KubeClient, server: ScriptedServer) -> None:
         with pytest.raises(ApiError) as refused:
             await client.get(Node, "n")
         assert refused.value.code == 429
@@ -130,7 +130,7 @@ def test_told_to_wait_for_ever_it_gives_up(tmp_path: Path) -> None:
 def test_only_the_answer_to_a_request_answers_it(
     tmp_path: Path, early: bytes, later: bytes
 ) -> None:
-    async def test(client: KubeClient, server: Server) -> None:
+    async def test(client: KubeClient, server: ScriptedServer) -> None:
         for _ in range(3):
             assert (await client.get(Node, "n")).metadata.resource_version == "7"
 
@@ -149,7 +149,7 @@ def test_only_the_answer_to_a_request_answers_it(
 def test_an_answer_without_end_is_not_read_to_the_end(
     tmp_path: Path, limit: str, answer: bytes
 ) -> None:
-    async def test(client: KubeClient, server: Server) -> None:
+    async def test(client: KubeClient, server: ScriptedServer) -> None:
         with pytest.raises(ApiUnreachable, match="more than 1000 bytes"):
             await client.get(Node, "n")
 
@@ -157,7 +157,7 @@ def test_an_answer_without_end_is_not_read_to_the_end(
 
 
 def test_a_line_without_end_is_not_read_to_the_end(tmp_path: Path) -> None:
-    async def test(client: KubeClient, server: Server) -> None:
+    async def test(client: KubeClient, server: ScriptedServer) -> None:
         with pytest.raises(ApiError, match="more than 1000 bytes"):
             await watched(client)
 
@@ -166,7 +166,7 @@ def test_a_line_without_end_is_not_read_to_the_end(tmp_path: Path) -> None:
 
 
 def test_a_connection_whose_answer_was_not_read_is_not_used_again(tmp_path: Path) -> None:
-    async def test(client: KubeClient, server: Server) -> None:
+    async def test(client: KubeClient, server: ScriptedServer) -> None:
         pool = client._session._pool
         async with pool.exchange() as connection:
             await connection.ask(b"GET / HTTP/1.1\r\nContent-Length: 0\r\n\r\n")
@@ -177,7 +177,7 @@ def test_a_connection_whose_answer_was_not_read_is_not_used_again(tmp_path: Path
 
 
 def test_connections_are_used_again_but_not_when_they_are_closed(tmp_path: Path) -> None:
-    async def test(client: KubeClient, server: Server) -> None:
+    async def test(client: KubeClient, server: ScriptedServer) -> None:
         for _ in range(5):
             await client.get(Node, "n")
         assert len(server.connections) == 1
@@ -199,7 +199,7 @@ def test_connections_are_used_again_but_not_when_they_are_closed(tmp_path: Path)
 def test_no_whole_answer_is_none(tmp_path: Path, answer: Answer) -> None:
     closing = answer is not None
 
-    async def test(client: KubeClient, server: Server) -> None:
+    async def test(client: KubeClient, server: ScriptedServer) -> None:
         asking = asyncio.create_task(client.get(Node, "n"))
         if closing:
             while not server.asked:  # noqa: ASYNC110
@@ -227,7 +227,7 @@ def test_an_answer_that_does_not_come_is_waited_for_only_so_long(tmp_path: Path)
     limits = ClientLimits(answer_seconds=0.05, silence_seconds=0.05)
     quiet = streamed(line("ADDED", "6") + b"\n", whole=False)
 
-    async def test(client: KubeClient, server: Server) -> None:
+    async def test(client: KubeClient, server: ScriptedServer) -> None:
         with pytest.raises(ApiUnreachable, match="no answer"):
             await client.get(Node, "n")
         with pytest.raises(ApiUnreachable, match="no word"):
@@ -239,7 +239,7 @@ def test_an_answer_that_does_not_come_is_waited_for_only_so_long(tmp_path: Path)
 def test_a_watch_does_not_wait_for_the_rest_of_a_refusal(tmp_path: Path) -> None:
     half = b"HTTP/1.1 500 Oh\r\nContent-Length: 500\r\n\r\n{"
 
-    async def test(client: KubeClient, server: Server) -> None:
+    async def test(client: KubeClient, server: ScriptedServer) -> None:
         with pytest.raises(ApiUnreachable, match="no answer"):
             await watched(client)
 
@@ -249,7 +249,7 @@ def test_a_watch_does_not_wait_for_the_rest_of_a_refusal(tmp_path: Path) -> None
 def test_a_watch_asks_for_what_comes_after_a_version_and_for_bookmarks(tmp_path: Path) -> None:
     text = b"\n".join([line("ADDED", "6"), line("MODIFIED", "7"), line("BOOKMARK", "9"), b""])
 
-    async def test(client: KubeClient, server: Server) -> None:
+    async def test(client: KubeClient, server: ScriptedServer) -> None:
         assert await watched(client) == [("ADDED", "6"), ("MODIFIED", "7"), ("BOOKMARK", "9")]
         target = server.asked[0].target
         assert target.startswith("/base/api/v1/nodes?")
@@ -286,7 +286,7 @@ def test_who_reads_slowly_holds_up_the_server_and_gets_everything(tmp_path: Path
     padding = b" " * 20_000
     many = [line("ADDED", str(n)) + padding + b"\n" for n in range(10, 1000)]
 
-    async def test(client: KubeClient, server: Server) -> None:
+    async def test(client: KubeClient, server: ScriptedServer) -> None:
         found = 0
         async with aclosing(client.watch(Node, "5")) as changes:
             async for each in changes:
@@ -309,7 +309,7 @@ def test_a_bookmark_of_pods_is_an_empty_shell(tmp_path: Path) -> None:
     }
     told = json.dumps({"type": "BOOKMARK", "object": shell}).encode() + b"\n"
 
-    async def test(client: KubeClient, server: Server) -> None:
+    async def test(client: KubeClient, server: ScriptedServer) -> None:
         async with aclosing(client.watch(Pod, "5")) as changes:
             assert [each async for each in changes] == [WatchEvent("BOOKMARK", "9")]
 
@@ -318,7 +318,7 @@ def test_a_bookmark_of_pods_is_an_empty_shell(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("told", [b"{", b"[]", b'{"metadata": {"name": 5}}'])
 def test_what_cannot_be_read_is_an_error_of_the_api(tmp_path: Path, told: bytes) -> None:
-    async def test(client: KubeClient, server: Server) -> None:
+    async def test(client: KubeClient, server: ScriptedServer) -> None:
         with pytest.raises(ApiError, match="Node") as refused:
             await client.get(Node, "n")
         assert refused.value.reason == "Unreadable"
@@ -332,7 +332,7 @@ def test_a_version_that_is_too_old_is_gone(tmp_path: Path, way: str) -> None:
     told = json.dumps({"type": "ERROR", "object": status}).encode() + b"\n"
     answer = streamed(told) if way == "in the stream" else no(410, "Expired", "too old resource")
 
-    async def test(client: KubeClient, server: Server) -> None:
+    async def test(client: KubeClient, server: ScriptedServer) -> None:
         with pytest.raises(ApiGone, match="too old resource"):
             await watched(client)
 
@@ -340,7 +340,7 @@ def test_a_version_that_is_too_old_is_gone(tmp_path: Path, way: str) -> None:
 
 
 def test_a_watch_that_is_cut_is_not_one_that_ended(tmp_path: Path) -> None:
-    async def test(client: KubeClient, server: Server) -> None:
+    async def test(client: KubeClient, server: ScriptedServer) -> None:
         async with aclosing(client.watch(Node, "5")) as changes:
             assert (await anext(changes)).type == "ADDED"
             server.connections[0].close()
@@ -356,7 +356,7 @@ def page(names: str, following: str = "") -> bytes:
 
 
 def test_pages_that_expire_are_asked_for_anew_and_at_once(tmp_path: Path) -> None:
-    async def test(client: KubeClient, server: Server) -> None:
+    async def test(client: KubeClient, server: ScriptedServer) -> None:
         listing = await client.list(Pod, namespace="here", labels="a=b", fields="c=d")
         assert [each.metadata.name for each in listing.items] == ["a", "b", "c", "d"]
         assert listing.resource_version == "9"
@@ -370,7 +370,7 @@ def test_pages_that_expire_are_asked_for_anew_and_at_once(tmp_path: Path) -> Non
 
 
 def test_no_items_are_no_items(tmp_path: Path) -> None:
-    async def test(client: KubeClient, server: Server) -> None:
+    async def test(client: KubeClient, server: ScriptedServer) -> None:
         assert (await client.list(Node)).items == []
 
     run(tmp_path, lambda asked: ok({"metadata": {"resourceVersion": "1"}, "items": None}), test)
@@ -379,7 +379,7 @@ def test_no_items_are_no_items(tmp_path: Path) -> None:
 def test_an_answer_larger_than_what_is_buffered_comes_whole(tmp_path: Path) -> None:
     large = {"metadata": {"name": "n", "annotations": {"x": "y" * 5_000_000}}}
 
-    async def test(client: KubeClient, server: Server) -> None:
+    async def test(client: KubeClient, server: ScriptedServer) -> None:
         node = await client.get(Node, "n")
         assert len(node.metadata.annotations["x"]) == 5_000_000
 
@@ -387,7 +387,7 @@ def test_an_answer_larger_than_what_is_buffered_comes_whole(tmp_path: Path) -> N
 
 
 def test_who_gives_up_waiting_does_not_leave_half_an_answer_to_the_next(tmp_path: Path) -> None:
-    async def test(client: KubeClient, server: Server) -> None:
+    async def test(client: KubeClient, server: ScriptedServer) -> None:
         asking = asyncio.create_task(client.get(Node, "slow"))
         while not server.asked:  # noqa: ASYNC110
             await asyncio.sleep(0.01)

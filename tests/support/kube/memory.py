@@ -1,4 +1,4 @@
-"""A Kubernetes API in memory, for tests: the calls of `kube.port.KubeApi`, as the real one answers.
+"""A Kubernetes API in memory, for tests: `kube.api.port.KubeApi`, as the real one answers.
 
 Versions, watches from a version, selectors, conflicts, preconditions, status apart from the rest,
 finalizers, graceful deletion of bound pods, binding, server-side apply. Not here: admission,
@@ -19,8 +19,8 @@ import msgspec
 
 from dovetail.kube.api.port import ApiConflict, ApiError, ApiUnreachable, Body, Listing, WatchEvent
 from dovetail.podfit.objects import Api, Object, Pod
-from tests.support.kube.applied import Fields, applied
-from tests.support.kube.raws import (
+from tests.support.kube.api_selectors import matcher
+from tests.support.kube.raw_objects import (
     Change,
     Raw,
     as_seen,
@@ -32,7 +32,7 @@ from tests.support.kube.raws import (
     missing,
     now,
 )
-from tests.support.kube.selecting import matcher
+from tests.support.kube.server_side_apply import Fields, applied
 
 T = TypeVar("T", bound=Object)
 Before = Callable[[str, type[Object], str], Awaitable[None]]

@@ -15,7 +15,7 @@ from dovetail.kube.api.limits import DEFAULT_LIMITS, ClientLimits
 
 
 @dataclass
-class Asked:
+class ReceivedRequest:
     """A request as it came in."""
 
     method: str
@@ -26,14 +26,14 @@ class Asked:
 
 Answer = bytes | None
 """What goes out, as it is; None closes the connection."""
-Script = Callable[[Asked], Answer]
+Script = Callable[[ReceivedRequest], Answer]
 
 
 @dataclass
-class Server:
+class ScriptedServer:
     script: Script
     port: int = 0
-    asked: list[Asked] = field(default_factory=list)
+    asked: list[ReceivedRequest] = field(default_factory=list)
     connections: list[asyncio.StreamWriter] = field(default_factory=list)
 
     async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -53,11 +53,11 @@ class Server:
             writer.close()
 
 
-def read(head: bytes) -> Asked:
+def read(head: bytes) -> ReceivedRequest:
     first, *rest = head.decode().strip().split("\r\n")
     method, target, _ = first.split(" ")
     headers = dict(line.lower().split(": ", 1) for line in rest)
-    return Asked(method, target, headers, b"")
+    return ReceivedRequest(method, target, headers, b"")
 
 
 def ok(body: Any, status: str = "200 OK", **headers: str) -> bytes:
@@ -78,14 +78,14 @@ def streamed(*chunks: bytes, whole: bool = True) -> bytes:
 
 
 @asynccontextmanager
-async def talking(
+async def client_of(
     directory: Path,
     script: Script,
     user: Mapping[str, Any] | None = None,
     limits: ClientLimits = DEFAULT_LIMITS,
-) -> AsyncIterator[tuple[KubeClient, Server]]:
+) -> AsyncIterator[tuple[KubeClient, ScriptedServer]]:
     """A client of a server that follows `script`."""
-    server = Server(script)
+    server = ScriptedServer(script)
     listening = await asyncio.start_server(server.serve, "127.0.0.1", 0)
     server.port = listening.sockets[0].getsockname()[1]
     file = directory / "kubeconfig"

@@ -20,12 +20,12 @@ REASON = "node(s) didn't satisfy existing pods anti-affinity rules"
 
 def passing(nodes: Nodes, request: PodRequest) -> Mask | None:
     mask: Mask | None = None
-    for _, bad in kept_off(nodes, request):
+    for _, bad in excluded_rows(nodes, request):
         mask = ~bad if mask is None else mask & ~bad
     return mask
 
 
-def kept_off(nodes: Nodes, request: PodRequest) -> Iterator[tuple[str, Mask]]:
+def excluded_rows(nodes: Nodes, request: PodRequest) -> Iterator[tuple[str, Mask]]:
     """By topology: the rows that some pod keeps this one from."""
     if not nodes.pod_anti_affinity:
         return
@@ -39,7 +39,7 @@ def kept_off(nodes: Nodes, request: PodRequest) -> Iterator[tuple[str, Mask]]:
         chosen: Mask = np.zeros(len(against), np.bool_)
         chosen[numbers] = True
         domains = Domains(nodes, topology)
-        yield topology, domains.touched(nodes.pod_anti_affinity.rows(chosen)).take(domains.of)
+        yield topology, domains.containing(nodes.pod_anti_affinity.rows(chosen)).take(domains.of)
 
 
 def passing_if_idle(_nodes: Nodes, _request: PodRequest) -> Mask | None:
@@ -51,7 +51,7 @@ def reasons(_nodes: Nodes, _request: PodRequest, failed: Mask) -> Counter[str]:
 
 
 def why(nodes: Nodes, request: PodRequest, row: int) -> str:
-    for topology, bad in kept_off(nodes, request):
+    for topology, bad in excluded_rows(nodes, request):
         if bad[row]:
             place = f"{topology}={nodes.labels.of(row)[topology]}"
             return f"a pod in {place} keeps this one away by its anti-affinity"

@@ -11,12 +11,12 @@ from dovetail.core.explanation import Reason
 from dovetail.podfit.nodes import Nodes
 from dovetail.podfit.objects import NodeSelectorTerm, Term
 from dovetail.podfit.pod_request import PodRequest
-from dovetail.podfit.selectors import holds
+from dovetail.podfit.selectors import is_met
 
 TOKEN = Reason.NODE_AFFINITY
 FIELD = "nodeSelector, affinity.nodeAffinity"
 REASON = "node(s) didn't match Pod's node affinity/selector"
-NAME = "metadata.name"
+NAME_FIELD = "metadata.name"
 
 
 def passing(nodes: Nodes, request: PodRequest) -> Mask | None:
@@ -43,14 +43,14 @@ def meeting(nodes: Nodes, term: NodeSelectorTerm) -> Mask:
     for one in term.match_expressions:
         mask &= nodes.labels.meeting(one)
     for one in term.match_fields:
-        mask &= named(nodes, one)
+        mask &= matching_name(nodes, one)
     return mask
 
 
-def named(nodes: Nodes, field: Term) -> Mask:
+def matching_name(nodes: Nodes, field: Term) -> Mask:
     """A requirement on the node's name, the one field there is; others are empty on every node."""
     wanted = field.operator == "In"
-    if field.key != NAME:
+    if field.key != NAME_FIELD:
         return np.full(nodes.size, (field.values[0] == "") is wanted)
     mask: Mask = np.full(nodes.size, not wanted)
     row = nodes.rows.find(field.values[0])
@@ -69,7 +69,7 @@ def reasons(_nodes: Nodes, _request: PodRequest, failed: Mask) -> Counter[str]:
 def why(nodes: Nodes, request: PodRequest, row: int) -> str:
     labels = nodes.labels.of(row)
     for term in request.node_labels:
-        if not holds(term, labels.get(term.key)):
+        if not is_met(term, labels.get(term.key)):
             has = f"is {labels[term.key]!r}" if term.key in labels else "is not set"
             return f"nodeSelector wants label {term.key}={term.values[0]}, which {has}"
     return "the node meets none of the terms of the pod's required node affinity"

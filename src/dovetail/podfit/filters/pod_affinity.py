@@ -30,14 +30,14 @@ def passing(nodes: Nodes, request: PodRequest) -> Mask | None:
     labelled: Mask = np.ones(nodes.size, np.bool_)
     for term in request.pod_affinity:
         domains = Domains(nodes, term.topology_key)
-        touched = domains.touched(rows)
+        touched = domains.containing(rows)
         found = found or bool(touched.any())
         near &= touched.take(domains.of)
-        labelled &= domains.known
-    return labelled if not found and first_of_group(nodes, request) else near
+        labelled &= domains.rows_in_one
+    return labelled if not found and is_first_of_group(nodes, request) else near
 
 
-def first_of_group(nodes: Nodes, request: PodRequest) -> bool:
+def is_first_of_group(nodes: Nodes, request: PodRequest) -> bool:
     return all(selects(nodes, term, request.selectable) for term in request.pod_affinity)
 
 
@@ -45,7 +45,7 @@ def passing_if_idle(nodes: Nodes, request: PodRequest) -> Mask | None:
     """The pods that have to be near may still come: the labels are all that a node needs."""
     mask: Mask = np.ones(nodes.size, np.bool_)
     for term in request.pod_affinity:
-        mask &= Domains(nodes, term.topology_key).known
+        mask &= Domains(nodes, term.topology_key).rows_in_one
     return mask
 
 

@@ -16,20 +16,20 @@ FIELD = "affinity.podAntiAffinity"
 REASON = "node(s) didn't match pod anti-affinity rules"
 
 
-def near(nodes: Nodes, term: PodTerm) -> Mask | None:
+def rows_near(nodes: Nodes, term: PodTerm) -> Mask | None:
     """By row, whether a pod that is meant is near; None: there is none."""
     chosen = selected_by_all(nodes, (term,))
     if not chosen.any():
         return None
     domains = Domains(nodes, term.topology_key)
-    found: Mask = domains.touched(nodes.pods.rows(chosen)).take(domains.of)
+    found: Mask = domains.containing(nodes.pods.rows(chosen)).take(domains.of)
     return found
 
 
 def passing(nodes: Nodes, request: PodRequest) -> Mask | None:
     mask: Mask | None = None
     for term in request.pod_anti_affinity:
-        bad = near(nodes, term)
+        bad = rows_near(nodes, term)
         if bad is not None:
             mask = ~bad if mask is None else mask & ~bad
     return mask
@@ -45,7 +45,7 @@ def reasons(_nodes: Nodes, _request: PodRequest, failed: Mask) -> Counter[str]:
 
 def why(nodes: Nodes, request: PodRequest, row: int) -> str:
     for term in request.pod_anti_affinity:
-        bad = near(nodes, term)
+        bad = rows_near(nodes, term)
         if bad is not None and bad[row]:
             place = f"{term.topology_key}={nodes.labels.of(row)[term.topology_key]}"
             return f"pod anti-affinity: a pod that it means is in {place}"

@@ -15,22 +15,22 @@ FIELD = "containers.ports.hostPort"
 REASON = "node(s) didn't have free ports for the requested pod ports"
 
 
-def conflict(one: HostPort, other: HostPort) -> bool:
+def is_conflict(one: HostPort, other: HostPort) -> bool:
     if (one.protocol, one.number) != (other.protocol, other.number):
         return False
     return one.address == other.address or ANY_ADDRESS in (one.address, other.address)
 
 
-def taken(nodes: Nodes, port: HostPort) -> Mask | None:
+def nodes_using(nodes: Nodes, port: HostPort) -> Mask | None:
     """By row; None: on no node."""
-    chosen = nodes.ports.decided(port, lambda other: conflict(port, other))
+    chosen = nodes.ports.decided(port, lambda other: is_conflict(port, other))
     return nodes.ports.counts(chosen, nodes.size) > 0 if chosen.any() else None
 
 
 def passing(nodes: Nodes, request: PodRequest) -> Mask | None:
     mask: Mask | None = None
     for port in request.ports:
-        used = taken(nodes, port)
+        used = nodes_using(nodes, port)
         if used is not None:
             mask = ~used if mask is None else mask & ~used
     return mask
@@ -46,7 +46,7 @@ def reasons(_nodes: Nodes, _request: PodRequest, failed: Mask) -> Counter[str]:
 
 def why(nodes: Nodes, request: PodRequest, row: int) -> str:
     for port in request.ports:
-        used = taken(nodes, port)
+        used = nodes_using(nodes, port)
         if used is not None and used[row]:
             return f"host port {port.number}/{port.protocol} is in use on the node"
     return ""

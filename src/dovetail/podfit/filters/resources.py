@@ -32,14 +32,14 @@ class Shortage(NamedTuple):
     @property
     def words(self) -> str:
         wanted, free, capacity, short = (
-            written(self.name, amount)
+            amount_text(self.name, amount)
             for amount in (self.wanted, max(self.free, 0), self.capacity, self.wanted - self.free)
         )
         text = explanation_text.shortfall(wanted, free, capacity, short)
         return f"{reason(self.name)}: {text}"
 
 
-def enough(columns: Mapping[str, Column], nodes: Nodes, name: str, amount: int) -> Mask:
+def has_enough(columns: Mapping[str, Column], nodes: Nodes, name: str, amount: int) -> Mask:
     column = columns.get(name)
     if column is None:
         return np.zeros(nodes.size, np.bool_)
@@ -57,9 +57,9 @@ def passing_if_idle(nodes: Nodes, request: PodRequest) -> Mask:
 
 def enough_of_all(columns: Mapping[str, Column], nodes: Nodes, request: PodRequest) -> Mask:
     first, *rest = request.amounts
-    mask = enough(columns, nodes, *first)
+    mask = has_enough(columns, nodes, *first)
     for name, amount in rest:
-        mask &= enough(columns, nodes, name, amount)
+        mask &= has_enough(columns, nodes, name, amount)
     return mask
 
 
@@ -68,7 +68,7 @@ def reasons(nodes: Nodes, request: PodRequest, failed: Mask) -> Counter[str]:
     free = nodes.resources.free
     return Counter(
         {
-            reason(name): int((failed & ~enough(free, nodes, name, amount)).sum())
+            reason(name): int((failed & ~has_enough(free, nodes, name, amount)).sum())
             for name, amount in request.amounts
         }
     )
@@ -89,7 +89,7 @@ def shortages(nodes: Nodes, request: PodRequest, row: int) -> Iterator[Shortage]
             yield Shortage(name, amount, free, has)
 
 
-def written(name: str, amount: int) -> str:
+def amount_text(name: str, amount: int) -> str:
     """As people write it: 1500m, 2Gi."""
     if name == CPU:
         return quantity.format(Fraction(amount, 1000))

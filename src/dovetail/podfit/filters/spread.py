@@ -27,27 +27,27 @@ NO_LABEL = f"{REASON} (missing required label)"
 def passing(nodes: Nodes, request: PodRequest) -> Mask | None:
     if not request.spread:
         return None
-    mask = labelled(nodes, request.spread)
+    mask = with_labels(nodes, request.spread)
     eligible = nodes.present & mask
     for spread in request.spread:
         mask &= skews(nodes, request, spread, eligible) <= spread.skew
     return mask
 
 
-def labelled(nodes: Nodes, spreads: tuple[TopologySpread, ...]) -> Mask:
+def with_labels(nodes: Nodes, spreads: tuple[TopologySpread, ...]) -> Mask:
     """Rows that are in a domain of every constraint. Pods on other nodes count for none."""
     mask: Mask = np.ones(nodes.size, np.bool_)
     for spread in spreads:
-        mask &= Domains(nodes, spread.topology_key).known
+        mask &= Domains(nodes, spread.topology_key).rows_in_one
     return mask
 
 
 def skews(nodes: Nodes, request: PodRequest, spread: TopologySpread, eligible: Mask) -> Amounts:
     """By row, how far its domain would be above the emptiest, were the pod there."""
     domains = Domains(nodes, spread.topology_key)
-    counted = where_counted(nodes, request, spread, eligible)
-    pods = domains.sums(counts(nodes, request, spread) * counted)
-    there = domains.touched(np.flatnonzero(counted))
+    counted = rows_counted(nodes, request, spread, eligible)
+    pods = domains.sums(pod_counts(nodes, request, spread) * counted)
+    there = domains.containing(np.flatnonzero(counted))
     least = 0
     if int(there.sum()) >= spread.min_domains:
         least = int(pods[there].min())
@@ -56,9 +56,7 @@ def skews(nodes: Nodes, request: PodRequest, spread: TopologySpread, eligible: M
     return found
 
 
-def where_counted(
-    nodes: Nodes, request: PodRequest, spread: TopologySpread, eligible: Mask
-) -> Mask:
+def rows_counted(nodes: Nodes, request: PodRequest, spread: TopologySpread, eligible: Mask) -> Mask:
     """Rows whose pods count: those the pod may go to, as far as the constraint's policies say."""
     mask = eligible
     if spread.honor_affinity:
@@ -70,7 +68,7 @@ def where_counted(
     return mask
 
 
-def counts(nodes: Nodes, request: PodRequest, spread: TopologySpread) -> Amounts:
+def pod_counts(nodes: Nodes, request: PodRequest, spread: TopologySpread) -> Amounts:
     """By row, the pods of the namespace that the constraint is about, without those leaving."""
     if not spread.selector:
         # An empty selector means every pod, but kube-scheduler counts none for it.
@@ -87,11 +85,11 @@ def counts(nodes: Nodes, request: PodRequest, spread: TopologySpread) -> Amounts
 
 
 def passing_if_idle(nodes: Nodes, request: PodRequest) -> Mask | None:
-    return labelled(nodes, request.spread)
+    return with_labels(nodes, request.spread)
 
 
 def reasons(nodes: Nodes, request: PodRequest, failed: Mask) -> Counter[str]:
-    without = int((failed & ~labelled(nodes, request.spread)).sum())
+    without = int((failed & ~with_labels(nodes, request.spread)).sum())
     return Counter({NO_LABEL: without, REASON: int(failed.sum()) - without})
 
 
@@ -100,7 +98,7 @@ def why(nodes: Nodes, request: PodRequest, row: int) -> str:
     for spread in request.spread:
         if spread.topology_key not in labels:
             return f"spreading wants label {spread.topology_key}, which the node has not"
-    eligible = nodes.present & labelled(nodes, request.spread)
+    eligible = nodes.present & with_labels(nodes, request.spread)
     for spread in request.spread:
         skew = int(skews(nodes, request, spread, eligible)[row])
         if skew > spread.skew:

@@ -20,7 +20,7 @@ from dovetail.podfit.selectors import integer
 
 TOKEN = Reason.TAINT
 FIELD = "tolerations"
-HARD = ("NoSchedule", "NoExecute")
+HARD_EFFECTS = ("NoSchedule", "NoExecute")
 PLAIN_NUMBER = re.compile(r"0|-?[1-9][0-9]*")
 
 
@@ -50,27 +50,28 @@ def number(text: str) -> int | None:
     return integer(text) if PLAIN_NUMBER.fullmatch(text) else None
 
 
-def tolerated(taint: Taint, tolerations: Iterable[Toleration]) -> bool:
+def is_tolerated(taint: Taint, tolerations: Iterable[Toleration]) -> bool:
     return any(tolerates(toleration, taint) for toleration in tolerations)
 
 
-def untolerated(taints: Taints, tolerations: tuple[Toleration, ...]) -> Taint | None:
+def first_untolerated(taints: Taints, tolerations: tuple[Toleration, ...]) -> Taint | None:
     """The first that keeps the pod away."""
     for taint in taints:
-        if taint.effect in HARD and not tolerated(taint, tolerations):
+        if taint.effect in HARD_EFFECTS and not is_tolerated(taint, tolerations):
             return taint
     return None
 
 
-def blocked(nodes: Nodes, request: PodRequest) -> Mask:
+def blocked_taint_sets(nodes: Nodes, request: PodRequest) -> Mask:
     """By number of the taint set."""
     return nodes.taint_sets.decided(
-        request.tolerations, lambda taints: untolerated(taints, request.tolerations) is not None
+        request.tolerations,
+        lambda taints: first_untolerated(taints, request.tolerations) is not None,
     )
 
 
 def passing(nodes: Nodes, request: PodRequest) -> Mask | None:
-    table = blocked(nodes, request)
+    table = blocked_taint_sets(nodes, request)
     if not table.any():
         return None
     found: Mask = ~table.take(nodes.taints)
@@ -85,17 +86,17 @@ def reasons(nodes: Nodes, request: PodRequest, failed: Mask) -> Counter[str]:
     for one, count in zip(
         *np.unique(nodes.taints.compress(failed), return_counts=True), strict=True
     ):
-        taint = untolerated(nodes.taint_sets.keys[int(one)] or (), request.tolerations)
+        taint = first_untolerated(nodes.taint_sets.keys[int(one)] or (), request.tolerations)
         if taint is not None:
-            found[f"node(s) had untolerated taint {shown(taint)}"] += int(count)
+            found[f"node(s) had untolerated taint {taint_text(taint)}"] += int(count)
     return found
 
 
 def why(nodes: Nodes, request: PodRequest, row: int) -> str:
     taints = nodes.taint_sets.keys[int(nodes.taints[row])] or ()
-    taint = untolerated(taints, request.tolerations)
-    return f"the pod does not tolerate taint {shown(taint)} ({taint.effect})" if taint else ""
+    taint = first_untolerated(taints, request.tolerations)
+    return f"the pod does not tolerate taint {taint_text(taint)} ({taint.effect})" if taint else ""
 
 
-def shown(taint: Taint) -> str:
+def taint_text(taint: Taint) -> str:
     return f"{{{taint.key}: {taint.value}}}"

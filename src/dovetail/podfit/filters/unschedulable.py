@@ -6,7 +6,7 @@ from collections import Counter
 
 from dovetail.core.columns import Mask
 from dovetail.core.explanation import Reason
-from dovetail.podfit.filters.taints import tolerated
+from dovetail.podfit.filters.taints import is_tolerated
 from dovetail.podfit.nodes import Nodes
 from dovetail.podfit.objects import Taint
 from dovetail.podfit.pod_request import PodRequest
@@ -18,7 +18,7 @@ CORDON = Taint(key="node.kubernetes.io/unschedulable", effect="NoSchedule")
 
 
 def passing(nodes: Nodes, request: PodRequest) -> Mask | None:
-    if not nodes.unschedulable.any() or tolerated(CORDON, request.tolerations):
+    if not nodes.unschedulable.any() or is_tolerated(CORDON, request.tolerations):
         return None
     return ~nodes.unschedulable
 

@@ -34,7 +34,7 @@ def least_allocated(nodes: Nodes, request: PodRequest) -> Floats:
     return found
 
 
-def used(nodes: Nodes, request: PodRequest) -> list[Floats]:
+def used_shares(nodes: Nodes, request: PodRequest) -> list[Floats]:
     """The share that would be in use, of CPU and of memory."""
     return [
         np.minimum(
@@ -52,12 +52,12 @@ def used(nodes: Nodes, request: PodRequest) -> list[Floats]:
 
 
 def most_allocated(nodes: Nodes, request: PodRequest) -> Floats:
-    return sum(used(nodes, request), np.zeros(nodes.size))
+    return sum(used_shares(nodes, request), np.zeros(nodes.size))
 
 
 def balanced(nodes: Nodes, request: PodRequest) -> Floats:
     """Best where CPU and memory are used up alike."""
-    shares = used(nodes, request)
+    shares = used_shares(nodes, request)
     return len(shares) - np.abs(shares[0] - shares[-1]) if shares else np.zeros(nodes.size)
 
 

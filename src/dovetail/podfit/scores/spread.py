@@ -12,7 +12,7 @@ import numpy as np
 
 from dovetail.core.columns import Floats, Mask
 from dovetail.podfit.domains import Domains
-from dovetail.podfit.filters.spread import counts, labelled, where_counted
+from dovetail.podfit.filters.spread import pod_counts, rows_counted, with_labels
 from dovetail.podfit.nodes import Nodes
 from dovetail.podfit.pod_request import PodRequest
 
@@ -20,7 +20,7 @@ from dovetail.podfit.pod_request import PodRequest
 def score(nodes: Nodes, request: PodRequest, mask: Mask) -> Floats | None:
     if not request.soft_spread:
         return None
-    ranked = labelled(nodes, request.soft_spread)
+    ranked = with_labels(nodes, request.soft_spread)
     eligible = nodes.present & ranked
     ranked &= mask
     if not ranked.any():
@@ -28,9 +28,9 @@ def score(nodes: Nodes, request: PodRequest, mask: Mask) -> Floats | None:
     crowd: Floats = np.zeros(nodes.size)
     for spread in request.soft_spread:
         domains = Domains(nodes, spread.topology_key)
-        weight = log(int(domains.touched(np.flatnonzero(ranked)).sum()) + 2)
-        counted = where_counted(nodes, request, spread, eligible)
-        pods = domains.sums(counts(nodes, request, spread) * counted)
+        weight = log(int(domains.containing(np.flatnonzero(ranked)).sum()) + 2)
+        counted = rows_counted(nodes, request, spread, eligible)
+        pods = domains.sums(pod_counts(nodes, request, spread) * counted)
         crowd += pods.take(domains.of) * weight + (spread.skew - 1)
     inside = crowd.compress(ranked)
     most = float(inside.max())

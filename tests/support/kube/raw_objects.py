@@ -10,7 +10,7 @@ import msgspec
 
 from dovetail.kube.api.port import ApiConflict, ApiGone, ApiNotFound, Body
 from dovetail.podfit.objects import Api, Object
-from tests.support.kube.selecting import Matcher
+from tests.support.kube.api_selectors import Matcher
 
 Raw = dict[str, Any]
 
