@@ -7,7 +7,7 @@ import pytest
 from dovetail.core.errors import NotFound
 from dovetail.core.inventory import Inventory
 from dovetail.ledger import Ledger, inventories, totals
-from dovetail.ledger.totals import Total, largest_claim
+from dovetail.ledger.totals import ClassTotal, largest_claim
 from tests.ledger.world import claim, make
 
 
@@ -17,10 +17,10 @@ def test_capacity_use_and_the_largest_claim(ledger: Ledger) -> None:
     child = make(ledger, "child", one, VCPU=8)
     claim(ledger, (one, {"VCPU": 11}), (child, {"VCPU": 8}))
     found = ledger.read(totals.by_class).result()
-    assert found["VCPU"] == Total(providers=3, capacity=32, used=19, free=13, largest=8)
-    assert found["DISK_GB"] == Total(providers=1, capacity=100, used=0, free=100, largest=100)
+    assert found["VCPU"] == ClassTotal(providers=3, capacity=32, used=19, free=13, largest=8)
+    assert found["DISK_GB"] == ClassTotal(providers=1, capacity=100, used=0, free=100, largest=100)
     tree = ledger.read(lambda tx: totals.by_class(tx, "child")).result()
-    assert tree == {"VCPU": Total(providers=2, capacity=24, used=19, free=5, largest=5)}
+    assert tree == {"VCPU": ClassTotal(providers=2, capacity=24, used=19, free=5, largest=5)}
     with pytest.raises(NotFound):
         ledger.read(lambda tx: totals.by_class(tx, "nowhere")).result()
 
@@ -32,7 +32,7 @@ def test_what_is_overfull_takes_nothing_from_the_others(ledger: Ledger) -> None:
     less = {"VCPU": Inventory(total=4)}
     ledger.write(lambda tx: inventories.assign(tx, full, less)).result()
     found = ledger.read(totals.by_class).result()
-    assert found["VCPU"] == Total(providers=2, capacity=12, used=6, free=8, largest=8)
+    assert found["VCPU"] == ClassTotal(providers=2, capacity=12, used=6, free=8, largest=8)
 
 
 @pytest.mark.parametrize(

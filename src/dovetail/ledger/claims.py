@@ -1,7 +1,7 @@
-"""Claims: the one place where hardware changes hands.
+"""The claim transaction: the one place where hardware changes hands; `service/claims` calls it.
 
-`replace` makes a set of claims true, all or nothing: locks the providers involved in the order of
-their ids, checks generations, units and capacity, writes. Whatever the writers and replicas, no
+`replace` makes a set of claims true, all or nothing: it locks the providers involved in the order
+of their ids, checks generations, units and capacity, writes. Whatever the writers and replicas, no
 inventory is given away twice.
 """
 
@@ -18,6 +18,7 @@ from dovetail.core.errors import (
     CapacityExceeded,
     Malformed,
     NoInventory,
+    NotFound,
     StaleGeneration,
     UnitsViolated,
 )
@@ -44,7 +45,7 @@ class Consumer(msgspec.Struct):
     old: dict[Place, int]
 
 
-class Shelf(msgspec.Struct):
+class LockedInventory(msgspec.Struct):
     """One inventory that a claim touches, before and after."""
 
     inventory: Inventory | None
@@ -52,7 +53,7 @@ class Shelf(msgspec.Struct):
     delta: int = 0
 
 
-class Target(msgspec.Struct, frozen=True):
+class ClaimTarget(msgspec.Struct, frozen=True):
     id: int
     uuid: str
     root_id: int
@@ -71,14 +72,14 @@ def replace(tx: Transaction, claims: Sequence[Claim]) -> None:
         tx, (name for claim in claims for held in claim.allocations.values() for name in held)
     )
     wanted = [(claim, amounts_by_place(claim, targets, class_ids)) for claim in claims]
-    shelves = read_shelves(tx, wanted, consumers.values())
+    locked = lock_inventories(tx, wanted, consumers.values())
     names = {id_: name for name, id_ in class_ids.items()}
-    check(wanted, shelves, targets, names)
+    check(wanted, locked, targets, names)
     for claim, amounts in wanted:
         write(tx, claim, amounts, consumers[claim.consumer])
-    write_usage(tx, shelves)
+    write_usage(tx, locked)
     bump_served(tx, wanted, consumers)
-    note_changes(tx, shelves, targets)
+    note_changes(tx, locked, targets)
 
 
 def find_consumer(tx: Transaction, uuid: str) -> Consumer | None:
@@ -107,7 +108,7 @@ def check_generation(claim: Claim, consumer: Consumer | None) -> None:
 
 def lock_targets(
     tx: Transaction, claims: Sequence[Claim], consumers: Iterable[Consumer | None]
-) -> dict[int | str, Target]:
+) -> dict[int | str, ClaimTarget]:
     """The providers of old and new allocations, by id and by uuid, held until the end."""
     uuids = list(dict.fromkeys(uuid for claim in claims for uuid in claim.allocations))
     ids = {place[0] for consumer in consumers if consumer for place in consumer.old}
@@ -119,9 +120,9 @@ def lock_targets(
             ORDER BY id{tx.for_update}""",  # noqa: S608
         (*uuids, *sorted(ids)),
     )
-    found: dict[int | str, Target] = {}
+    found: dict[int | str, ClaimTarget] = {}
     for row in rows:
-        target = Target(*row)
+        target = ClaimTarget(*row)
         found[target.id] = found[target.uuid] = target
     for uuid in uuids:
         if uuid not in found:
@@ -130,7 +131,7 @@ def lock_targets(
 
 
 def amounts_by_place(
-    claim: Claim, targets: dict[int | str, Target], class_ids: dict[str, int]
+    claim: Claim, targets: dict[int | str, ClaimTarget], class_ids: dict[str, int]
 ) -> dict[Place, int]:
     return {
         (targets[uuid].id, class_ids[name]): amount
@@ -139,11 +140,11 @@ def amounts_by_place(
     }
 
 
-def read_shelves(
+def lock_inventories(
     tx: Transaction,
     wanted: Sequence[tuple[Claim, dict[Place, int]]],
     consumers: Iterable[Consumer | None],
-) -> dict[Place, Shelf]:
+) -> dict[Place, LockedInventory]:
     """Every inventory touched, with how its use is about to change."""
     deltas: dict[Place, int] = defaultdict(int)
     for consumer in consumers:
@@ -152,35 +153,35 @@ def read_shelves(
     for _, amounts in wanted:
         for place, amount in amounts.items():
             deltas[place] += amount
-    shelves = {place: Shelf(None, 0, delta) for place, delta in deltas.items()}
+    locked = {place: LockedInventory(None, 0, delta) for place, delta in deltas.items()}
     for some in chunks(sorted({provider for provider, _ in deltas})):
         for row in tx.rows(
             f"""SELECT provider_id, class_id, used, {inventories.COLUMNS}
                 FROM inventories WHERE provider_id IN ({marks(len(some))})""",  # noqa: S608
             some,
         ):
-            shelf = shelves.get((row[0], row[1]))
-            if shelf is not None:
-                shelf.used = row[2]
-                shelf.inventory = inventories.of_row(row[3:])
-    return shelves
+            entry = locked.get((row[0], row[1]))
+            if entry is not None:
+                entry.used = row[2]
+                entry.inventory = inventories.of_row(row[3:])
+    return locked
 
 
 def check(
     wanted: Sequence[tuple[Claim, dict[Place, int]]],
-    shelves: dict[Place, Shelf],
-    targets: dict[int | str, Target],
+    locked: dict[Place, LockedInventory],
+    targets: dict[int | str, ClaimTarget],
     names: dict[int, str],
 ) -> None:
     """Refuse what does not fit; what leaves an overfull inventory no fuller is let through."""
     for _, amounts in wanted:
         for place, amount in amounts.items():
-            shelf, name, uuid = shelves[place], names[place[1]], targets[place[0]].uuid
-            if shelf.inventory is None:
+            entry, name, uuid = locked[place], names[place[1]], targets[place[0]].uuid
+            if entry.inventory is None:
                 raise NoInventory(name, uuid)
-            if not shelf.inventory.allows(amount):
+            if not entry.inventory.allows(amount):
                 raise UnitsViolated(name, uuid)
-            if shelf.used + shelf.delta > shelf.inventory.capacity and shelf.delta > 0:
+            if entry.used + entry.delta > entry.inventory.capacity and entry.delta > 0:
                 raise CapacityExceeded(name, uuid)
 
 
@@ -219,10 +220,10 @@ def write(
     )
 
 
-def write_usage(tx: Transaction, shelves: dict[Place, Shelf]) -> None:
+def write_usage(tx: Transaction, locked: dict[Place, LockedInventory]) -> None:
     tx.many(
         "UPDATE inventories SET used = used + ? WHERE provider_id = ? AND class_id = ?",
-        [(shelf.delta, *place) for place, shelf in sorted(shelves.items()) if shelf.delta],
+        [(entry.delta, *place) for place, entry in sorted(locked.items()) if entry.delta],
     )
 
 
@@ -244,9 +245,9 @@ def bump_served(
 
 
 def note_changes(
-    tx: Transaction, shelves: dict[Place, Shelf], targets: dict[int | str, Target]
+    tx: Transaction, locked: dict[Place, LockedInventory], targets: dict[int | str, ClaimTarget]
 ) -> None:
-    for provider, _ in shelves:
+    for provider, _ in locked:
         tx.changed(Change.USAGE, targets[provider].root_id)
 
 
@@ -259,11 +260,11 @@ def release(tx: Transaction, consumer_uuid: str) -> bool:
     if consumer is None:
         return False
     targets = lock_targets(tx, (), [consumer])
-    shelves = {place: Shelf(None, 0, -amount) for place, amount in consumer.old.items()}
+    locked = {place: LockedInventory(None, 0, -amount) for place, amount in consumer.old.items()}
     tx.run("DELETE FROM allocations WHERE consumer_id = ?", (consumer.id,))
     tx.run("DELETE FROM consumers WHERE id = ?", (consumer.id,))
-    write_usage(tx, shelves)
-    note_changes(tx, shelves, targets)
+    write_usage(tx, locked)
+    note_changes(tx, locked, targets)
     return True
 
 
@@ -312,3 +313,26 @@ def on_provider(tx: Transaction, provider: Provider) -> list[tuple[str, int, str
            WHERE a.provider_id = ? ORDER BY c.id, k.id""",
         (provider.id,),
     )
+
+
+HeldUnits = tuple[int, int, int]
+"""provider id, class id, amount"""
+
+
+def of_consumers(tx: Transaction, uuids: Sequence[str]) -> list[HeldUnits]:
+    """All that these consumers hold; each has to be there."""
+    found: list[HeldUnits] = []
+    known: set[str] = set()
+    for some in chunks(list(dict.fromkeys(uuids))):
+        rows = tx.rows(
+            f"""SELECT c.uuid, a.provider_id, a.class_id, a.used
+                FROM allocations a JOIN consumers c ON c.id = a.consumer_id
+                WHERE c.uuid IN ({marks(len(some))})""",  # noqa: S608
+            some,
+        )
+        known.update(row[0] for row in rows)
+        found += [row[1:] for row in rows]
+    for uuid in uuids:
+        if uuid not in known:
+            raise NotFound(f"No consumer {uuid!r} holds anything.")
+    return found

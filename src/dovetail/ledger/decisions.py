@@ -1,4 +1,4 @@
-"""The record of decisions, bounded. What a decision holds is for its readers to say."""
+"""The record of decisions, bounded: `service/decisions` writes one with each claim."""
 
 from __future__ import annotations
 

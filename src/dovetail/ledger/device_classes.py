@@ -1,4 +1,4 @@
-"""Definitions of resource classes: what devices each selects, as the document that says so."""
+"""Device classes: what devices each selects, as the document that says so."""
 
 from __future__ import annotations
 

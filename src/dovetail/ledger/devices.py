@@ -290,7 +290,7 @@ def release(tx: Transaction, consumer: str, claim: Claimed) -> bool:
     return claims.release(tx, consumer)
 
 
-class Held(msgspec.Struct, frozen=True):
+class HeldDevice(msgspec.Struct, frozen=True):
     """Units of a device that a consumer holds."""
 
     root: int
@@ -317,7 +317,7 @@ HELD = """
     WHERE a.class_id = (SELECT id FROM resource_classes WHERE name = ?)"""
 
 
-def held(tx: Transaction, roots: Iterable[int] | None = None) -> list[Held]:
+def held(tx: Transaction, roots: Iterable[int] | None = None) -> list[HeldDevice]:
     """Everything held of devices, or of those in these trees."""
     if roots is None:
         rows = tx.rows(HELD, (DEVICE_CLASS,))
@@ -329,7 +329,7 @@ def held(tx: Transaction, roots: Iterable[int] | None = None) -> list[Held]:
                 f"{HELD} AND p.root_id IN ({marks(len(some))})", (DEVICE_CLASS, *some)
             )
         ]
-    return [Held(*row) for row in rows if row[2].startswith(f"{row[1]}/")]
+    return [HeldDevice(*row) for row in rows if row[2].startswith(f"{row[1]}/")]
 
 
 def nodes(tx: Transaction, roots: Iterable[int] | None = None) -> dict[int, str]:

@@ -17,7 +17,7 @@ from dovetail.ledger.database.protocol import Change, Transaction
 COLUMNS = "total, reserved, min_unit, max_unit, step_size, allocation_ratio"
 
 
-class Stock(msgspec.Struct, frozen=True):
+class RecordedInventory(msgspec.Struct, frozen=True):
     """An inventory as recorded, with what is taken of it."""
 
     inventory: Inventory
@@ -25,14 +25,14 @@ class Stock(msgspec.Struct, frozen=True):
     changed_at: int
 
 
-def of_provider(tx: Transaction, provider: Provider) -> dict[str, Stock]:
+def of_provider(tx: Transaction, provider: Provider) -> dict[str, RecordedInventory]:
     rows = tx.rows(
         f"""SELECT c.name, i.used, i.changed_at, {COLUMNS}
             FROM inventories i JOIN resource_classes c ON c.id = i.class_id
             WHERE i.provider_id = ? ORDER BY i.class_id""",  # noqa: S608
         (provider.id,),
     )
-    return {name: Stock(of_row(rest), used, at) for name, used, at, *rest in rows}
+    return {name: RecordedInventory(of_row(rest), used, at) for name, used, at, *rest in rows}
 
 
 def of_row(row: Sequence[Any]) -> Inventory:

@@ -15,7 +15,7 @@ SELECT = """
     FROM providers p JOIN providers root ON root.id = p.root_id"""
 
 
-class Named(msgspec.Struct, frozen=True):
+class NamedProvider(msgspec.Struct, frozen=True):
     id: int
     name: str
     uuid: str
@@ -24,20 +24,20 @@ class Named(msgspec.Struct, frozen=True):
     host_uuid: str
 
 
-def find(tx: Transaction, keys: Sequence[str]) -> dict[str, Named]:
+def find(tx: Transaction, keys: Sequence[str]) -> dict[str, NamedProvider]:
     """Providers by the key that was given; what is unknown is left out. A UUID goes before a name
     that reads the same."""
-    found: dict[str, Named] = {}
+    found: dict[str, NamedProvider] = {}
     for column in ("name", "uuid"):
         for some in chunks(keys):
             rows = tx.rows(f"{SELECT} WHERE p.{column} IN ({marks(len(some))})", some)
             for row in rows:
-                named = Named(*row)
+                named = NamedProvider(*row)
                 found[getattr(named, column)] = named
     return found
 
 
-def get(tx: Transaction, key: str) -> Named:
+def get(tx: Transaction, key: str) -> NamedProvider:
     found = find(tx, [key])
     if key not in found:
         raise NotFound(f"No provider has the name or UUID {key!r}.")

@@ -1,4 +1,4 @@
-"""Finds providers by their own properties, one by one (trees are the engine's affair)."""
+"""Provider search by a provider's own properties; whole trees are the engine's affair."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from dovetail.ledger.database.loading import marks
 from dovetail.ledger.database.protocol import Transaction
 
 
-class Filter(msgspec.Struct, frozen=True, kw_only=True):
+class ProviderFilter(msgspec.Struct, frozen=True, kw_only=True):
     """What a listing may be narrowed by; empty fields do not narrow."""
 
     name: str | None = None
@@ -27,7 +27,7 @@ class Filter(msgspec.Struct, frozen=True, kw_only=True):
     not_member_of: frozenset[str] = frozenset()
 
 
-def listing(tx: Transaction, wanted: Filter) -> list[Provider]:
+def listing(tx: Transaction, wanted: ProviderFilter) -> list[Provider]:
     """The providers that meet every part of the filter, oldest first."""
     if any(amount > MAX_INT for amount in wanted.resources.values()):
         return []

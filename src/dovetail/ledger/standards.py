@@ -1,4 +1,4 @@
-"""The names every Placement client expects to be there: standard traits and resource classes."""
+"""Standard names: the traits and resource classes that every Placement client expects."""
 
 from __future__ import annotations
 

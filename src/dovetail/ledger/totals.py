@@ -1,4 +1,4 @@
-"""How full the fleet is: each resource class over all providers, or over those of one tree."""
+"""Totals of the fleet: each resource class over all providers, or over those of one tree."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ STOCK = """
     ORDER BY k.id"""
 
 
-class Total(msgspec.Struct):
+class ClassTotal(msgspec.Struct):
     """One resource class, summed up."""
 
     providers: int = 0
@@ -32,13 +32,13 @@ class Total(msgspec.Struct):
     """The most that one provider could give to one claim now."""
 
 
-def by_class(tx: Transaction, tree: str | None = None) -> dict[str, Total]:
+def by_class(tx: Transaction, tree: str | None = None) -> dict[str, ClassTotal]:
     """`tree` is the name or UUID of any provider in it."""
     where = "" if tree is None else "WHERE p.root_id = ?"
     parameters = () if tree is None else (provider_names.get(tx, tree).root_id,)
-    totals: dict[str, Total] = {}
+    totals: dict[str, ClassTotal] = {}
     for name, count, used, *columns in tx.rows(STOCK.format(where=where), parameters):
-        total = totals.setdefault(name, Total())
+        total = totals.setdefault(name, ClassTotal())
         inventory = inventories.of_row(columns)
         free = max(inventory.capacity - used, 0)
         total.providers += count

@@ -1,4 +1,4 @@
-"""How much is in use: of a provider, and by a project."""
+"""Usages: how much of each class is in use of a provider, and by a project."""
 
 from __future__ import annotations
 

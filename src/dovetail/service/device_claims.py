@@ -22,7 +22,7 @@ from dovetail.devices.classes.documents import DeviceClass
 from dovetail.ledger import Cursor, Ledger, Transaction, device_classes, devices
 from dovetail.ledger import claims as ledger_claims
 from dovetail.ledger.database.protocol import Change, Log, Operation, T
-from dovetail.ledger.devices import DEVICE_CLASS, Claimed, Held
+from dovetail.ledger.devices import DEVICE_CLASS, Claimed, HeldDevice
 from dovetail.service import claims
 from dovetail.service.claims import AlreadyClaimed, Decided, DeviceTaken
 from dovetail.service.decisions import ClaimDecision, RankedOption, outcome_of
@@ -131,13 +131,13 @@ class DeviceLedger:
     async def holders(self) -> Mapping[str, HeldBy]:
         """Everything held of devices, by consumer: by pods, and by other clients of the ledger."""
         held = await self._read(devices.held)
-        by_consumer: dict[str, list[Held]] = defaultdict(list)
+        by_consumer: dict[str, list[HeldDevice]] = defaultdict(list)
         for each in held:
             if self._is_mine(each.node):
                 by_consumer[each.consumer].append(each)
         return {consumer: self._held_by(mine) for consumer, mine in by_consumer.items()}
 
-    def _held_by(self, held: Sequence[Held]) -> HeldBy:
+    def _held_by(self, held: Sequence[HeldDevice]) -> HeldBy:
         nodes: dict[str, dict[str, int]] = defaultdict(dict)
         for each in held:
             nodes[each.node.removeprefix(self._prefix)][each.device] = each.units
@@ -265,7 +265,7 @@ def device_decision(
 
 def changed_trees(
     tx: Transaction, log: Log | None
-) -> tuple[set[int] | None, dict[int, str], list[Held]]:
+) -> tuple[set[int] | None, dict[int, str], list[HeldDevice]]:
     """The roots of the trees that changed (None: any may have), those that are nodes with devices,
     and what is held there."""
     roots = None if log is None else {root for kind, root in log if kind in ROOTS}

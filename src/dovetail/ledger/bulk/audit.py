@@ -1,4 +1,4 @@
-"""Looks for what cannot be in a sound ledger, and puts right what follows from the rest of it.
+"""Audit: finds what cannot be in a sound ledger, and heals what follows from the rest of it.
 
 Safe to heal, since nothing is lost: a wrong count of what is in use (the allocations say it), a
 wrong root (the parents say it), a consumer that holds nothing. Everything else needs a person.
@@ -18,7 +18,7 @@ from dovetail.ledger.devices import DEVICE_CLASS
 TABLES = ("providers", "inventories", "consumers", "allocations")
 
 
-class Fault(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+class LedgerFault(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """One thing wrong. `kind` is stable, `words` are for people."""
 
     kind: str
@@ -30,22 +30,22 @@ class Fault(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     consumer: str | None = None
 
 
-class Findings(msgspec.Struct):
+class AuditFindings(msgspec.Struct):
     checked: dict[str, int]
     """Rows looked at, by table."""
-    faults: list[Fault]
+    faults: list[LedgerFault]
 
 
-def examine(tx: Transaction) -> Findings:
+def examine(tx: Transaction) -> AuditFindings:
     """Everything that is wrong, changing nothing."""
     checks = (empty_consumers, lost_allocations, miscounts, overcommits, broken_links)
-    return Findings(
+    return AuditFindings(
         checked={table: count(tx, table) for table in TABLES},
         faults=[fault for check in checks for fault in check(tx)],
     )
 
 
-def heal(tx: Transaction) -> tuple[list[Fault], Findings]:
+def heal(tx: Transaction) -> tuple[list[LedgerFault], AuditFindings]:
     """Put right what can be; what was healed, and what is found afterwards."""
     healed = [fault for fault in examine(tx).faults if fault.healable]
     # In the order in which claims take their locks: consumers, then providers.
@@ -64,9 +64,9 @@ EMPTY = """FROM consumers c
     WHERE NOT EXISTS (SELECT 1 FROM allocations a WHERE a.consumer_id = c.id)"""
 
 
-def empty_consumers(tx: Transaction) -> Iterator[Fault]:
+def empty_consumers(tx: Transaction) -> Iterator[LedgerFault]:
     for (uuid,) in tx.rows(f"SELECT c.uuid {EMPTY} ORDER BY c.id"):
-        yield Fault(
+        yield LedgerFault(
             kind="empty_consumer",
             words=f"consumer {uuid} holds nothing",
             healable=True,
@@ -91,7 +91,7 @@ def drop_empty_consumers(tx: Transaction) -> None:
         )
 
 
-def lost_allocations(tx: Transaction) -> Iterator[Fault]:
+def lost_allocations(tx: Transaction) -> Iterator[LedgerFault]:
     """Allocations of which the consumer, the provider or the inventory is gone."""
     rows = tx.rows(
         """SELECT c.uuid, p.name, p.uuid, k.name, a.used, a.consumer_id, a.provider_id, a.class_id
@@ -113,7 +113,7 @@ def lost_allocations(tx: Transaction) -> Iterator[Fault]:
             kind, words = "lost_provider", f"{holder} holds {what} of {place}, which is gone"
         else:
             kind, words = "lost_inventory", f"{holder} holds {what} of {place}, which has none"
-        yield Fault(
+        yield LedgerFault(
             kind=kind,
             words=words,
             healable=False,
@@ -137,9 +137,9 @@ COUNTED = """
     ORDER BY i.provider_id, i.class_id"""
 
 
-def miscounts(tx: Transaction) -> Iterator[Fault]:
+def miscounts(tx: Transaction) -> Iterator[LedgerFault]:
     for *_, name, uuid, class_name, used, held in tx.rows(COUNTED.format(where="")):
-        yield Fault(
+        yield LedgerFault(
             kind="miscount",
             words=f"{class_name} of {name}: {used} is recorded as used, allocations say {held}",
             healable=True,
@@ -174,7 +174,7 @@ def hold(tx: Transaction, providers: Sequence[int]) -> None:
         )
 
 
-def overcommits(tx: Transaction) -> Iterator[Fault]:
+def overcommits(tx: Transaction) -> Iterator[LedgerFault]:
     rows = tx.rows(
         """SELECT p.name, p.uuid, k.name, i.used, i.total, i.reserved, i.allocation_ratio
            FROM inventories i
@@ -187,7 +187,7 @@ def overcommits(tx: Transaction) -> Iterator[Fault]:
         (DEVICE_CLASS,),
     )
     for name, uuid, class_name, used, *stock in rows:
-        yield Fault(
+        yield LedgerFault(
             kind="overcommit",
             words=f"{class_name} of {name}: {used} is used of a capacity of {capacity(*stock)}",
             healable=False,
@@ -197,7 +197,7 @@ def overcommits(tx: Transaction) -> Iterator[Fault]:
         )
 
 
-def broken_links(tx: Transaction) -> Iterator[Fault]:
+def broken_links(tx: Transaction) -> Iterator[LedgerFault]:
     rows = tx.rows("SELECT id, parent_id, root_id, name, uuid FROM providers ORDER BY id")
     roots = true_roots((row[0], row[1]) for row in rows)
     known = {row[0] for row in rows}
@@ -210,7 +210,7 @@ def broken_links(tx: Transaction) -> Iterator[Fault]:
             kind, words = "wrong_root", f"{name} is recorded under a root that is not its own"
         else:
             continue
-        yield Fault(
+        yield LedgerFault(
             kind=kind,
             words=words,
             healable=kind == "wrong_root",

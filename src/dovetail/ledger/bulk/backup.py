@@ -78,7 +78,7 @@ def backup(url: str, path: Path) -> Counts:
     if found != opening.HEAD:
         state = "there are no tables" if found is None else f"its tables are of revision {found}"
         raise BadBackup(f"cannot back up the ledger: {state}, this Dovetail's are {opening.HEAD}")
-    ledger = opening.backend(url)(url)
+    ledger = opening.kind_of(url)(url)
     try:
         return ledger.read(lambda tx: to_new_file(tx, path)).result()
     finally:

@@ -1,4 +1,4 @@
-"""Writes a planned fleet in bulk: seconds for ten thousand hosts."""
+"""Bulk load of a planned fleet in one transaction: seconds for ten thousand hosts."""
 
 from __future__ import annotations
 

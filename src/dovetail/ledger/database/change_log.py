@@ -1,4 +1,4 @@
-"""Turns rows of the change log into what a snapshot has to take in."""
+"""The change log: which trees changed since a cursor, read as what a snapshot takes in."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Reads trees, usages and names in the form in which the engine takes them in."""
+"""Bulk reads of trees, usages and names, as the tables that the engine's snapshot takes in."""
 
 from __future__ import annotations
 

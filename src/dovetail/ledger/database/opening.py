@@ -1,4 +1,4 @@
-"""From a database URL to an open ledger, and the state of its tables."""
+"""Opens the ledger at a database URL, and brings its tables to the newest revision."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ def open_ledger(url: str) -> Ledger:
     """Open the ledger at `url`, making or upgrading its tables if they are not of this version."""
     if revision(url) != HEAD:
         upgrade(url)
-    ledger = backend(url)(url)
+    ledger = kind_of(url)(url)
     ledger.write(sync_standard_names).result()
     return ledger
 
 
-class Backend(Protocol):
+class LedgerKind(Protocol):
     """A kind of ledger: opens one at a URL, and tells the revision of the tables there."""
 
     def __call__(self, url: str) -> Ledger: ...
@@ -38,7 +38,7 @@ class Backend(Protocol):
     def revision(self, url: str) -> str | None: ...
 
 
-def backend(url: str) -> Backend:
+def kind_of(url: str) -> LedgerKind:
     if url.startswith("sqlite:///"):
         return SqliteLedger
     if url.startswith(("postgresql://", "postgres://")):
@@ -53,7 +53,7 @@ def backend(url: str) -> Backend:
 
 def revision(url: str) -> str | None:
     """The revision of the tables at `url`; None where there are none."""
-    return backend(url).revision(url)
+    return kind_of(url).revision(url)
 
 
 def upgrade(url: str) -> None:

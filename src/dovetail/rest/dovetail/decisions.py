@@ -25,7 +25,7 @@ async def listing(call: Call) -> Reply:
         raise bad_request(f"limit: at most {MOST} decisions are listed at once")
     before, consumer = number(call, "before"), call.query.get("consumer")
 
-    def read(tx: Transaction) -> tuple[list[Row], dict[str, provider_names.Named]]:
+    def read(tx: Transaction) -> tuple[list[Row], dict[str, provider_names.NamedProvider]]:
         rows = decisions.listing(tx, limit=limit, before=before, consumer=consumer)
         return rows, provider_names.find(tx, sorted(providers_in(rows)))
 
@@ -51,7 +51,7 @@ def providers_in(rows: Iterable[Row]) -> set[str]:
     return found
 
 
-def as_json(row: Row, names: dict[str, provider_names.Named]) -> dict[str, Any]:
+def as_json(row: Row, names: dict[str, provider_names.NamedProvider]) -> dict[str, Any]:
     document: dict[str, Any] = orjson.loads(row[3])
     for option in (document["chosen"], *document["passed_over"]):
         option["allocations"] = {

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 
 from dovetail.core.explanation import Explanation
 from dovetail.core.fleet import Line
-from dovetail.ledger.bulk.audit import Fault, Findings
-from dovetail.ledger.totals import Total
+from dovetail.ledger.bulk.audit import AuditFindings, LedgerFault
+from dovetail.ledger.totals import ClassTotal
 from dovetail.rest.dovetail import attributes, claims, classes, names, whatif
 from dovetail.rest.dovetail.fleet import MEDIA
 from dovetail.rest.openapi.operations import (
@@ -32,9 +32,9 @@ from dovetail.rest.server.errors import PROBLEM
 STRUCTS = {
     "Explanation": Explanation,
     "Line": Line,
-    "Fault": Fault,
-    "Findings": Findings,
-    "Total": Total,
+    "Fault": LedgerFault,
+    "Findings": AuditFindings,
+    "Total": ClassTotal,
     "Question": whatif.Question,
     "Wanted": claims.Wanted,
     "Asked": names.Asked,

@@ -16,7 +16,7 @@ from dovetail.core.request import Request
 from dovetail.engine import Search, Snapshot
 from dovetail.engine.combine.round_robin import Block
 from dovetail.engine.explain import Diagnosis, Names, how_many
-from dovetail.ledger import Transaction, holdings, provider_names
+from dovetail.ledger import Transaction, claims, provider_names
 from dovetail.rest.dovetail.explain import names_in
 from dovetail.rest.query.candidate_json import SummaryWriter, candidates_json
 from dovetail.rest.query.parse import Classes, classes_for, newest_request, query_of, shows_scores
@@ -58,7 +58,7 @@ class Known(msgspec.Struct, frozen=True):
     """What the ledger says about the names in a question."""
 
     drained: list[str]
-    held: list[holdings.Held]
+    held: list[claims.HeldUnits]
 
 
 class Outcome(msgspec.Struct, frozen=True):
@@ -140,7 +140,7 @@ def looked_up(tx: Transaction, asked: Understood) -> Known:
     new = [key for provider in asked.plan.providers for key in (provider.name, provider.uuid)]
     for taken in provider_names.find(tx, new):
         raise conflict(f"`add`: {taken} is in the fleet already")
-    return Known(drained, holdings.of_consumers(tx, asked.question.release))
+    return Known(drained, claims.of_consumers(tx, asked.question.release))
 
 
 def change(snapshot: Snapshot, known: Known, plan: FleetPlan) -> None:

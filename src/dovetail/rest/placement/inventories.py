@@ -71,10 +71,10 @@ def expect(tx: Transaction, uuid: str, generation: int) -> Provider:
     return provider
 
 
-async def recorded(call: Call) -> tuple[Provider, dict[str, inventories.Stock]]:
+async def recorded(call: Call) -> tuple[Provider, dict[str, inventories.RecordedInventory]]:
     uuid = call.params["uuid"]
 
-    def read(tx: Transaction) -> tuple[Provider, dict[str, inventories.Stock]]:
+    def read(tx: Transaction) -> tuple[Provider, dict[str, inventories.RecordedInventory]]:
         provider = providers.get(tx, uuid)
         return provider, inventories.of_provider(tx, provider)
 

@@ -67,7 +67,7 @@ async def listing(call: Call) -> Reply:
     member_of, not_member_of = filters.member_of(call)
     required, forbidden = filters.required_traits(call)
     asked = call.query.get("resources")
-    wanted = provider_search.Filter(
+    wanted = provider_search.ProviderFilter(
         name=call.query.get("name") or None,
         uuid=call.query.get("uuid") or None,
         in_tree=call.query.get("in_tree") or None,
