@@ -1,4 +1,7 @@
-"""`dovetail scheduler` as a process: what is set becomes parts that run until they are stopped."""
+"""The daemon behind `dovetail scheduler`: settings become a replica and servers, run until stopped.
+
+The command (cli/run/scheduler) calls `run`.
+"""
 
 from __future__ import annotations
 
@@ -36,13 +39,16 @@ async def run(
     settings: SchedulerSettings, stop: asyncio.Event, ready: Callable[[], None] = lambda: None
 ) -> None:
     """Until `stop` is set. Raises DovetailError if it cannot start."""
+    # 1. What is set wrongly is told before anything runs.
     strategy = Strategy(settings.strategy)
     extender = settings.extender
     address = address_of(extender)
     tls = tls_of(extender.cert, extender.key, extender.client_ca)
     identity = f"{socket.gethostname()}_{os.getpid()}_{uuid.uuid4().hex[:8]}"
+    # 2. The ledger and the API server.
     with opened(settings.database) as ledger:
         async with connect(settings.kubeconfig, agent="dovetail-scheduler") as api:
+            # 3. The replica: class controller and scheduler.
             replica = Replica(
                 api,
                 DeviceLedger(ledger, settings.cluster),
@@ -51,6 +57,7 @@ async def run(
                 strategy=strategy,
                 election=election_of(settings, api, identity) if settings.leader_elect else None,
             )
+            # 4. Metrics and the extender, served beside it.
             servers = []
             if settings.metrics_port is not None:
                 bound = listen(ALL_ADDRESSES, settings.metrics_port)
@@ -58,6 +65,7 @@ async def run(
             if address is not None:
                 app = application(Extender(replica.extender_parts()))
                 servers.append(serve(app, listen(*address), tls))
+            # 5. A server that fails ends the replica; on the way out, the replica ends first.
             await run_together(*servers, replica.run(stop, ready))
 
 

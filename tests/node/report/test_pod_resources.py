@@ -14,7 +14,7 @@ import pytest
 from dovetail.node.common.ports import PluginFailure
 from dovetail.node.report import pod_resources
 from dovetail.node.report.capacity import NodeCapacity
-from dovetail.node.report.pod_resources import PodResourcesApi, TokenBucket
+from dovetail.node.report.pod_resources import PodResourcesApi
 from dovetail.node.wire import pod_resources as wire
 from dovetail.node.wire.resource_plugin import (
     AllocatableTopologyAwareResource,
@@ -274,10 +274,3 @@ def test_too_many_questions_are_refused(tmp_path: Path) -> None:
         await world.list()
 
     play(story)
-
-
-def test_a_bucket_never_holds_more_than_its_burst() -> None:
-    now = 0.0
-    bucket = TokenBucket(10, 2, lambda: now)
-    now = 100.0
-    assert [bucket.take() for _ in range(3)] == [True, True, False]

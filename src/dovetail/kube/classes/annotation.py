@@ -1,4 +1,4 @@
-"""Devices in an annotation of their node: for fleets without DRA drivers, and the agent's way."""
+"""Devices annotation of a node, read by `sources`: for fleets without DRA drivers, and agents."""
 
 from __future__ import annotations
 

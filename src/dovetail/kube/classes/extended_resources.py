@@ -71,11 +71,11 @@ def _whole(amount: str) -> int:
         return 0
 
 
-def asked_directly(demand: PodRequest) -> tuple[DeviceHolding, ...]:
+def direct_holdings_of(pod_request: PodRequest) -> tuple[DeviceHolding, ...]:
     """What a pod uses of pools, should its node have them."""
     return tuple(
         DeviceHolding(pool_name(resource), amount)
-        for resource, amount in demand.amounts
+        for resource, amount in pod_request.amounts
         if is_extended(resource)
     )
 

@@ -1,4 +1,4 @@
-"""Devices that DRA drivers publish in ResourceSlices.
+"""Devices of ResourceSlices, as DRA drivers publish them; `sources` reads them.
 
 Of a pool only the newest generation counts, and only if all its slices are there. A device's kind
 is its attribute `kind` or `type`, or else the driver's name. Its attributes and capacities are its

@@ -1,4 +1,4 @@
-"""One list of a node's devices, whoever published them.
+"""Device sources: one list of a node's devices, whoever published them; the catalogue reads it.
 
 An annotation says most and counts first; then what DRA drivers publish in ResourceSlices; then the
 bare numbers of device plugins. A name that was there already is not taken again, and a device
@@ -17,7 +17,10 @@ from dovetail.podfit.objects import Node, ResourceSlice
 
 
 def devices_of(node: Node, slices: Iterable[ResourceSlice] = ()) -> tuple[Device, ...]:
-    """In the order of kind and name, which is the order of first fit. Raises BadDevices."""
+    """In the order of kind and name, which is the order of first fit.
+
+    Raises BadDevices.
+    """
     name = node.metadata.name
     found = {device.name: device for device in annotated_devices(name, node.metadata.annotations)}
     for device in slice_devices(name, slices):

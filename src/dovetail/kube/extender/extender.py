@@ -1,9 +1,9 @@
-"""Answers kube-scheduler: which of these nodes have the devices, which are best, bind this pod.
+"""Scheduler extender: filter, prioritize and bind, as kube-scheduler asks them over HTTP.
 
-kube-scheduler looks at everything but devices; those are chosen and claimed here, in the same book
-and by the same protocol as in Dovetail's own scheduler. Any replica may be asked: where two of them
-are, the ledger decides. Where kube-scheduler also asks about pods that want units of a plugin's
-pool without a class, it hears on which nodes too many of them are held by class.
+kube-scheduler looks at everything but devices; those are chosen and claimed here, in the same
+inventory and by the same protocol as in Dovetail's own scheduler. Any replica may be asked: where
+two of them are, the ledger decides. Where kube-scheduler also asks about pods that want units of a
+plugin's pool without a class, it hears on which nodes too many of them are held by class.
 """
 
 from __future__ import annotations
@@ -19,7 +19,8 @@ from dovetail.core.errors import DovetailError, Malformed
 from dovetail.devices.allocation.request import DeviceHolding, DeviceRequest
 from dovetail.devices.allocation.strategies import Strategy
 from dovetail.kube.api.port import ApiError, ApiUnreachable, KubeApi
-from dovetail.kube.classes.extended_resources import asked_directly
+from dovetail.kube.classes.device_requests import device_requests_of_pod
+from dovetail.kube.classes.extended_resources import direct_holdings_of
 from dovetail.kube.extender.wire import (
     HIGHEST,
     Args,
@@ -34,7 +35,6 @@ from dovetail.kube.scheduler.claims import PodClaims
 from dovetail.kube.scheduler.decide import holdings_for
 from dovetail.kube.scheduler.ledger_watch import LedgerWatch
 from dovetail.kube.scheduler.plans import BindingPlan, fence_of
-from dovetail.kube.scheduler.pod_requirements import asks_of_pod
 from dovetail.kube.scheduler.reporting import PodReporter
 from dovetail.kube.scheduler.state import ClusterState
 from dovetail.podfit.objects import Pod
@@ -69,8 +69,8 @@ class Extender:
 
     def filter(self, args: Args) -> FilterResult:
         try:
-            asks = asks_of_pod(args.pod)
-            direct = asked_directly(pod_request_of(args.pod))
+            requests = device_requests_of_pod(args.pod)
+            direct = direct_holdings_of(pod_request_of(args.pod))
         except Malformed as error:
             return FilterResult(error=str(error))
         names = args.names()
@@ -80,7 +80,7 @@ class Extender:
             if (resource := self._state.crowded(name, direct))
         }
         names = [name for name in names if name not in crowded]
-        failed = self._lacking(args.pod, asks, names) if asks else {}
+        failed = self._lacking(args.pod, requests, names) if requests else {}
         kept = [name for name in names if name not in failed]
         # Evicting pods is no way to devices here: what those held would not come to this pod.
         found = FilterResult(failed_nodes=crowded, failed_and_unresolvable_nodes=failed)
@@ -92,29 +92,29 @@ class Extender:
         return replace(found, nodes=nodes)
 
     def _lacking(
-        self, pod: Pod, asks: tuple[DeviceRequest, ...], names: Sequence[str]
+        self, pod: Pod, requests: tuple[DeviceRequest, ...], names: Sequence[str]
     ) -> dict[str, str]:
         """Nodes without the devices, with the reason."""
-        lost = [each.class_name for each in asks if each.class_name not in self._state.classes]
+        lost = [each.class_name for each in requests if each.class_name not in self._state.classes]
         if lost:
             return dict.fromkeys(names, f"there is no resource class {lost[0]!r}")
         claimed = self._state.holders.claimed(pod.metadata.uid)
         if claimed is not None:
             return self._claimed_already(pod, claimed[0], names)
-        fits = self._state.inventory.fits(asks, self._strategy)
+        fits = self._state.inventory.fits(requests, self._strategy)
         failed: dict[str, str] = {}
         for name in names:
             row = self._state.rows.find(name)
             if row is None or not fits[row]:
-                failed[name] = self._why_not(name, asks, brief=len(failed) >= EXPLAINED)
+                failed[name] = self._why_not(name, requests, brief=len(failed) >= EXPLAINED)
         return failed
 
-    def _why_not(self, name: str, asks: tuple[DeviceRequest, ...], *, brief: bool) -> str:
+    def _why_not(self, name: str, requests: tuple[DeviceRequest, ...], *, brief: bool) -> str:
         if not self._state.has_node(name):
             return "the node is not known yet"
         if brief:
             return "too few free devices of resource classes"
-        return self._state.inventory.why_not(name, asks, self._state.name_of, self._strategy)
+        return self._state.inventory.why_not(name, requests, self._state.name_of, self._strategy)
 
     def _claimed_already(self, pod: Pod, node: str, names: Sequence[str]) -> dict[str, str]:
         """A binding was begun and not finished: it is finished where it was begun.
@@ -149,12 +149,12 @@ class Extender:
     def prioritize(self, args: Args) -> list[HostPriority]:
         """By the strategy; by none, all are equal."""
         try:
-            asks = asks_of_pod(args.pod)
+            requests = device_requests_of_pod(args.pod)
         except Malformed:
-            asks = ()
-        if not asks:
+            requests = ()
+        if not requests:
             return [HostPriority(name, 0) for name in args.names()]
-        scores = self._state.inventory.scores(asks, self._strategy)
+        scores = self._state.inventory.scores(requests, self._strategy)
         rows = [(name, self._state.rows.find(name)) for name in args.names()]
         return [
             HostPriority(name, 0 if row is None else round(HIGHEST * float(scores[row])))
@@ -205,17 +205,20 @@ class Extender:
         return None
 
     def _plan(self, pod: Pod, node: str) -> BindingPlan | str:
-        asks, direct = asks_of_pod(pod), asked_directly(pod_request_of(pod))
+        requests, direct = (
+            device_requests_of_pod(pod),
+            direct_holdings_of(pod_request_of(pod)),
+        )
         if crowded := self._state.crowded(node, direct):
             return f"Insufficient {crowded} on {node}"
-        if not asks:
+        if not requests:
             return BindingPlan(pod, node)
         claimed = self._state.holders.claimed(pod.metadata.uid)
         if claimed is None:
-            return self._chosen(pod, node, asks, direct)
+            return self._chosen(pod, node, requests, direct)
         if claimed[0] != node or fence_of(pod):
             return f"devices of {claimed[0]} are claimed already"
-        holdings = holdings_for(self._state, asks, node, claimed[1])
+        holdings = holdings_for(self._state, requests, node, claimed[1])
         if holdings is None:
             return f"devices claimed on {node} are no longer those asked for"
         return BindingPlan(pod, node, holdings, is_claimed=True)
@@ -224,12 +227,14 @@ class Extender:
         self,
         pod: Pod,
         node: str,
-        asks: tuple[DeviceRequest, ...],
+        requests: tuple[DeviceRequest, ...],
         direct: tuple[DeviceHolding, ...],
     ) -> BindingPlan | str:
         with self._state.holders.using(node, direct):
-            chosen = self._state.inventory.choose(node, asks, self._strategy)
+            chosen = self._state.inventory.choose(node, requests, self._strategy)
             if chosen is None:
-                why = self._state.inventory.why_not(node, asks, self._state.name_of, self._strategy)
+                why = self._state.inventory.why_not(
+                    node, requests, self._state.name_of, self._strategy
+                )
                 return f"no devices left on {node}: {why}"
         return BindingPlan(pod, node, chosen)

@@ -1,4 +1,4 @@
-"""Fields that are ours: written by server-side apply, under one name for each part of Dovetail.
+"""Server-side apply of the fields that are ours, under one name for each part of Dovetail.
 
 What is left out next time is taken away again, and nothing that others own is touched. So a caller
 always says everything that should be there, never what changed.

@@ -1,4 +1,5 @@
-"""Conditions of a status: what holds, since when, and for which generation it was found."""
+"""Conditions of a status, for controllers that write one: what holds, since when, and for which
+generation it was found."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Events for users (`kubectl describe`): told and forgotten.
+"""Event recorder: Events for users (`kubectl describe`), sent in the background for controllers.
 
 Whoever tells one neither waits nor fails. The same event about the same object is sent once and
 then counted; a bounded number wait to be sent, at a bounded rate; what is too much is dropped and
@@ -18,6 +18,7 @@ from typing import Any, Literal
 import msgspec
 import structlog
 
+from dovetail.aio.token_bucket import TokenBucket
 from dovetail.kube.api.port import ApiError, ApiNotFound, ApiUnreachable, KubeApi
 from dovetail.kube.runtime.metrics import EVENTS
 from dovetail.podfit.objects import Event, Object
@@ -60,21 +61,6 @@ class EventLimits(msgspec.Struct, frozen=True, kw_only=True):
     rate: float = 20.0
     """Events a second in the long run."""
     burst: float = 100.0
-
-
-class TokenBucket:
-    """Tokens that come back at a steady rate."""
-
-    def __init__(self, rate: float, burst: float, clock: Callable[[], float]) -> None:
-        self._rate, self._burst, self._clock = rate, burst, clock
-        self._tokens, self._at = burst, clock()
-
-    def wait(self) -> float:
-        """Take one; how long to wait before using it."""
-        now = self._clock()
-        self._tokens = min(self._burst, self._tokens + (now - self._at) * self._rate) - 1
-        self._at = now
-        return max(0.0, -self._tokens / self._rate)
 
 
 class Recorder:
@@ -120,7 +106,7 @@ class Recorder:
         """Send what was told, until cancelled."""
         while True:
             await self._some.wait()
-            await asyncio.sleep(self._bucket.wait())
+            await asyncio.sleep(self._bucket.wait_seconds())
             await self.send_next()
 
     async def send_next(self) -> None:

@@ -1,4 +1,4 @@
-"""Keeps all objects of one kind here, true to the API server but for the way they travel.
+"""Informer: a local cache of one kind, kept by list and watch; schedulers and controllers read it.
 
 A list brings everything, a watch what changed since. A watch that ended goes on from the last
 version heard of; if that is too old, the list is taken again and compared with what is here, so

@@ -1,4 +1,7 @@
-"""What the Kubernetes edge tells about its runtime. Labels take few values, known beforehand."""
+"""Metrics of the runtime, counted by its parts and shown by each daemon.
+
+Labels take few values, known beforehand.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Keys that need work: each at most once in the queue, each worked on by one worker at a time.
+"""Work queue of a controller: keys that need work, each worked on by one worker at a time.
 
 A key that is added while it is worked on comes again afterwards, so the last change is always seen.
 A key whose work fails comes again later each time, until it succeeds. All wait in one line: a key

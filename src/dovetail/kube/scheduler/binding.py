@@ -1,8 +1,9 @@
-"""Makes a plan true: claims the devices in the ledger, then binds the pod, each exactly once.
+"""Binder: claims a plan's devices in the ledger, then binds its pod, each exactly once.
 
-A claim is durable before the binding is sent, and the binding is one write that carries the pod's
-uid and version as conditions. So whatever dies in between leaves a claim without a binding, never
-a binding without a claim. What happens when things go otherwise:
+The scheduling loop and the extender have plans carried out by it. A claim is durable before the
+binding is sent, and the binding is one write that carries the pod's uid and version as conditions.
+So whatever dies in between leaves a claim without a binding, never a binding without a claim. What
+happens when things go otherwise:
 
     claim: taken               nothing was claimed; the ledger is read again, the pod decided anew
     claim: claimed already     somebody is or was at it: the ledger is read again, and the claim

@@ -67,19 +67,23 @@ def decision_of(
     state: ClusterState, required: PodRequirements, strategy: Strategy
 ) -> Choice | Refusal:
     # 1. Nodes with room, and among them those with devices.
-    verdict = state.nodes.filter(required.demand)
+    verdict = state.nodes.filter(required.pod_request)
     mask = verdict.mask
-    if required.asks:
-        lacking = [ask.class_name for ask in required.asks if ask.class_name not in state.classes]
+    if required.device_requests:
+        lacking = [
+            ask.class_name
+            for ask in required.device_requests
+            if ask.class_name not in state.classes
+        ]
         if lacking:
             return Refusal(f"there is no resource class {lacking[0]!r}.")
-        mask = mask & state.inventory.fits(required.asks, strategy)
+        mask = mask & state.inventory.fits(required.device_requests, strategy)
     if not mask.any():
-        return Refusal(in_words(state, required, verdict, strategy))
+        return Refusal(refusal_text(state, required, verdict, strategy))
     # 2. The best of them.
-    score = state.nodes.score(required.demand, mask)
-    if required.asks and strategy not in BY_ROOM:
-        score += DEVICE_WEIGHT * state.inventory.scores(required.asks, strategy)
+    score = state.nodes.score(required.pod_request, mask)
+    if required.device_requests and strategy not in BY_ROOM:
+        score += DEVICE_WEIGHT * state.inventory.scores(required.device_requests, strategy)
     # 3. Its devices.
     row = int(score.argmax())
     while score[row] > -np.inf:
@@ -91,43 +95,43 @@ def decision_of(
         # them in reasonable time.
         score[row] = -np.inf
         row = int(score.argmax())
-    return Refusal(in_words(state, required, verdict, strategy))
+    return Refusal(refusal_text(state, required, verdict, strategy))
 
 
 def device_choice(
     state: ClusterState, node: str, required: PodRequirements, strategy: Strategy
 ) -> tuple[DeviceHolding, ...] | None:
     """Devices of the node beside what the pod uses of it directly; None if there are too few."""
-    if not required.asks:
+    if not required.device_requests:
         return ()
     if not required.direct:
-        return state.inventory.choose(node, required.asks, strategy)
+        return state.inventory.choose(node, required.device_requests, strategy)
     with state.holders.using(node, required.direct):
-        return state.inventory.choose(node, required.asks, strategy)
+        return state.inventory.choose(node, required.device_requests, strategy)
 
 
-def in_words(
+def refusal_text(
     state: ClusterState, required: PodRequirements, verdict: FilteredNodes, strategy: Strategy
 ) -> str:
     reasons = verdict.reasons()
     nodes = sum(1 for name in state.rows.names if name and state.has_node(name))
-    if not required.asks:
+    if not required.device_requests:
         return summary_of_nodes(0, nodes, reasons)
     roomy = verdict.mask
     example = ""
     if roomy.any():
-        reasons += class_reasons(state, required.asks, roomy)
-        example = f" {nearest(state, required, roomy, strategy)}"
+        reasons += class_reasons(state, required.device_requests, roomy)
+        example = f" {nearest_text(state, required, roomy, strategy)}"
     return summary_of_nodes(0, nodes, reasons) + example
 
 
 def class_reasons(
-    state: ClusterState, asks: tuple[DeviceRequest, ...], roomy: Mask
+    state: ClusterState, device_requests: tuple[DeviceRequest, ...], roomy: Mask
 ) -> Counter[str]:
     """How many nodes with room lack units of which class; each counts for the first it lacks."""
     found: Counter[str] = Counter()
     left = roomy.copy()
-    for name, count in units_by_class(asks).items():
+    for name, count in units_by_class(device_requests).items():
         short = left & (state.inventory.free(name) < count)
         if short.any():
             found[f"node(s) with too few free devices of resource class {name}"] = int(short.sum())
@@ -137,20 +141,22 @@ def class_reasons(
     return found
 
 
-def nearest(state: ClusterState, required: PodRequirements, roomy: Mask, strategy: Strategy) -> str:
+def nearest_text(
+    state: ClusterState, required: PodRequirements, roomy: Mask, strategy: Strategy
+) -> str:
     """What the node lacks that lacks least."""
     lack = np.zeros(len(roomy))
-    for name, count in units_by_class(required.asks).items():
+    for name, count in units_by_class(required.device_requests).items():
         lack += np.clip(count - state.inventory.free(name), 0, None)
     row = int(np.where(roomy, lack, np.inf).argmin())
     node = state.rows.names[row]
     with state.holders.using(node, required.direct):
-        why = state.inventory.why_not(node, required.asks, state.name_of, strategy)
+        why = state.inventory.why_not(node, required.device_requests, state.name_of, strategy)
     return f"Nearest is {node}: {why}."
 
 
 def holdings_for(
-    state: ClusterState, asks: Sequence[DeviceRequest], node: str, claimed: Amounts
+    state: ClusterState, device_requests: Sequence[DeviceRequest], node: str, claimed: Amounts
 ) -> tuple[DeviceHolding, ...] | None:
     """Which of the claimed devices are for which ask; None if they are not for these asks.
 
@@ -168,7 +174,7 @@ def holdings_for(
     for each in state.classes.values():
         inventory.set_class(each)
     inventory.set_node(node, devices)
-    found = inventory.choose(node, asks)
+    found = inventory.choose(node, device_requests)
     if found is None or sum(each.units for each in found) != sum(claimed.values()):
         return None
     return found

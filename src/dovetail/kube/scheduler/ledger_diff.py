@@ -1,7 +1,7 @@
-"""Compares what the ledger says pods hold with the pods there are. Pure rules.
+"""Diff of ledger and cluster: what the ledger says pods hold, and the pods there are. Pure rules.
 
 The ledger and the API server are two memories, and whoever wrote to both may have died between.
-This tells what is left to do, whatever happened before.
+The diff tells the reconciler what is left to do, whatever happened before.
 """
 
 from __future__ import annotations

@@ -184,7 +184,7 @@ class SchedulingLoop:
             # Who put the fence may still be about to release whatever is claimed.
             self._give_back(pod, f"the claim on {node} is older than the last one given back")
         else:
-            holdings = holdings_for(self._state, required.asks, node, claimed)
+            holdings = holdings_for(self._state, required.device_requests, node, claimed)
             if holdings is not None:
                 return BindingPlan(pod, node, holdings, is_claimed=True)
             if entry.attempts > UNSEEN_DEVICE_TRIES:

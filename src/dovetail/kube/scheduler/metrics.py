@@ -1,4 +1,7 @@
-"""What the scheduler tells about itself. Labels take few values, known beforehand."""
+"""Metrics of the scheduler, counted by its parts and shown by the daemon.
+
+Labels take few values, known beforehand.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""What was decided for a pod, and what to make of the pod as it is found later. Pure rules."""
+"""Binding plans: what was decided for a pod, and what the pod as it is found later makes of it.
+
+Pure rules, for the binder, the reconciler and the cluster state.
+"""
 
 from __future__ import annotations
 
@@ -9,14 +12,15 @@ from typing import Any
 import msgspec
 
 from dovetail.devices.allocation.request import DeviceHolding
-from dovetail.kube.classes.pod_devices import (
+from dovetail.kube.classes.allocation import (
     ALLOCATION,
     BadAllocation,
     annotations_of,
     read_allocation,
 )
+from dovetail.kube.classes.device_requests import requested_classes
 from dovetail.podfit.objects import Pod
-from dovetail.podfit.pods import CLASS_PREFIX, ENDED_PHASES
+from dovetail.podfit.pods import ENDED_PHASES
 
 FENCE = "dovetail.dev/ClaimGivenBack"
 """Condition of a pod: a claim that was made for it is no longer to be relied on."""
@@ -87,18 +91,8 @@ def holdings_of(pod: Pod) -> tuple[DeviceHolding, ...]:
         return ()
     if found is None or found.node != pod.spec.node_name:
         return ()
-    asked = asked_classes(pod)
-    return found.holdings if all(each.class_name in asked for each in found.holdings) else ()
-
-
-def asked_classes(pod: Pod) -> frozenset[str]:
-    return frozenset(
-        name.removeprefix(CLASS_PREFIX)
-        for container in (*pod.spec.init_containers, *pod.spec.containers)
-        for written in (container.resources.requests, container.resources.limits)
-        for name in written
-        if name.startswith(CLASS_PREFIX)
-    )
+    requested = requested_classes(pod)
+    return found.holdings if all(each.class_name in requested for each in found.holdings) else ()
 
 
 def amounts(holdings: Iterable[DeviceHolding]) -> dict[str, int]:

@@ -1,6 +1,7 @@
-"""Puts right what a comparison of ledger and pods finds, and flags pods whose devices are in doubt.
+"""Reconciler: makes ledger and pods agree, and flags pods whose devices are in doubt.
 
-Done when a leader starts, and now and then. Every step may be repeated, or be done by two at once.
+The scheduler runs it when a leader starts, and now and then. Every step may be repeated, or be done
+by two at once.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ AT_ONCE = 16
 """Nodes whose pods are claimed for again at a time."""
 
 
-class Reconciler:
+class LedgerReconciler:
     def __init__(
         self,
         api: KubeApi,

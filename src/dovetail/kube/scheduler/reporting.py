@@ -1,4 +1,7 @@
-"""Tells users what became of their pods: conditions and events, off the scheduler's way."""
+"""Pod reporter: conditions and events that tell users what became of their pods.
+
+The scheduling loop, the reconciler and the extender call it; writing is done beside them.
+"""
 
 from __future__ import annotations
 

@@ -30,7 +30,7 @@ from dovetail.kube.scheduler.decide import Decider
 from dovetail.kube.scheduler.ledger_watch import LedgerWatch
 from dovetail.kube.scheduler.loop import SchedulingLoop
 from dovetail.kube.scheduler.queue import SchedulingQueue
-from dovetail.kube.scheduler.reconcile import Reconciler
+from dovetail.kube.scheduler.reconcile import LedgerReconciler
 from dovetail.kube.scheduler.reporting import PodReporter
 from dovetail.kube.scheduler.state import ClusterState
 from dovetail.kube.timings import Timings
@@ -79,7 +79,7 @@ class Scheduler:
             leader=leader,
             timings=timings,
         )
-        self.reconciler = Reconciler(
+        self.reconciler = LedgerReconciler(
             api,
             ledger,
             state=state,

@@ -16,10 +16,11 @@ from collections.abc import Iterable, Mapping, Set
 from dovetail.core.rows import Rows
 from dovetail.devices.allocation.request import DeviceHolding
 from dovetail.kube.classes.catalogue import DeviceCatalogue, DevicesOf
-from dovetail.kube.classes.extended_resources import Pools, asked_directly, pool_name, pools_of
+from dovetail.kube.classes.device_requests import requested_classes
+from dovetail.kube.classes.extended_resources import Pools, direct_holdings_of, pool_name, pools_of
 from dovetail.kube.runtime.workqueue import WorkQueue
 from dovetail.kube.scheduler.device_holders import Amounts, DeviceHolders, HeldOnNode, holder_of
-from dovetail.kube.scheduler.plans import BindingPlan, asked_classes, holdings_of, is_over
+from dovetail.kube.scheduler.plans import BindingPlan, holdings_of, is_over
 from dovetail.kube.scheduler.queue import SchedulingQueue, Wake
 from dovetail.podfit.objects import Namespace, Node, Pod, ResourceClass, ResourceSlice
 from dovetail.podfit.pod_request import pod_request_of
@@ -103,7 +104,7 @@ class ClusterState:
 
     def _count_pod(self, pod: Pod, node: str) -> None:
         self.nodes.add_pod(pod, node)
-        direct = asked_directly(pod_request_of(pod))
+        direct = direct_holdings_of(pod_request_of(pod))
         self.holders.use(pod.metadata.uid, HeldOnNode(node, direct) if direct else None)
 
     def _uncount_pod(self, uid: str) -> None:
@@ -136,7 +137,7 @@ class ClusterState:
             self.holders.forget(uid)
             self._cluster_changed(Wake.GONE)
         self._recount_pools()
-        if asked_classes(pod):
+        if requested_classes(pod):
             self._releases.add(uid)
 
     def _pod_bound(self, pod: Pod) -> None:

@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterable, Mapping
 import grpc
 
 from dovetail.aio.single_flight import NextRun
+from dovetail.aio.token_bucket import TokenBucket
 from dovetail.node.common.cpus import CpuSet
 from dovetail.node.common.pods import ContainerSpec, Pod
 from dovetail.node.common.ports import PluginError, Plugins, PodSource
@@ -39,23 +40,6 @@ RATE, BURST = 100.0, 10.0
 """Questions a second, and how many at once. The kubelet has the same."""
 
 MEMORY = ("memory", "hugepages-")
-
-
-class TokenBucket:
-    """Lets through so many a second on average, and a few more at once."""
-
-    def __init__(self, rate: float, burst: float, clock: Callable[[], float]) -> None:
-        self._rate, self._burst, self._clock = rate, burst, clock
-        self._level, self._at = burst, clock()
-
-    def take(self) -> bool:
-        now = self._clock()
-        self._level = min(self._burst, self._level + (now - self._at) * self._rate)
-        self._at = now
-        if self._level < 1:
-            return False
-        self._level -= 1
-        return True
 
 
 class PodResourcesApi:
