@@ -20,7 +20,7 @@ from dovetail.kube.api.port import ApiConflict, ApiNotFound, KubeApi
 from dovetail.kube.runtime.informer import Informer
 from dovetail.kube.runtime.leader import Election, LeaseTiming
 from dovetail.kube.runtime.workqueue import WorkQueue
-from dovetail.podfit.objects import Node, Object, Pod
+from dovetail.podfit.objects import KubeObject, Node, Pod
 from dovetail.telemetry.metrics import METRICS
 
 WANT, DONE = "soak.dovetail.dev/want", "soak.dovetail.dev/done"
@@ -30,10 +30,10 @@ class Model:
     """What the handlers were told; `breaks` counts what did not follow from what came before."""
 
     def __init__(self) -> None:
-        self.objects: dict[str, Object] = {}
+        self.objects: dict[str, KubeObject] = {}
         self.breaks = 0
 
-    def take(self, old: Object | None, new: Object | None) -> None:
+    def take(self, old: KubeObject | None, new: KubeObject | None) -> None:
         one = new or old
         assert one is not None
         self.breaks += self.objects.get(one.key) != old

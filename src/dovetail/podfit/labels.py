@@ -12,7 +12,7 @@ import numpy as np
 
 from dovetail.core.columns import Column, Mask, Numbers
 from dovetail.core.interned import Interned
-from dovetail.podfit.objects import Term
+from dovetail.podfit.objects import SelectorRequirement
 from dovetail.podfit.selectors import is_met
 
 MOST_COLUMNS = 256
@@ -50,7 +50,7 @@ class LabelColumn:
     def put(self, row: int, value: str | None) -> None:
         self._rows.values[row] = 0 if value is None else self._values.number(value)
 
-    def meeting(self, term: Term) -> Mask:
+    def meeting(self, term: SelectorRequirement) -> Mask:
         """By number, whether the value meets a requirement."""
         count = len(self.values)
         if term.operator in ("Gt", "Lt"):
@@ -97,7 +97,7 @@ class NodeLabels:
                     column.put(row, labels[key])
         return column
 
-    def meeting(self, term: Term) -> Mask:
+    def meeting(self, term: SelectorRequirement) -> Mask:
         """By row."""
         column = self.column(term.key)
         found: Mask = column.meeting(term).take(column.numbers)

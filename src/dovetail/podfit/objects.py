@@ -11,12 +11,12 @@ from typing import Any, ClassVar
 import msgspec
 
 
-class Read(msgspec.Struct, frozen=True, kw_only=True, rename="camel", gc=False):
-    """What is read from the API."""
+class ApiStruct(msgspec.Struct, frozen=True, kw_only=True, rename="camel", gc=False):
+    """Anything that is read from the API."""
 
 
-class Api(msgspec.Struct, frozen=True):
-    """Where objects of one kind are found."""
+class ApiResource(msgspec.Struct, frozen=True):
+    """A kind of object, and where the API server has it."""
 
     group: str
     version: str
@@ -29,14 +29,14 @@ class Api(msgspec.Struct, frozen=True):
         return f"{self.group}/{self.version}" if self.group else self.version
 
 
-class OwnerReference(Read, frozen=True, kw_only=True):
+class OwnerReference(ApiStruct, frozen=True, kw_only=True):
     kind: str
     name: str
     uid: str
     controller: bool = False
 
 
-class Meta(Read, frozen=True, kw_only=True):
+class ObjectMeta(ApiStruct, frozen=True, kw_only=True):
     name: str = ""
     namespace: str = ""
     uid: str = ""
@@ -50,12 +50,12 @@ class Meta(Read, frozen=True, kw_only=True):
     owner_references: tuple[OwnerReference, ...] = ()
 
 
-class Object(Read, frozen=True, kw_only=True):
+class KubeObject(ApiStruct, frozen=True, kw_only=True):
     """Any object; `API` tells where its kind lives."""
 
-    API: ClassVar[Api]
+    API: ClassVar[ApiResource]
 
-    metadata: Meta = Meta()
+    metadata: ObjectMeta = ObjectMeta()
 
     @property
     def key(self) -> str:
@@ -64,7 +64,7 @@ class Object(Read, frozen=True, kw_only=True):
         return f"{meta.namespace}/{meta.name}" if meta.namespace else meta.name
 
 
-class Condition(Read, frozen=True, kw_only=True):
+class Condition(ApiStruct, frozen=True, kw_only=True):
     type: str
     status: str
     reason: str = ""
@@ -73,35 +73,35 @@ class Condition(Read, frozen=True, kw_only=True):
     last_transition_time: str | None = None
 
 
-class Resources(Read, frozen=True, kw_only=True):
+class ResourceRequirements(ApiStruct, frozen=True, kw_only=True):
     requests: dict[str, str | int | float] = {}
     limits: dict[str, str | int | float] = {}
 
 
-class ContainerPort(Read, frozen=True, kw_only=True):
+class ContainerPort(ApiStruct, frozen=True, kw_only=True):
     container_port: int = 0
     host_port: int = 0
     host_ip: str = msgspec.field(default="", name="hostIP")
     protocol: str = "TCP"
 
 
-class Container(Read, frozen=True, kw_only=True):
+class Container(ApiStruct, frozen=True, kw_only=True):
     name: str
     image: str = ""
-    resources: Resources = Resources()
+    resources: ResourceRequirements = ResourceRequirements()
     ports: tuple[ContainerPort, ...] = ()
     restart_policy: str = ""
     """Of init containers: `Always` makes a sidecar."""
 
 
-class Toleration(Read, frozen=True, kw_only=True):
+class Toleration(ApiStruct, frozen=True, kw_only=True):
     key: str = ""
     operator: str = "Equal"
     value: str = ""
     effect: str = ""
 
 
-class Term(Read, frozen=True, kw_only=True):
+class SelectorRequirement(ApiStruct, frozen=True, kw_only=True):
     """A requirement on labels (or fields), as affinities and label selectors write it."""
 
     key: str
@@ -109,35 +109,35 @@ class Term(Read, frozen=True, kw_only=True):
     values: tuple[str, ...] = ()
 
 
-class NodeSelectorTerm(Read, frozen=True, kw_only=True):
-    match_expressions: tuple[Term, ...] = ()
-    match_fields: tuple[Term, ...] = ()
+class NodeSelectorTerm(ApiStruct, frozen=True, kw_only=True):
+    match_expressions: tuple[SelectorRequirement, ...] = ()
+    match_fields: tuple[SelectorRequirement, ...] = ()
 
 
-class NodeSelector(Read, frozen=True, kw_only=True):
+class NodeSelector(ApiStruct, frozen=True, kw_only=True):
     node_selector_terms: tuple[NodeSelectorTerm, ...] = ()
 
 
-class PreferredNodes(Read, frozen=True, kw_only=True):
+class PreferredSchedulingTerm(ApiStruct, frozen=True, kw_only=True):
     weight: int
     preference: NodeSelectorTerm
 
 
-class NodeAffinity(Read, frozen=True, kw_only=True):
+class NodeAffinity(ApiStruct, frozen=True, kw_only=True):
     required: NodeSelector | None = msgspec.field(
         default=None, name="requiredDuringSchedulingIgnoredDuringExecution"
     )
-    preferred: tuple[PreferredNodes, ...] = msgspec.field(
+    preferred: tuple[PreferredSchedulingTerm, ...] = msgspec.field(
         default=(), name="preferredDuringSchedulingIgnoredDuringExecution"
     )
 
 
-class LabelSelector(Read, frozen=True, kw_only=True):
+class LabelSelector(ApiStruct, frozen=True, kw_only=True):
     match_labels: dict[str, str] = {}
-    match_expressions: tuple[Term, ...] = ()
+    match_expressions: tuple[SelectorRequirement, ...] = ()
 
 
-class PodAffinityTerm(Read, frozen=True, kw_only=True):
+class PodAffinityTerm(ApiStruct, frozen=True, kw_only=True):
     topology_key: str
     label_selector: LabelSelector | None = None
     namespaces: tuple[str, ...] = ()
@@ -146,12 +146,12 @@ class PodAffinityTerm(Read, frozen=True, kw_only=True):
     mismatch_label_keys: tuple[str, ...] = ()
 
 
-class WeightedPodAffinityTerm(Read, frozen=True, kw_only=True):
+class WeightedPodAffinityTerm(ApiStruct, frozen=True, kw_only=True):
     weight: int
     pod_affinity_term: PodAffinityTerm
 
 
-class PodAffinity(Read, frozen=True, kw_only=True):
+class PodAffinity(ApiStruct, frozen=True, kw_only=True):
     required: tuple[PodAffinityTerm, ...] = msgspec.field(
         default=(), name="requiredDuringSchedulingIgnoredDuringExecution"
     )
@@ -160,13 +160,13 @@ class PodAffinity(Read, frozen=True, kw_only=True):
     )
 
 
-class Affinity(Read, frozen=True, kw_only=True):
+class Affinity(ApiStruct, frozen=True, kw_only=True):
     node_affinity: NodeAffinity | None = None
     pod_affinity: PodAffinity | None = None
     pod_anti_affinity: PodAffinity | None = None
 
 
-class SpreadConstraint(Read, frozen=True, kw_only=True):
+class TopologySpreadConstraint(ApiStruct, frozen=True, kw_only=True):
     max_skew: int
     topology_key: str
     when_unsatisfiable: str
@@ -177,95 +177,95 @@ class SpreadConstraint(Read, frozen=True, kw_only=True):
     node_taints_policy: str = "Ignore"
 
 
-class SchedulingGate(Read, frozen=True, kw_only=True):
+class PodSchedulingGate(ApiStruct, frozen=True, kw_only=True):
     name: str
 
 
-class ClaimVolume(Read, frozen=True, kw_only=True):
+class PersistentVolumeClaimVolumeSource(ApiStruct, frozen=True, kw_only=True):
     claim_name: str
 
 
-class Volume(Read, frozen=True, kw_only=True):
+class Volume(ApiStruct, frozen=True, kw_only=True):
     name: str
-    persistent_volume_claim: ClaimVolume | None = None
+    persistent_volume_claim: PersistentVolumeClaimVolumeSource | None = None
     ephemeral: dict[str, Any] | None = None
 
 
-class PodSpec(Read, frozen=True, kw_only=True):
+class PodSpec(ApiStruct, frozen=True, kw_only=True):
     containers: tuple[Container, ...] = ()
     init_containers: tuple[Container, ...] = ()
     node_name: str = ""
     node_selector: dict[str, str] = {}
     affinity: Affinity | None = None
     tolerations: tuple[Toleration, ...] = ()
-    topology_spread_constraints: tuple[SpreadConstraint, ...] = ()
+    topology_spread_constraints: tuple[TopologySpreadConstraint, ...] = ()
     scheduler_name: str = "default-scheduler"
-    scheduling_gates: tuple[SchedulingGate, ...] = ()
+    scheduling_gates: tuple[PodSchedulingGate, ...] = ()
     service_account_name: str = ""
     priority: int = 0
     preemption_policy: str = ""
     host_network: bool = False
     overhead: dict[str, str | int | float] = {}
-    resources: Resources | None = None
+    resources: ResourceRequirements | None = None
     volumes: tuple[Volume, ...] = ()
     resource_claims: tuple[dict[str, Any], ...] = ()
 
 
-class ContainerStatus(Read, frozen=True, kw_only=True):
+class ContainerStatus(ApiStruct, frozen=True, kw_only=True):
     name: str
-    resources: Resources | None = None
-    """What it has now, which may still be more than what it asks for now."""
+    resources: ResourceRequirements | None = None
+    """What it has now, which may still be more than what it requests now."""
     allocated_resources: dict[str, str | int | float] = {}
 
 
-class PodStatus(Read, frozen=True, kw_only=True):
+class PodStatus(ApiStruct, frozen=True, kw_only=True):
     phase: str = ""
     container_statuses: tuple[ContainerStatus, ...] = ()
     init_container_statuses: tuple[ContainerStatus, ...] = ()
-    resources: Resources | None = None
+    resources: ResourceRequirements | None = None
     allocated_resources: dict[str, str | int | float] = {}
     conditions: tuple[Condition, ...] = ()
     start_time: str | None = None
     nominated_node_name: str = ""
 
 
-class Pod(Object, frozen=True, kw_only=True):
-    API = Api("", "v1", "pods", "Pod")
+class Pod(KubeObject, frozen=True, kw_only=True):
+    API = ApiResource("", "v1", "pods", "Pod")
 
     spec: PodSpec = PodSpec()
     status: PodStatus = PodStatus()
 
 
-class Taint(Read, frozen=True, kw_only=True):
+class Taint(ApiStruct, frozen=True, kw_only=True):
     key: str
     effect: str
     value: str = ""
 
 
-class NodeSpec(Read, frozen=True, kw_only=True):
+class NodeSpec(ApiStruct, frozen=True, kw_only=True):
     taints: tuple[Taint, ...] = ()
     unschedulable: bool = False
     provider_id: str = msgspec.field(default="", name="providerID")
 
 
-class NodeStatus(Read, frozen=True, kw_only=True):
+class NodeStatus(ApiStruct, frozen=True, kw_only=True):
     capacity: dict[str, str] = {}
     allocatable: dict[str, str] = {}
     conditions: tuple[Condition, ...] = ()
 
 
-class Node(Object, frozen=True, kw_only=True):
-    API = Api("", "v1", "nodes", "Node", namespaced=False)
+class Node(KubeObject, frozen=True, kw_only=True):
+    API = ApiResource("", "v1", "nodes", "Node", namespaced=False)
 
     spec: NodeSpec = NodeSpec()
     status: NodeStatus = NodeStatus()
 
 
-class Namespace(Object, frozen=True, kw_only=True):
-    API = Api("", "v1", "namespaces", "Namespace", namespaced=False)
+class Namespace(KubeObject, frozen=True, kw_only=True):
+    API = ApiResource("", "v1", "namespaces", "Namespace", namespaced=False)
 
 
-class LeaseSpec(Read, frozen=True, kw_only=True):
+class LeaseSpec(ApiStruct, frozen=True, kw_only=True):
     holder_identity: str | None = None
     lease_duration_seconds: int | None = None
     acquire_time: str | None = None
@@ -273,14 +273,14 @@ class LeaseSpec(Read, frozen=True, kw_only=True):
     lease_transitions: int | None = None
 
 
-class Lease(Object, frozen=True, kw_only=True):
-    API = Api("coordination.k8s.io", "v1", "leases", "Lease")
+class Lease(KubeObject, frozen=True, kw_only=True):
+    API = ApiResource("coordination.k8s.io", "v1", "leases", "Lease")
 
     spec: LeaseSpec = LeaseSpec()
 
 
-class Event(Object, frozen=True, kw_only=True):
-    API = Api("events.k8s.io", "v1", "events", "Event")
+class Event(KubeObject, frozen=True, kw_only=True):
+    API = ApiResource("events.k8s.io", "v1", "events", "Event")
 
     reason: str = ""
     note: str = ""
@@ -289,13 +289,13 @@ class Event(Object, frozen=True, kw_only=True):
     series: dict[str, Any] | None = None
 
 
-class ResourcePool(Read, frozen=True, kw_only=True):
+class ResourcePool(ApiStruct, frozen=True, kw_only=True):
     name: str
     generation: int
     resource_slice_count: int
 
 
-class ResourceSliceSpec(Read, frozen=True, kw_only=True):
+class ResourceSliceSpec(ApiStruct, frozen=True, kw_only=True):
     driver: str
     pool: ResourcePool
     node_name: str = ""
@@ -304,13 +304,13 @@ class ResourceSliceSpec(Read, frozen=True, kw_only=True):
     devices: tuple[dict[str, Any], ...] = ()
 
 
-class ResourceSlice(Object, frozen=True, kw_only=True):
-    API = Api("resource.k8s.io", "v1", "resourceslices", "ResourceSlice", namespaced=False)
+class ResourceSlice(KubeObject, frozen=True, kw_only=True):
+    API = ApiResource("resource.k8s.io", "v1", "resourceslices", "ResourceSlice", namespaced=False)
 
     spec: ResourceSliceSpec
 
 
-class ResourceClassStatus(Read, frozen=True, kw_only=True):
+class ResourceClassStatus(ApiStruct, frozen=True, kw_only=True):
     allocatable: int = 0
     requested: int = 0
     available: int = 0
@@ -318,10 +318,12 @@ class ResourceClassStatus(Read, frozen=True, kw_only=True):
     conditions: tuple[Condition, ...] = ()
 
 
-class ResourceClass(Object, frozen=True, kw_only=True):
+class ResourceClass(KubeObject, frozen=True, kw_only=True):
     """As it is written; `devices/classes/documents.py` reads the device class that it means."""
 
-    API = Api("dovetail.dev", "v1alpha1", "resourceclasses", "ResourceClass", namespaced=False)
+    API = ApiResource(
+        "dovetail.dev", "v1alpha1", "resourceclasses", "ResourceClass", namespaced=False
+    )
 
     spec: dict[str, Any] = {}
     status: ResourceClassStatus = ResourceClassStatus()

@@ -18,11 +18,11 @@ from dovetail.podfit.objects import (
     NodeSelectorTerm,
     Pod,
     PodAffinity,
-    PreferredNodes,
-    Resources,
-    SpreadConstraint,
-    Term,
+    PreferredSchedulingTerm,
+    ResourceRequirements,
+    SelectorRequirement,
     Toleration,
+    TopologySpreadConstraint,
 )
 from dovetail.podfit.pods import (
     CPU,
@@ -59,11 +59,11 @@ class PodRequest(msgspec.Struct, frozen=True, kw_only=True):
     score_amounts: tuple[tuple[str, int], ...]
     """CPU and memory as scores count them: with something for containers that ask for nothing."""
     tolerations: tuple[Toleration, ...] = ()
-    node_labels: tuple[Term, ...] = ()
+    node_labels: tuple[SelectorRequirement, ...] = ()
     """The nodeSelector."""
     node_terms: tuple[NodeSelectorTerm, ...] | None = None
     """Required node affinity: the node has to meet one of the terms. None: there is none."""
-    preferred_nodes: tuple[PreferredNodes, ...] = ()
+    preferred_nodes: tuple[PreferredSchedulingTerm, ...] = ()
     ports: tuple[HostPort, ...] = ()
     pod_affinity: tuple[PodTerm, ...] = ()
     """Required, as `pod_anti_affinity` is."""
@@ -86,12 +86,12 @@ class RequestFields(msgspec.Struct, array_like=True):
     labels: dict[str, str]
     containers: tuple[Container, ...]
     init_containers: tuple[Container, ...]
-    resources: Resources | None
+    resources: ResourceRequirements | None
     overhead: dict[str, str | int | float]
     node_selector: dict[str, str]
     affinity: Affinity | None
     tolerations: tuple[Toleration, ...]
-    spread: tuple[SpreadConstraint, ...]
+    spread: tuple[TopologySpreadConstraint, ...]
 
 
 FIELDS_ENCODER = msgspec.msgpack.Encoder()

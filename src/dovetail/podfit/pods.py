@@ -19,7 +19,7 @@ from typing import Generic, TypeVar
 import msgspec
 
 from dovetail.core.quantity import parse
-from dovetail.podfit.objects import Container, Resources
+from dovetail.podfit.objects import Container, ResourceRequirements
 
 CLASS_PREFIX = "resourceclass.dovetail.dev/"
 """Requests of device classes: counted by `dovetail.devices`, not here."""
@@ -88,7 +88,7 @@ def is_sidecar(init_container: Container) -> bool:
 def pod_requests(
     containers: Iterable[Container],
     init_containers: Iterable[Container],
-    pod: Resources | None,
+    pod: ResourceRequirements | None,
     overhead: WrittenQuantities,
     defaults: Quantities | None = None,
 ) -> Quantities:

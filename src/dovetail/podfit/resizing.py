@@ -10,22 +10,22 @@ from collections.abc import Sequence
 
 import msgspec
 
-from dovetail.podfit.objects import Container, ContainerStatus, Pod, Resources
+from dovetail.podfit.objects import Container, ContainerStatus, Pod, ResourceRequirements
 from dovetail.podfit.pods import WrittenQuantities, is_sidecar, quantity_of
 
 PENDING, INFEASIBLE = "PodResizePending", "Infeasible"
 
-Needs = tuple[tuple[Container, ...], tuple[Container, ...], Resources | None]
+ResourcesInUse = tuple[tuple[Container, ...], tuple[Container, ...], ResourceRequirements | None]
 
 
-def resources_in_use(pod: Pod) -> Needs:
+def resources_in_use(pod: Pod) -> ResourcesInUse:
     """Its containers, init containers and resources as a whole, as they count. Raises
     BadQuantity."""
     spec, status = pod.spec, pod.status
     if not (status.container_statuses or status.init_container_statuses or status.resources):
         return spec.containers, spec.init_containers, spec.resources
     never = any(each.type == PENDING and each.reason == INFEASIBLE for each in status.conditions)
-    told = {
+    statuses = {
         each.name: each for each in (*status.container_statuses, *status.init_container_statuses)
     }
     whole = spec.resources
@@ -37,10 +37,12 @@ def resources_in_use(pod: Pod) -> Needs:
         ]
         whole = larger_resources(whole, has, never=never)
     return (
-        tuple(container_in_use(one, told.get(one.name), never=never) for one in spec.containers),
+        tuple(
+            container_in_use(one, statuses.get(one.name), never=never) for one in spec.containers
+        ),
         tuple(
             # Only sidecars are resized: the others run once, as they are.
-            container_in_use(one, told.get(one.name), never=never) if is_sidecar(one) else one
+            container_in_use(one, statuses.get(one.name), never=never) if is_sidecar(one) else one
             for one in spec.init_containers
         ),
         whole,
@@ -60,16 +62,16 @@ def container_in_use(
 
 
 def larger_resources(
-    asked: Resources, has: Sequence[WrittenQuantities], *, never: bool
-) -> Resources:
+    requested: ResourceRequirements, has: Sequence[WrittenQuantities], *, never: bool
+) -> ResourceRequirements:
     """The same object where nothing differs, as it nearly always is."""
-    if all(each == asked.requests for each in has):
-        return asked
+    if all(each == requested.requests for each in has):
+        return requested
     found: dict[str, str | int | float] = {}
-    for each in has if never else (asked.requests, *has):
+    for each in has if never else (requested.requests, *has):
         for name, amount in each.items():
             if name not in found or quantity_of(str(amount)) > quantity_of(str(found[name])):
                 found[name] = amount
     # What nobody but the pod speaks of is not being resized.
-    requests = {**asked.requests, **found}
-    return asked if requests == asked.requests else Resources(requests=requests)
+    requests = {**requested.requests, **found}
+    return requested if requests == requested.requests else ResourceRequirements(requests=requests)

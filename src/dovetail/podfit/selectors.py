@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 
-from dovetail.podfit.objects import LabelSelector, Term
+from dovetail.podfit.objects import LabelSelector, SelectorRequirement
 
 Labels = Mapping[str, str]
-Selector = tuple[Term, ...] | None
+Selector = tuple[SelectorRequirement, ...] | None
 """All of these are to be met. Empty: met by everything. None: met by nothing."""
 
 INTEGER = re.compile(r"[+-]?[0-9]+")
@@ -16,7 +16,7 @@ LABEL_VALUE = re.compile(r"(?:[A-Za-z0-9](?:[A-Za-z0-9._-]{0,61}[A-Za-z0-9])?)?"
 SMALLEST, LARGEST = -(2**63), 2**63 - 1
 
 
-def is_met(term: Term, value: str | None) -> bool:
+def is_met(term: SelectorRequirement, value: str | None) -> bool:
     """Whether a requirement is met by the value of its label; None: there is no such label."""
     match term.operator:
         case "In":
@@ -44,7 +44,7 @@ def integer(text: str) -> int | None:
     return number if SMALLEST <= number <= LARGEST else None
 
 
-def is_readable(term: Term) -> bool:
+def is_readable(term: SelectorRequirement) -> bool:
     """Whether Kubernetes can make sense of it. No node meets a term with one it cannot."""
     count = len(term.values)
     if not all(LABEL_VALUE.fullmatch(value) for value in term.values):
@@ -64,9 +64,11 @@ def matches(selector: Selector, labels: Labels) -> bool:
     return selector is not None and all(is_met(term, labels.get(term.key)) for term in selector)
 
 
-def equal_to(labels: Labels) -> tuple[Term, ...]:
+def equal_to(labels: Labels) -> tuple[SelectorRequirement, ...]:
     """Requires just these labels."""
-    return tuple(Term(key=key, operator="In", values=(labels[key],)) for key in sorted(labels))
+    return tuple(
+        SelectorRequirement(key=key, operator="In", values=(labels[key],)) for key in sorted(labels)
+    )
 
 
 def selector_of(written: LabelSelector | None) -> Selector:
@@ -87,7 +89,7 @@ def with_pod_values(
         return None
     there = {term.key for term in selector if term.operator == operator}
     return selector + tuple(
-        Term(key=key, operator=operator, values=(labels[key],))
+        SelectorRequirement(key=key, operator=operator, values=(labels[key],))
         for key in keys
         if key in labels and key not in there
     )

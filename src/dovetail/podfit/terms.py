@@ -11,7 +11,7 @@ from collections.abc import Mapping
 
 import msgspec
 
-from dovetail.podfit.objects import PodAffinityTerm, SpreadConstraint
+from dovetail.podfit.objects import PodAffinityTerm, TopologySpreadConstraint
 from dovetail.podfit.selectors import Labels, Selector, matches, selector_of, with_pod_values
 
 HONOR = "Honor"
@@ -75,7 +75,7 @@ def pod_term(term: PodAffinityTerm, namespace: str, labels: Labels) -> PodTerm:
     )
 
 
-def topology_spread_of(written: SpreadConstraint, labels: Labels) -> TopologySpread:
+def topology_spread_of(written: TopologySpreadConstraint, labels: Labels) -> TopologySpread:
     selector = selector_of(written.label_selector)
     return TopologySpread(
         skew=written.max_skew,

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from dovetail.devices.allocation.request import DeviceRequest
 from dovetail.kube.classes.device_requests import BadDeviceRequest, device_requests_of
-from dovetail.podfit.objects import Container, Resources
+from dovetail.podfit.objects import Container, ResourceRequirements
 from dovetail.podfit.pods import WrittenQuantities
 
 GPU, NIC = "resourceclass.dovetail.dev/gpu", "resourceclass.dovetail.dev/fast.nic"
@@ -17,7 +17,7 @@ GPU, NIC = "resourceclass.dovetail.dev/gpu", "resourceclass.dovetail.dev/fast.ni
 def container(
     name: str, requests: WrittenQuantities, limits: WrittenQuantities, restart_policy: str = ""
 ) -> Container:
-    resources = Resources(requests=dict(requests), limits=dict(limits))
+    resources = ResourceRequirements(requests=dict(requests), limits=dict(limits))
     return Container(name=name, resources=resources, restart_policy=restart_policy)
 
 

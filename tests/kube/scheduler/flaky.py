@@ -8,7 +8,7 @@ from collections.abc import Awaitable, Callable
 from typing import Any
 
 from dovetail.kube.api.port import ApiError, ApiUnreachable, Body
-from dovetail.podfit.objects import Object
+from dovetail.podfit.objects import KubeObject
 from tests.support.kube.memory import MemoryApi, T
 
 Fault = Callable[[], Awaitable[None]]
@@ -31,7 +31,7 @@ class FlakyApi:
         return await self._api.get(kind, name, namespace)
 
     async def create(
-        self, kind: type[Object], body: Body, *, namespace: str = "", sub: str = ""
+        self, kind: type[KubeObject], body: Body, *, namespace: str = "", sub: str = ""
     ) -> None:
         verb = f"create {sub}".strip()
         self.sent.append(verb)

@@ -5,7 +5,15 @@ from __future__ import annotations
 from dovetail.devices.allocation.request import DeviceHolding
 from dovetail.kube.classes.allocation import annotations_of
 from dovetail.kube.scheduler.ledger_diff import LedgerDiff, ledger_diff_of
-from dovetail.podfit.objects import Condition, Container, Meta, Pod, PodSpec, PodStatus, Resources
+from dovetail.podfit.objects import (
+    Condition,
+    Container,
+    ObjectMeta,
+    Pod,
+    PodSpec,
+    PodStatus,
+    ResourceRequirements,
+)
 from dovetail.service.device_claims import HeldBy
 
 NOTHING = LedgerDiff((), (), (), ())
@@ -13,10 +21,10 @@ NOTHING = LedgerDiff((), (), (), ())
 
 def pod(uid: str, node: str = "", device: str = "", phase: str = "Running", at: str = "") -> Pod:
     notes = annotations_of(node, [DeviceHolding(device, 1, "gpu", "main")]) if device else {}
-    asked = Resources(requests={"resourceclass.dovetail.dev/gpu": "1"})
+    asked = ResourceRequirements(requests={"resourceclass.dovetail.dev/gpu": "1"})
     scheduled = Condition(type="PodScheduled", status="True", last_transition_time=at or None)
     return Pod(
-        metadata=Meta(name=uid, namespace="ns", uid=uid, annotations=notes),
+        metadata=ObjectMeta(name=uid, namespace="ns", uid=uid, annotations=notes),
         spec=PodSpec(node_name=node, containers=(Container(name="main", resources=asked),)),
         status=PodStatus(phase=phase, conditions=(scheduled,) if at else ()),
     )

@@ -9,7 +9,7 @@ import pytest
 from dovetail.kube.api.port import ApiUnreachable
 from dovetail.kube.replica import Replica
 from dovetail.kube.runtime.leader import Election, LeaseTiming
-from dovetail.podfit.objects import Node, Object, Pod
+from dovetail.podfit.objects import KubeObject, Node, Pod
 from tests.kube.scheduler.world import World, device, until
 
 QUICK = LeaseTiming(lease=1.0, renew=0.6, retry=0.05)
@@ -50,7 +50,7 @@ def test_nothing_is_decided_without_the_lease(world: World) -> None:
         await world.node("n1")
         await world.pod("p")
 
-        async def before(verb: str, kind: type[Object], name: str) -> None:
+        async def before(verb: str, kind: type[KubeObject], name: str) -> None:
             if kind.API.kind == "Lease":
                 raise ApiUnreachable("cut")
 
@@ -71,7 +71,7 @@ def test_nothing_is_decided_without_the_lease(world: World) -> None:
 
 def test_it_can_be_stopped_while_the_api_server_is_away(world: World) -> None:
     async def story() -> None:
-        async def before(verb: str, kind: type[Object], name: str) -> None:
+        async def before(verb: str, kind: type[KubeObject], name: str) -> None:
             raise ApiUnreachable("cut")
 
         world.api.before = before
@@ -90,7 +90,7 @@ def test_what_is_in_flight_is_finished_before_it_stops(world: World) -> None:
         await world.node("n1", device("g0"))
         bound, let = asyncio.Event(), asyncio.Event()
 
-        async def before(verb: str, kind: type[Object], name: str) -> None:
+        async def before(verb: str, kind: type[KubeObject], name: str) -> None:
             if verb == "create binding":
                 bound.set()
                 await let.wait()

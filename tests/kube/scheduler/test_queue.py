@@ -11,7 +11,7 @@ from dovetail.kube.scheduler.queue import (
     Wake,
 )
 from dovetail.kube.timings import Timings
-from dovetail.podfit.objects import Meta, Pod, PodSpec
+from dovetail.podfit.objects import ObjectMeta, Pod, PodSpec
 
 STALE = Timings().stale
 NEVER = 1e9
@@ -23,7 +23,7 @@ def wake(queue: SchedulingQueue, what: Wake, now: float) -> int:
 
 
 def pod(uid: str, priority: int = 0, node_selector: dict[str, str] | None = None) -> Pod:
-    meta = Meta(name=uid, namespace="ns", uid=uid)
+    meta = ObjectMeta(name=uid, namespace="ns", uid=uid)
     return Pod(metadata=meta, spec=PodSpec(priority=priority, node_selector=node_selector or {}))
 
 

@@ -15,13 +15,13 @@ from dovetail.kube.scheduler.queue import SchedulingQueue, Wake
 from dovetail.kube.scheduler.state import ClusterState
 from dovetail.podfit.objects import (
     Container,
-    Meta,
     Node,
     NodeStatus,
+    ObjectMeta,
     Pod,
     PodSpec,
     ResourceClass,
-    Resources,
+    ResourceRequirements,
 )
 
 G0 = (DeviceHolding("g0", 1, "gpu", "main"),)
@@ -74,7 +74,7 @@ def node(*devices: str, label: str = "", version: str = "1", healthy: bool = Tru
     written = [{"name": name, "kind": "gpu", "healthy": healthy} for name in devices]
     amounts = {"cpu": "8", "memory": "8Gi", "pods": "10"}
     return Node(
-        metadata=Meta(
+        metadata=ObjectMeta(
             name="n1",
             resource_version=version,
             labels={"label": label},
@@ -85,9 +85,9 @@ def node(*devices: str, label: str = "", version: str = "1", healthy: bool = Tru
 
 
 def pod(version: str = "1") -> Pod:
-    asked = Resources(requests={"resourceclass.dovetail.dev/gpu": "1"})
+    asked = ResourceRequirements(requests={"resourceclass.dovetail.dev/gpu": "1"})
     return Pod(
-        metadata=Meta(name="p", namespace="ns", uid="p", resource_version=version),
+        metadata=ObjectMeta(name="p", namespace="ns", uid="p", resource_version=version),
         spec=PodSpec(containers=(Container(name="main", resources=asked),)),
     )
 
@@ -106,7 +106,7 @@ def made() -> tuple[ClusterState, Heard]:
     state = heard.state
     expression = {"key": "Kind", "operator": "Eq", "values": ["gpu"]}
     spec = {"resourceSelector": [{"matchExpressions": [expression]}]}
-    state.on_class(None, ResourceClass(metadata=Meta(name="gpu"), spec=spec))
+    state.on_class(None, ResourceClass(metadata=ObjectMeta(name="gpu"), spec=spec))
     state.on_node(None, node("g0", "g1"))
     heard.since()
     return state, heard
@@ -184,7 +184,9 @@ def test_a_heartbeat_of_a_node_wakes_nobody() -> None:
 
 def test_devices_that_cannot_be_read_stay_as_they_were() -> None:
     state, heard = made()
-    bad = replace(node("g0"), metadata=Meta(name="n1", annotations={"dovetail.dev/devices": "{"}))
+    bad = replace(
+        node("g0"), metadata=ObjectMeta(name="n1", annotations={"dovetail.dev/devices": "{"})
+    )
     state.on_node(node("g0", "g1"), bad)
     assert heard.since()[0] == []
     assert state.inventory.status("gpu").allocatable == 2
@@ -201,8 +203,8 @@ def test_a_held_device_that_falls_ill_and_recovers_is_still_held() -> None:
 
 def test_a_class_that_cannot_be_read_is_none_and_says_why() -> None:
     state, heard = made()
-    bad = ResourceClass(metadata=Meta(name="gpu"), spec={"resourceSelector": "all"})
-    state.on_class(ResourceClass(metadata=Meta(name="gpu")), bad)
+    bad = ResourceClass(metadata=ObjectMeta(name="gpu"), spec={"resourceSelector": "all"})
+    state.on_class(ResourceClass(metadata=ObjectMeta(name="gpu")), bad)
     assert heard.since() == ([("class", "gpu")], Wake(0))
     assert "gpu" not in state.classes
     assert "spec.resourceSelector" in state.catalogue.unreadable["gpu"][0]

@@ -18,7 +18,7 @@ from typing import TypeVar
 import msgspec
 
 from dovetail.kube.api.port import ApiConflict, ApiError, ApiUnreachable, Body, Listing, WatchEvent
-from dovetail.podfit.objects import Api, Object, Pod
+from dovetail.podfit.objects import ApiResource, KubeObject, Pod
 from tests.support.kube.api_selectors import matcher
 from tests.support.kube.raw_objects import (
     Change,
@@ -34,8 +34,8 @@ from tests.support.kube.raw_objects import (
 )
 from tests.support.kube.server_side_apply import Fields, applied
 
-T = TypeVar("T", bound=Object)
-Before = Callable[[str, type[Object], str], Awaitable[None]]
+T = TypeVar("T", bound=KubeObject)
+Before = Callable[[str, type[KubeObject], str], Awaitable[None]]
 """Called with verb, kind and name (or ""); may wait or raise."""
 
 
@@ -46,11 +46,11 @@ Told = Change | Exception | int | None
 class MemoryApi:
     def __init__(self) -> None:
         self.version = 1
-        self.objects: dict[Api, dict[str, Raw]] = {}
+        self.objects: dict[ApiResource, dict[str, Raw]] = {}
         self.calls: Counter[tuple[str, str]] = Counter()
         """Calls by verb and kind."""
         self.before: Before | None = None
-        self._managed: dict[tuple[Api, str], dict[str, Fields]] = {}
+        self._managed: dict[tuple[ApiResource, str], dict[str, Fields]] = {}
         self._history: list[Change] = []
         self._oldest = 0
         self._watches: list[asyncio.Queue[Told]] = []
@@ -105,7 +105,7 @@ class MemoryApi:
         there = self.objects.get(kind.API, {})
         return {key: msgspec.convert(raw, kind) for key, raw in there.items()}
 
-    def raw(self, kind: type[Object], name: str, namespace: str = "") -> Raw:
+    def raw(self, kind: type[KubeObject], name: str, namespace: str = "") -> Raw:
         """A copy of one object with all its fields."""
         return copied(self._found(kind, key_of(name, namespace)))
 
@@ -228,7 +228,7 @@ class MemoryApi:
 
     # Inside.
 
-    async def _called(self, verb: str, kind: type[Object], name: str = "") -> None:
+    async def _called(self, verb: str, kind: type[KubeObject], name: str = "") -> None:
         self.calls[verb, kind.API.kind] += 1
         await asyncio.sleep(0)
         if self.before is not None:
@@ -238,7 +238,7 @@ class MemoryApi:
         for inbox in self._watches:
             inbox.put_nowait(told)
 
-    def _found(self, kind: type[Object], key: str) -> Raw:
+    def _found(self, kind: type[KubeObject], key: str) -> Raw:
         raw = self.objects.get(kind.API, {}).get(key)
         if raw is None:
             raise missing(kind, key)
@@ -302,7 +302,7 @@ class MemoryApi:
         status["conditions"] = [*others, scheduled]
         self._write(Pod, key, old, pod)
 
-    def _delete(self, kind: type[Object], key: str, uid: str, grace: int | None) -> None:
+    def _delete(self, kind: type[KubeObject], key: str, uid: str, grace: int | None) -> None:
         old = self._found(kind, key)
         if uid and uid != old["metadata"]["uid"]:
             raise ApiConflict(409, "Conflict", f"{key} has another uid than {uid}")
@@ -341,7 +341,7 @@ def failing(error: Callable[[], Exception], verbs: Iterator[str] | set[str]) -> 
     """For `before`: these verbs fail."""
     chosen = set(verbs)
 
-    async def before(verb: str, kind: type[Object], name: str) -> None:
+    async def before(verb: str, kind: type[KubeObject], name: str) -> None:
         if verb in chosen:
             raise error()
 

@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 
 from dovetail.kube.api.port import ApiConflict, ApiGone, ApiNotFound, Body
-from dovetail.podfit.objects import Api, Object
+from dovetail.podfit.objects import ApiResource, KubeObject
 from tests.support.kube.api_selectors import Matcher
 
 Raw = dict[str, Any]
@@ -27,7 +27,7 @@ def copied(raw: Body) -> Raw:
 @dataclass(frozen=True)
 class Change:
     version: int
-    api: Api
+    api: ApiResource
     old: Raw | None
     new: Raw | None
     gone: Raw | None = None
@@ -38,7 +38,7 @@ def key_of(name: str, namespace: str) -> str:
     return f"{namespace}/{name}" if namespace else name
 
 
-def missing(kind: type[Object], key: str) -> ApiNotFound:
+def missing(kind: type[KubeObject], key: str) -> ApiNotFound:
     return ApiNotFound(404, "NotFound", f'{kind.API.plural} "{key}" not found')
 
 

@@ -23,9 +23,9 @@ from dovetail.kube.api.http1 import ConnectionPool
 from dovetail.kube.api.limits import DEFAULT_LIMITS, ClientLimits
 from dovetail.kube.api.port import ApiError, ApiGone, ApiNotFound, Body, Listing, WatchEvent
 from dovetail.kube.api.session import ApiRequest, ApiSession, refusal
-from dovetail.podfit.objects import Object
+from dovetail.podfit.objects import KubeObject
 
-T = TypeVar("T", bound=Object)
+T = TypeVar("T", bound=KubeObject)
 S = TypeVar("S")
 
 PAGE_OBJECTS = "500"
@@ -216,7 +216,7 @@ def decoded(what: type[S], data: bytes | msgspec.Raw) -> S:
     return read
 
 
-def path(kind: type[Object], namespace: str = "", name: str = "", sub: str = "") -> str:
+def path(kind: type[KubeObject], namespace: str = "", name: str = "", sub: str = "") -> str:
     api = kind.API
     start = f"/apis/{api.group}/{api.version}" if api.group else f"/api/{api.version}"
     space = f"namespaces/{namespace}" if namespace and api.namespaced else ""
@@ -228,7 +228,7 @@ def selection(labels: str, fields: str) -> dict[str, str]:
     return {name: value for name, value in selectors.items() if value}
 
 
-def encoded(kind: type[Object], body: Body, sub: str = "") -> bytes:
+def encoded(kind: type[KubeObject], body: Body, sub: str = "") -> bytes:
     """`body` with its kind: the API reads nothing without it."""
     version, name = SUBRESOURCES.get(sub, (kind.API.api_version, kind.API.kind))
     return msgspec.json.encode({"apiVersion": version, "kind": name, **body})

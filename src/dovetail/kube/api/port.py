@@ -18,9 +18,9 @@ from typing import Any, Generic, Protocol, TypeVar
 import msgspec
 
 from dovetail.core.errors import DovetailError
-from dovetail.podfit.objects import Object
+from dovetail.podfit.objects import KubeObject
 
-T = TypeVar("T", bound=Object)
+T = TypeVar("T", bound=KubeObject)
 Body = Mapping[str, Any]
 """An object, or a part of one, as it goes out."""
 

@@ -10,9 +10,9 @@ from collections.abc import Mapping
 from typing import Any, Literal, TypeVar
 
 from dovetail.kube.api.port import KubeApi
-from dovetail.podfit.objects import Object
+from dovetail.podfit.objects import KubeObject
 
-T = TypeVar("T", bound=Object)
+T = TypeVar("T", bound=KubeObject)
 Manager = Literal["dovetail-scheduler", "dovetail-classes"]
 
 
@@ -31,7 +31,7 @@ class FieldOwner:
         *,
         namespace: str = "",
         sub: str = "",
-        owner: Object | None = None,
+        owner: KubeObject | None = None,
         force: bool = True,
     ) -> T:
         """Own exactly `fields` of this object, and make it if it is not there.
@@ -53,7 +53,7 @@ class FieldOwner:
         return await self._api.apply(kind, body, manager=self._manager, sub=sub, force=force)
 
 
-def reference(owner: Object) -> dict[str, Any]:
+def reference(owner: KubeObject) -> dict[str, Any]:
     """The one controller of what it owns."""
     return {
         "apiVersion": owner.API.api_version,

@@ -21,7 +21,7 @@ import structlog
 from dovetail.aio.token_bucket import TokenBucket
 from dovetail.kube.api.port import ApiError, ApiNotFound, ApiUnreachable, KubeApi
 from dovetail.kube.runtime.metrics import EVENTS
-from dovetail.podfit.objects import Event, Object
+from dovetail.podfit.objects import Event, KubeObject
 
 LOG = structlog.get_logger("dovetail.kube.events")
 
@@ -81,7 +81,7 @@ class Recorder:
         self._waiting: OrderedDict[EventKey, None] = OrderedDict()
         self._some = asyncio.Event()
 
-    def event(self, regarding: Object, type: Type, reason: str, action: str, note: str) -> None:  # noqa: A002
+    def event(self, regarding: KubeObject, type: Type, reason: str, action: str, note: str) -> None:  # noqa: A002
         """Tell users that something happened to `regarding`, when doing `action`."""
         note = cut(note)
         subject = EventKey(regarding.metadata.uid or regarding.key, type, reason, action, note)
@@ -148,7 +148,7 @@ class Recorder:
         story.name, story.sent = name, count
         return "sent"
 
-    def _story(self, regarding: Object, subject: EventKey) -> EventSeries:
+    def _story(self, regarding: KubeObject, subject: EventKey) -> EventSeries:
         meta = regarding.metadata
         about = {
             "apiVersion": regarding.API.api_version,

@@ -28,11 +28,11 @@ from dovetail.kube.runtime.metrics import (
     WATCH_ENDS,
     WATCH_EVENTS,
 )
-from dovetail.podfit.objects import Object
+from dovetail.podfit.objects import KubeObject
 
 LOG = structlog.get_logger("dovetail.kube.informer")
 
-T = TypeVar("T", bound=Object)
+T = TypeVar("T", bound=KubeObject)
 Handler = Callable[[T | None, T | None], None]
 """Told (old, new); no old: it is new, no new: it is gone. Must not block."""
 

@@ -9,7 +9,7 @@ import numpy as np
 from dovetail.core.columns import Mask
 from dovetail.core.explanation import Reason
 from dovetail.podfit.nodes import Nodes
-from dovetail.podfit.objects import NodeSelectorTerm, Term
+from dovetail.podfit.objects import NodeSelectorTerm, SelectorRequirement
 from dovetail.podfit.pod_request import PodRequest
 from dovetail.podfit.selectors import is_met
 
@@ -47,7 +47,7 @@ def meeting(nodes: Nodes, term: NodeSelectorTerm) -> Mask:
     return mask
 
 
-def matching_name(nodes: Nodes, field: Term) -> Mask:
+def matching_name(nodes: Nodes, field: SelectorRequirement) -> Mask:
     """A requirement on the node's name, the one field there is; others are empty on every node."""
     wanted = field.operator == "In"
     if field.key != NAME_FIELD:

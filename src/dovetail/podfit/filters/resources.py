@@ -20,7 +20,7 @@ TOKEN = Reason.AMOUNT
 FIELD = "containers.resources.requests"
 
 
-class Shortage(NamedTuple):
+class ResourceShortage(NamedTuple):
     """A resource of which a node has too little free; amounts in its smallest unit."""
 
     name: str
@@ -82,11 +82,11 @@ def why(nodes: Nodes, request: PodRequest, row: int) -> str:
     return next((each.words for each in shortages(nodes, request, row)), "")
 
 
-def shortages(nodes: Nodes, request: PodRequest, row: int) -> Iterator[Shortage]:
+def shortages(nodes: Nodes, request: PodRequest, row: int) -> Iterator[ResourceShortage]:
     for name, amount in request.amounts:
         has, free = nodes.resources.amounts(row, name)
         if free < amount:
-            yield Shortage(name, amount, free, has)
+            yield ResourceShortage(name, amount, free, has)
 
 
 def amount_text(name: str, amount: int) -> str:
