@@ -24,6 +24,11 @@ from dovetail.engine.explain import (
     nearest,
     relaxations,
 )
+from dovetail.node.admission.admission_log import AdmissionRecord, ResourceRecord
+from dovetail.node.admission.explain import explanation_of
+from dovetail.node.common import reasons
+from dovetail.node.common.cpus import CpuSet
+from dovetail.node.hints import Hint, TopologyOptions, TopologyPolicy, explain
 from tests.engine.answers import loaded
 from tests.engine.forest import grow, node
 from tests.podfit.building import Fleet, pod
@@ -73,10 +78,33 @@ def of_pod_on_nodes() -> Explanation:
     return fleet.verdict(pod("p", requests={"cpu": "2"})).explanation()
 
 
+def of_numa_hints() -> Explanation:
+    nodes = CpuSet(range(2))
+    hints = {"cpu": [Hint(1, preferred=True)], "memory": [Hint(2, preferred=True)]}
+    distances = {a: {b: 10 if a == b else 20 for b in nodes} for a in nodes}
+    return explain(TopologyPolicy.RESTRICTED, TopologyOptions(), hints, nodes, distances)
+
+
+def of_admission() -> Explanation:
+    record = AdmissionRecord(
+        uid="u",
+        namespace="default",
+        name="p",
+        at=0.0,
+        result="rejected",
+        reason="plugin_refused",
+        words="4 CPUs are wanted, 2 are free",
+        resources=[ResourceRecord(resource="cpu", container="main", requested="4")],
+    )
+    return explanation_of(record)
+
+
 EXPLAINERS: dict[str, Callable[[], Explanation]] = {
     "candidates": of_candidates,
     "device class": of_device_class,
     "pod on nodes": of_pod_on_nodes,
+    "NUMA hints": of_numa_hints,
+    "admission": of_admission,
 }
 
 
@@ -147,3 +175,10 @@ def test_what_candidates_say_keeps_its_keys() -> None:
             "words": "1 host fits if VCPU:10 (group _VM) becomes 8",
         }
     ]
+
+
+def test_what_the_agent_refuses_for_is_in_the_vocabulary() -> None:
+    constants = [value for name, value in vars(reasons).items() if name.isupper()]
+    tokens = {each for each in constants if isinstance(each, str)}
+    assert len(tokens) == 10
+    assert tokens <= {reason.value for reason in Reason}

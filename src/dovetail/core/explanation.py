@@ -70,6 +70,35 @@ class Reason(StrEnum):
     POD_ANTI_AFFINITY = "pod_anti_affinity"
     EXISTING_ANTI_AFFINITY = "existing_anti_affinity"
 
+    # NUMA hints: what each resource offers, what the policy makes of it, and how that came out.
+    NUMA_HINT = "numa_hint"
+    NUMA_POLICY = "numa_policy"
+    ALIGNED = "aligned"
+    UNALIGNED = "unaligned"
+    """Admitted all the same."""
+    NOT_ASKED = "not_asked"
+    IMPOSSIBLE = "impossible"
+    """A resource cannot be on any set of nodes."""
+    NO_COMMON_NODE = "no_common_node"
+    NOT_PREFERRED = "not_preferred"
+    NO_SINGLE_NODE = "no_single_node"
+    NOT_NESTED = "not_nested"
+    """The rules of the numeric policy are met by no combination."""
+
+    # Pods at the node agent's gate.
+    TOPOLOGY_AFFINITY = "topology_affinity"
+    PLUGIN_DOWN = "plugin_down"
+    PLUGIN_REFUSED = "plugin_refused"
+    PLUGIN_TIMEOUT = "plugin_timeout"
+    PLUGIN_GARBAGE = "plugin_garbage"
+    CONFLICTING_SETTINGS = "conflicting_settings"
+    UNKNOWN_PROPERTY = "unknown_property"
+    BAD_REQUEST = "bad_request"
+    POD_UNKNOWN = "pod_unknown"
+    CHECKPOINT_FAILED = "checkpoint_failed"
+    AGENT_FAILED = "agent_failed"
+    """By a fault of the agent's own."""
+
     # Device classes.
     EMPTY_SELECTOR = "empty_selector"
     """It has no expressions, so it selects nothing."""

@@ -10,9 +10,11 @@ from typing import Any
 import msgspec
 import pytest
 
+from dovetail.core.explanation import Verdict
 from dovetail.node.admission import gate as manager
 from dovetail.node.admission.admission_log import AdmissionLog, AdmissionRecord
 from dovetail.node.admission.configuration import AdmissionConfiguration, Scope
+from dovetail.node.admission.explain import explanation_of
 from dovetail.node.common.container_settings import ContainerSettings
 from dovetail.node.common.cpus import CpuSet
 from dovetail.node.common.pods import Pod, Sandbox
@@ -666,6 +668,10 @@ class TestRecords:
             asyncio.run(node.manager.admit(sandbox(own)))
         (record,) = node.manager.records.of("a")
         assert (record.result, record.reason) == ("rejected", "topology_affinity")
+        explanation = explanation_of(record)
+        assert (explanation.verdict, explanation.summary) == (Verdict.NOT_NOW, record.words)
+        assert [each.constraint for each in explanation.nearest[0].findings] == ["cpu"]
+        assert explanation.fitting == 0
         assert "cpu fits on no single NUMA node" in record.words
 
     def test_tell_a_failure_of_our_own_from_an_admission(self, tmp_path: Path) -> None:

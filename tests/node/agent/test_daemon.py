@@ -56,6 +56,9 @@ async def test_a_pod_that_does_not_fit_is_not_started_and_says_why() -> None:
         (told,) = (await rig.ask("explain", "default/one"))["admissions"]
         assert (told["result"], told["reason"]) == ("rejected", "plugin_refused")
         assert "4 CPUs are wanted, 2 are free" in told["words"]
+        explanation = told["explanation"]
+        assert (explanation["verdict"], explanation["summary"]) == ("not_now", told["words"])
+        assert explanation["nearest"][0]["findings"][0]["reason"] == "plugin_refused"
         code, said = await rig.say("explain", "one")
         assert (code, "plugin_refused" in said) == (0, True)
 

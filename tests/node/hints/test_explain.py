@@ -5,18 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
+from dovetail.core.explanation import Counted, Explanation, Reason, Verdict
 from dovetail.node.common.cpus import CpuSet
-from dovetail.node.hints import (
-    Cause,
-    Explanation,
-    Hint,
-    Hints,
-    TopologyOptions,
-    TopologyPolicy,
-    explain,
-)
-from dovetail.node.hints.explain import Wish
+from dovetail.node.hints import Hint, Hints, TopologyOptions, TopologyPolicy, explain, merge
 
 NODES = CpuSet(range(4))
 DISTANCES = {a: {b: 10 if a == b else 20 for b in NODES} for a in NODES}
@@ -86,24 +80,62 @@ def poor(*nodes: int) -> Hint:
     ],
 )
 def test_refusals(policy: TopologyPolicy, hints: Mapping[str, Hints], words: str) -> None:
-    assert told(policy, hints).words == words
+    assert told(policy, hints).summary == words
 
 
 def test_many_sets_are_counted() -> None:
     many = [poor(0, 1), poor(0, 2), poor(0, 3), poor(1, 2), poor(1, 3), poor(2, 3)]
     assert (
         "nodes 0-1 or 0,2 or 1-2 or 0,3 or 2 more"
-        in told(TopologyPolicy.RESTRICTED, {"cpu": many}).words
+        in told(TopologyPolicy.RESTRICTED, {"cpu": many}).summary
     )
 
 
 def test_only_those_that_conflict_are_blamed() -> None:
     hints = {"cpu": [good(0)], "memory": [good(0)], "nic": [good(3)], "disk": None}
     explanation = told(TopologyPolicy.RESTRICTED, hints)
-    assert explanation.conflict == ("memory", "nic")
-    assert explanation.cause is Cause.NO_COMMON_NODE
-    assert explanation.wishes["disk"] == Wish(anywhere=True)
-    assert explanation.wishes["nic"] == Wish(preferred=("3",))
+    findings = {each.constraint: each for each in explanation.nearest[0].findings}
+    assert [name for name, each in findings.items() if not each.met] == ["memory", "nic"]
+    assert findings["memory"].reason is findings["nic"].reason is Reason.NO_COMMON_NODE
+    assert (findings["disk"].words, findings["disk"].provider) == (
+        "disk fits on any node",
+        "any node",
+    )
+    assert (findings["nic"].words, findings["nic"].provider) == ("nic fits on node 3", "node 3")
+
+
+def test_the_funnel_counts_the_sets_of_nodes_that_are_left() -> None:
+    hints: Mapping[str, Hints] = {"cpu": [good(0), good(1), poor(0, 1)], "memory": [good(1)]}
+    explanation = told(TopologyPolicy.SINGLE_NUMA_NODE, hints)
+    assert (explanation.verdict, explanation.of) == (Verdict.FITS, Counted.NUMA_NODE_SETS)
+    assert (explanation.total, explanation.fitting) == (15, 1)
+    assert [(each.reason, each.constraint, each.left) for each in explanation.funnel] == [
+        (Reason.NUMA_HINT, "cpu", 3),
+        (Reason.NUMA_HINT, "memory", 1),
+        (Reason.NUMA_POLICY, "single-numa-node", 1),
+    ]
+    refused = told(TopologyPolicy.RESTRICTED, {"cpu": [good(0)], "memory": [good(1)], "nic": ()})
+    assert (refused.verdict, refused.fitting) == (Verdict.NOT_NOW, 0)
+    assert [each.left for each in refused.funnel] == [1, 0, 0, 0]
+
+
+hints = st.builds(Hint, st.none() | st.integers(1, 15), preferred=st.booleans())
+of_resources = st.dictionaries(
+    st.sampled_from(("cpu", "memory", "nic")), st.none() | st.lists(hints, max_size=4), min_size=1
+)
+
+
+@given(of_resources, st.sampled_from(TopologyPolicy))
+def test_something_is_left_exactly_where_it_is_admitted(
+    hints: Mapping[str, Hints], policy: TopologyPolicy
+) -> None:
+    explanation = told(policy, hints)
+    merged = merge(policy, TopologyOptions(), hints, NODES, DISTANCES)
+    assert (explanation.verdict is Verdict.FITS) == merged.admitted
+    assert (explanation.fitting > 0) == merged.admitted
+    assert all(each.left <= explanation.total for each in explanation.funnel)
+    (place,) = explanation.nearest
+    assert all(each.met for each in place.findings) == merged.admitted
 
 
 @pytest.mark.parametrize(
@@ -125,4 +157,4 @@ def test_only_those_that_conflict_are_blamed() -> None:
     ],
 )
 def test_admissions(policy: TopologyPolicy, hints: Mapping[str, Hints], words: str) -> None:
-    assert told(policy, hints).words == words
+    assert told(policy, hints).summary == words

@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from dovetail.core.explanation import Reason
 from dovetail.node.common.cpus import CpuSet
 from dovetail.node.hints import (
-    Cause,
     Distances,
     Hint,
     Hints,
@@ -154,12 +154,12 @@ def test_eight_nodes_cost_little(policy: TopologyPolicy, agreeing: bool) -> None
 )
 def test_the_node_that_all_prefer(policy: TopologyPolicy) -> None:
     merged = asked(policy, {"cpu": [good(0), good(1), poor(0, 1)], "memory": [good(1), poor(0, 1)]})
-    assert merged == MergedHint(hint=good(1), admitted=True, why=Cause.ALIGNED)
+    assert merged == MergedHint(hint=good(1), admitted=True, why=Reason.ALIGNED)
 
 
 def test_best_effort_takes_what_is_left() -> None:
     merged = asked(TopologyPolicy.BEST_EFFORT, {"cpu": [good(0)], "memory": [poor(0, 1)]})
-    assert merged == MergedHint(hint=poor(0), admitted=True, why=Cause.UNALIGNED)
+    assert merged == MergedHint(hint=poor(0), admitted=True, why=Reason.UNALIGNED)
 
 
 def test_rather_less_than_is_needed_than_more_even_if_that_is_nearer() -> None:
@@ -170,28 +170,28 @@ def test_rather_less_than_is_needed_than_more_even_if_that_is_nearer() -> None:
 
 def test_best_effort_admits_what_cannot_be_anywhere() -> None:
     merged = asked(TopologyPolicy.BEST_EFFORT, {"cpu": [good(1)], "nic": ()})
-    assert merged == MergedHint(hint=poor(1), admitted=True, why=Cause.UNALIGNED)
+    assert merged == MergedHint(hint=poor(1), admitted=True, why=Reason.UNALIGNED)
 
 
 @pytest.mark.parametrize(
     ("policy", "hints", "why"),
     [
-        (TopologyPolicy.RESTRICTED, {"cpu": [good(0)], "memory": [good(1)]}, Cause.NO_COMMON_NODE),
+        (TopologyPolicy.RESTRICTED, {"cpu": [good(0)], "memory": [good(1)]}, Reason.NO_COMMON_NODE),
         (
             TopologyPolicy.RESTRICTED,
             {"cpu": [good(0)], "memory": [poor(0, 1)]},
-            Cause.NOT_PREFERRED,
+            Reason.NOT_PREFERRED,
         ),
-        (TopologyPolicy.RESTRICTED, {"cpu": ()}, Cause.IMPOSSIBLE),
-        (TopologyPolicy.SINGLE_NUMA_NODE, {"cpu": [good(0, 1)]}, Cause.NO_SINGLE_NODE),
-        (TopologyPolicy.SINGLE_NUMA_NODE, {"cpu": [poor(0)]}, Cause.NO_SINGLE_NODE),
-        (TopologyPolicy.SINGLE_NUMA_NODE, {"cpu": ()}, Cause.IMPOSSIBLE),
-        (TopologyPolicy.NUMERIC, {"cpu": [good(0)], "memory": [good(1)]}, Cause.NOT_NESTED),
-        (TopologyPolicy.NUMERIC, {"cpu": [poor(0)], "memory": [poor(0)]}, Cause.NOT_NESTED),
-        (TopologyPolicy.NUMERIC, {"cpu": [good(0)], "memory": ()}, Cause.IMPOSSIBLE),
+        (TopologyPolicy.RESTRICTED, {"cpu": ()}, Reason.IMPOSSIBLE),
+        (TopologyPolicy.SINGLE_NUMA_NODE, {"cpu": [good(0, 1)]}, Reason.NO_SINGLE_NODE),
+        (TopologyPolicy.SINGLE_NUMA_NODE, {"cpu": [poor(0)]}, Reason.NO_SINGLE_NODE),
+        (TopologyPolicy.SINGLE_NUMA_NODE, {"cpu": ()}, Reason.IMPOSSIBLE),
+        (TopologyPolicy.NUMERIC, {"cpu": [good(0)], "memory": [good(1)]}, Reason.NOT_NESTED),
+        (TopologyPolicy.NUMERIC, {"cpu": [poor(0)], "memory": [poor(0)]}, Reason.NOT_NESTED),
+        (TopologyPolicy.NUMERIC, {"cpu": [good(0)], "memory": ()}, Reason.IMPOSSIBLE),
     ],
 )
-def test_refused(policy: TopologyPolicy, hints: Mapping[str, Hints], why: Cause) -> None:
+def test_refused(policy: TopologyPolicy, hints: Mapping[str, Hints], why: Reason) -> None:
     merged = asked(policy, hints)
     assert not merged.admitted
     assert merged.why is why
@@ -199,7 +199,7 @@ def test_refused(policy: TopologyPolicy, hints: Mapping[str, Hints], why: Cause)
 
 def test_restricted_allows_two_nodes_to_what_needs_two() -> None:
     merged = asked(TopologyPolicy.RESTRICTED, {"cpu": [good(0, 1)], "memory": [good(0, 1)]})
-    assert merged == MergedHint(hint=good(0, 1), admitted=True, why=Cause.ALIGNED)
+    assert merged == MergedHint(hint=good(0, 1), admitted=True, why=Reason.ALIGNED)
 
 
 @pytest.mark.parametrize("policy", [TopologyPolicy.BEST_EFFORT, TopologyPolicy.RESTRICTED])
@@ -214,7 +214,7 @@ def test_without_a_preference_the_single_node_is_left_open() -> None:
 
 def test_nobody_is_asked() -> None:
     merged = asked(TopologyPolicy.NONE, {"cpu": ()})
-    assert merged == MergedHint(hint=ANY, admitted=True, why=Cause.NOT_ASKED)
+    assert merged == MergedHint(hint=ANY, admitted=True, why=Reason.NOT_ASKED)
 
 
 def test_numeric_gives_each_its_own() -> None:

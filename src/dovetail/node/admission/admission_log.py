@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 import msgspec
 
+from dovetail.core.explanation import Explanation
 from dovetail.node.wire.resource_plugin import ResourceAllocationInfo
 
 MOST = 1000
@@ -59,6 +60,8 @@ class AdmissionRecord(msgspec.Struct, kw_only=True, omit_defaults=True):
     later: bool = False
     """It may succeed without anything being freed."""
     resources: list[ResourceRecord] = []
+    explanation: Explanation | None = None
+    """Of a refusal by the topology policy."""
 
 
 class AdmissionLog:

@@ -222,6 +222,7 @@ class Manager:
         except AdmissionRejected as error:
             record.result, record.reason = "rejected", error.reason
             record.words, record.later = str(error), error.later
+            record.explanation = error.explanation
             raise
         except BaseException as error:
             record.result, record.words = "failed", repr(error)

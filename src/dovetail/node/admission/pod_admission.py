@@ -151,8 +151,8 @@ class PodAdmission:
         merged = merge(own.policy, own.options, hints, own.nodes, own.distances)
         if not merged.admitted:
             why = explain(own.policy, own.options, hints, own.nodes, own.distances)
-            words = f"{who} does not fit by the policy {own.policy}: {why.words}"
-            raise AdmissionRejected(TOPOLOGY_AFFINITY, words)
+            words = f"{who} does not fit by the policy {own.policy}: {why.summary}"
+            raise AdmissionRejected(TOPOLOGY_AFFINITY, words, explanation=why)
         return merged
 
     async def _allocate(self, slot: ResourceSlot, hint: Hint) -> None:

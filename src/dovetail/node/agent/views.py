@@ -7,7 +7,9 @@ from typing import Any
 
 import msgspec
 
-from dovetail.node.admission.admission_log import AdmissionLog
+from dovetail.core.explanation import document
+from dovetail.node.admission.admission_log import AdmissionLog, AdmissionRecord
+from dovetail.node.admission.explain import explanation_of
 from dovetail.node.report.capacity import NodeStatus
 from dovetail.node.state.pod_state import ContainerHolding, PodState
 from dovetail.node.state.store import StateStore
@@ -67,8 +69,13 @@ def explanation(name: str, records: AdmissionLog, store: StateStore) -> dict[str
         return None
     return {
         "pods": held,
-        "admissions": [msgspec.to_builtins(each, str_keys=True) for each in admissions],
+        "admissions": [admission(each) for each in admissions],
     }
+
+
+def admission(record: AdmissionRecord) -> dict[str, Any]:
+    found: dict[str, Any] = msgspec.to_builtins(record, str_keys=True)
+    return {**found, "explanation": document(explanation_of(record))}
 
 
 def in_order(pods: Iterable[PodState]) -> list[PodState]:

@@ -9,6 +9,7 @@ from typing import Protocol
 import msgspec
 
 from dovetail.core.errors import DovetailError
+from dovetail.core.explanation import Explanation
 from dovetail.node.common.container_settings import ContainerSettings
 from dovetail.node.common.pods import Pod, Sandbox
 from dovetail.node.wire.resource_plugin import ResourcePluginOptions
@@ -68,10 +69,17 @@ class Plugins(Protocol):
 class AdmissionRejected(DovetailError):
     """A pod or container that may not start."""
 
-    def __init__(self, reason: str, words: str, *, later: bool = False) -> None:
+    def __init__(
+        self,
+        reason: str,
+        words: str,
+        *,
+        later: bool = False,
+        explanation: Explanation | None = None,
+    ) -> None:
         """`reason`: a stable token; `later`: it may succeed without anything being freed."""
         super().__init__(words)
-        self.reason, self.later = reason, later
+        self.reason, self.later, self.explanation = reason, later, explanation
 
 
 class Gate(Protocol):

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
+from dovetail.core.explanation import Reason
 from dovetail.node.common.ports import AdmissionRejected, PluginError, PluginFailure
 
-TOPOLOGY_AFFINITY = "topology_affinity"
-PLUGIN_DOWN = "plugin_down"
-PLUGIN_REFUSED = "plugin_refused"
-PLUGIN_TIMEOUT = "plugin_timeout"
-PLUGIN_GARBAGE = "plugin_garbage"
-CONFLICTING_SETTINGS = "conflicting_settings"
-UNKNOWN_PROPERTY = "unknown_property"
-BAD_REQUEST = "bad_request"
-POD_UNKNOWN = "pod_unknown"
-CHECKPOINT_FAILED = "checkpoint_failed"
+TOPOLOGY_AFFINITY = Reason.TOPOLOGY_AFFINITY.value
+PLUGIN_DOWN = Reason.PLUGIN_DOWN.value
+PLUGIN_REFUSED = Reason.PLUGIN_REFUSED.value
+PLUGIN_TIMEOUT = Reason.PLUGIN_TIMEOUT.value
+PLUGIN_GARBAGE = Reason.PLUGIN_GARBAGE.value
+CONFLICTING_SETTINGS = Reason.CONFLICTING_SETTINGS.value
+UNKNOWN_PROPERTY = Reason.UNKNOWN_PROPERTY.value
+BAD_REQUEST = Reason.BAD_REQUEST.value
+POD_UNKNOWN = Reason.POD_UNKNOWN.value
+CHECKPOINT_FAILED = Reason.CHECKPOINT_FAILED.value
 
 OF_FAILURES = {
     PluginFailure.DOWN: PLUGIN_DOWN,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dovetail.node.hints.explain import Explanation, explain
+from dovetail.node.hints.explain import explain
 from dovetail.node.hints.hint import (
     ANYWHERE,
     BadHint,
@@ -13,7 +13,7 @@ from dovetail.node.hints.hint import (
     mask_of,
     to_wire,
 )
-from dovetail.node.hints.merge import Cause, Distances, MergedHint, merge
+from dovetail.node.hints.merge import Distances, MergedHint, merge
 from dovetail.node.hints.policy import BadPolicy, TopologyOptions, TopologyPolicy, check
 from dovetail.node.hints.supply import masks_with_enough
 
@@ -21,9 +21,7 @@ __all__ = [
     "ANYWHERE",
     "BadHint",
     "BadPolicy",
-    "Cause",
     "Distances",
-    "Explanation",
     "Hint",
     "Hints",
     "MergedHint",

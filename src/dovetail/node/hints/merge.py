@@ -7,13 +7,13 @@ sets of nodes can come out (`common`), and which of these are preferred by all (
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from enum import StrEnum
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import reduce
 from typing import Any
 
 import msgspec
 
+from dovetail.core.explanation import Reason
 from dovetail.node.common.cpus import CpuSet
 from dovetail.node.hints import numeric
 from dovetail.node.hints.hint import ANYWHERE, Hint, Hints, mask_of
@@ -24,26 +24,11 @@ Order = Callable[[int], tuple[int, ...]]
 """Tells for a mask how it compares with others: the lowest is the fittest."""
 
 
-class Cause(StrEnum):
-    """Why a merge came out as it did."""
-
-    ALIGNED = "aligned"
-    NOT_ASKED = "not_asked"
-    UNALIGNED = "unaligned"
-    """Admitted all the same."""
-    IMPOSSIBLE = "impossible"
-    """A resource cannot be on any set of nodes."""
-    NO_COMMON_NODE = "no_common_node"
-    NOT_PREFERRED = "not_preferred"
-    NO_SINGLE_NODE = "no_single_node"
-    NOT_NESTED = "not_nested"
-    """The rules of the numeric policy are met by no combination."""
-
-
 class MergedHint(msgspec.Struct, frozen=True, kw_only=True):
     hint: Hint
     admitted: bool
-    why: Cause
+    why: Reason
+    """Why it came out so: one of the tokens of NUMA hints."""
     own: Mapping[str, Hint] = {}
     """By resource, where the policy does not give all resources the same."""
 
@@ -60,13 +45,13 @@ def merge(
 ) -> MergedHint:
     """`hints` by resource; `distances` as a machine tells them, between all of its `nodes`."""
     if policy is TopologyPolicy.NONE:
-        return MergedHint(hint=ANYWHERE, admitted=True, why=Cause.NOT_ASKED)
+        return MergedHint(hint=ANYWHERE, admitted=True, why=Reason.NOT_ASKED)
     order = by_distance(distances) if options.prefer_closest_numa_nodes else by_size
     if policy is TopologyPolicy.NUMERIC:
         return _numeric(options, hints, nodes, order)
-    lists = [_explicit(each) for each in hints.values()]
+    lists = [explicit(each) for each in hints.values()]
     if policy is TopologyPolicy.SINGLE_NUMA_NODE:
-        lists = [[each for each in one if _on_one_node(each)] for one in lists]
+        lists = [[each for each in one if is_on_one_node(each)] for one in lists]
     best = fittest(lists, mask_of(nodes), order)
     return _judged(policy, best, hints, mask_of(nodes))
 
@@ -79,15 +64,15 @@ def _judged(
         # Nobody asked for certain nodes.
         hint = Hint(None, preferred=hint.preferred)
     if hint.preferred:
-        return MergedHint(hint=hint, admitted=True, why=Cause.ALIGNED)
+        return MergedHint(hint=hint, admitted=True, why=Reason.ALIGNED)
     if policy is TopologyPolicy.BEST_EFFORT:
-        return MergedHint(hint=hint, admitted=True, why=Cause.UNALIGNED)
+        return MergedHint(hint=hint, admitted=True, why=Reason.UNALIGNED)
     if _impossible(hints):
-        why = Cause.IMPOSSIBLE
+        why = Reason.IMPOSSIBLE
     elif policy is TopologyPolicy.SINGLE_NUMA_NODE:
-        why = Cause.NO_SINGLE_NODE
+        why = Reason.NO_SINGLE_NODE
     else:
-        why = Cause.NOT_PREFERRED if best else Cause.NO_COMMON_NODE
+        why = Reason.NOT_PREFERRED if best else Reason.NO_COMMON_NODE
     return MergedHint(hint=hint, admitted=False, why=why)
 
 
@@ -96,18 +81,19 @@ def _numeric(
 ) -> MergedHint:
     everywhere = Hint(mask_of(nodes), preferred=False)
     if _impossible(hints):
-        return MergedHint(hint=everywhere, admitted=False, why=Cause.IMPOSSIBLE)
-    lists = {resource: _explicit(each) for resource, each in hints.items()}
+        return MergedHint(hint=everywhere, admitted=False, why=Reason.IMPOSSIBLE)
+    lists = {resource: explicit(each) for resource, each in hints.items()}
     own = numeric.best(lists, frozenset(options.align), nodes, order)
     if own is None:
-        return MergedHint(hint=everywhere, admitted=False, why=Cause.NOT_NESTED)
+        return MergedHint(hint=everywhere, admitted=False, why=Reason.NOT_NESTED)
     # Masks that are given form a chain, so all of them together are the widest.
     widest = reduce(int.__or__, (each.mask or 0 for each in own.values()), 0)
     together = Hint(widest or None, preferred=all(each.preferred for each in own.values()))
-    return MergedHint(hint=together, admitted=True, why=Cause.ALIGNED, own=own)
+    return MergedHint(hint=together, admitted=True, why=Reason.ALIGNED, own=own)
 
 
-def _explicit(hints: Hints) -> Sequence[Hint]:
+def explicit(hints: Hints) -> Sequence[Hint]:
+    """The hints of a resource, one that says so where it has none."""
     if hints is None:
         return [ANYWHERE]
     # Placed anywhere but never with approval: best-effort lets it pass, the others do not.
@@ -118,7 +104,7 @@ def _impossible(hints: Mapping[str, Hints]) -> bool:
     return any(each is not None and not each for each in hints.values())
 
 
-def _on_one_node(hint: Hint) -> bool:
+def is_on_one_node(hint: Hint) -> bool:
     return hint.preferred and (hint.mask is None or hint.mask.bit_count() == 1)
 
 
@@ -150,10 +136,19 @@ def agreed(lists: Sequence[Sequence[Hint]], everywhere: int) -> set[int]:
 def common(lists: Iterable[Sequence[Hint]], everywhere: int) -> set[int]:
     """The sets of nodes that are left where a hint of each resource overlap."""
     found = {everywhere}
+    for left in narrowing(lists, everywhere):
+        found = left
+    return found - {0}
+
+
+def narrowing(lists: Iterable[Sequence[Hint]], everywhere: int) -> Iterator[set[int]]:
+    """What is left after each resource; the empty set of nodes is among it where some do not
+    overlap."""
+    found = {everywhere}
     for hints in lists:
         masks = {everywhere if each.mask is None else each.mask for each in hints}
         found = overlaps(found, masks, everywhere)
-    return found - {0}
+        yield found
 
 
 def overlaps(some: set[int], others: set[int], everywhere: int) -> set[int]:
