@@ -1,4 +1,4 @@
-"""`dovetail completion`: the script that makes a shell complete commands and options."""
+"""`dovetail completion`: prints the script that makes a shell complete commands and options."""
 
 from __future__ import annotations
 

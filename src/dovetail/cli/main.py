@@ -80,7 +80,7 @@ SECTIONS: dict[str, dict[str, Verb]] = {
             "Make, upgrade and check the tables of the ledger; "
             "back up and restore what is in them.",
         ),
-        "config": Verb("dovetail.cli.run.reference", "config", "What can be configured."),
+        "config": Verb("dovetail.cli.run.config", "config", "What can be configured."),
         "token": Verb(
             "dovetail.cli.run.token",
             "token",

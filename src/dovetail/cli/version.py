@@ -1,4 +1,4 @@
-"""`dovetail version`: what is installed here."""
+"""`dovetail version`: shows what is installed here."""
 
 from __future__ import annotations
 

@@ -10,7 +10,7 @@ import pytest
 from click.testing import CliRunner
 
 from dovetail.cli.main import main
-from dovetail.cli.run.reference import page
+from dovetail.cli.run.config import page
 from dovetail.cli.run.settings import SERVER, ServerSettings
 from dovetail.config.declaration import without_passwords
 from dovetail.config.values import BadSettings

@@ -12,7 +12,7 @@ from click import unstyle
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dovetail.cli.support import output, yaml
+from dovetail.cli.support import output, yaml_text
 from tests.cli.conftest import commands
 from tests.support.paths import DOVETAIL
 
@@ -27,19 +27,19 @@ DOCUMENTS = st.recursive(
 
 @given(DOCUMENTS)
 def test_yaml_reads_back_as_what_was_written(document: Any) -> None:
-    assert reference.safe_load(yaml.dumps(document)) == document
+    assert reference.safe_load(yaml_text.dumps(document)) == document
 
 
 @pytest.mark.parametrize(
     "text", ["no", "Yes", "null", "1e3", "~", "- a", "a: b", "", " x", "=", "<<"]
 )
 def test_words_that_yaml_would_take_for_something_else_are_quoted(text: str) -> None:
-    assert reference.safe_load(yaml.dumps({text: [text]})) == {text: [text]}
+    assert reference.safe_load(yaml_text.dumps({text: [text]})) == {text: [text]}
 
 
 def test_yaml_is_easy_to_read() -> None:
     document = {"hosts": [{"name": "host-1", "used": 3}, {"name": "2", "used": 0}], "none": []}
-    assert yaml.dumps(document) == (
+    assert yaml_text.dumps(document) == (
         'hosts:\n  - name: host-1\n    used: 3\n  - name: "2"\n    used: 0\n"none": []'
     )
 

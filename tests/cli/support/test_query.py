@@ -7,7 +7,7 @@ from typing import Any
 import click
 import pytest
 
-from dovetail.cli.support.query import built
+from dovetail.cli.support.query import query_pairs
 
 NOTHING: dict[str, Any] = {
     "query": None,
@@ -71,7 +71,7 @@ NOTHING: dict[str, Any] = {
     ],
 )
 def test_what_is_asked(given: dict[str, Any], pairs: list[tuple[str, str]]) -> None:
-    assert built(**{**NOTHING, **given}) == pairs
+    assert query_pairs(**{**NOTHING, **given}) == pairs
 
 
 @pytest.mark.parametrize(
@@ -94,4 +94,4 @@ def test_what_is_asked(given: dict[str, Any], pairs: list[tuple[str, str]]) -> N
 )
 def test_what_is_not_understood(given: dict[str, Any], complaint: str) -> None:
     with pytest.raises(click.UsageError, match=complaint):
-        built(**{**NOTHING, **given})
+        query_pairs(**{**NOTHING, **given})

@@ -1,4 +1,4 @@
-"""The daemon as a process: its settings, its logs, its signals."""
+"""Runs the agent's daemon for `dovetail agent`: its settings, its logs, its signals."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ from typing import Any
 
 import click
 
-from dovetail.cli.agent.logs import configure
 from dovetail.cli.agent.settings import AGENT
 from dovetail.cli.run import readiness
-from dovetail.cli.support.exits import Failed
+from dovetail.cli.support.exits import LocalFailure
 from dovetail.cli.support.setting_options import load_settings
 from dovetail.core.errors import DovetailError
 from dovetail.node.agent import checks
 from dovetail.node.agent.daemon import run as run_agent
 from dovetail.node.agent.device_publisher import Publish
 from dovetail.node.agent.settings import AgentSettings, DeviceSettings
+from dovetail.telemetry import logs
 
 
 def run(flags: Mapping[str, Any]) -> None:
@@ -30,12 +30,12 @@ def run(flags: Mapping[str, Any]) -> None:
         checks.check(config)
     except DovetailError as error:
         raise click.UsageError(str(error)) from error
-    configure(config.log_level, config.log_format)
+    logs.configure(config.log_level, config.log_format, to_stderr=True)
     try:
         checks.check_machine(config)
         asyncio.run(_run(config))
     except DovetailError as error:
-        raise Failed(str(error)) from error
+        raise LocalFailure(str(error)) from error
 
 
 async def _run(config: AgentSettings) -> None:

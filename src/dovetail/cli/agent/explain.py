@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from dovetail.cli.agent.common import ask, control_option
+from dovetail.cli.agent.client import ask, control_option
 from dovetail.cli.agent.plugins import when
 from dovetail.cli.agent.state import number, shown
 from dovetail.cli.support.output import output_option, paint, printable, show

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from dovetail.cli.support.exits import Failed
+from dovetail.cli.support.exits import LocalFailure
 from dovetail.core.errors import DovetailError
 
 DIRECTORY = click.Path(file_okay=False, path_type=Path)
@@ -51,8 +51,8 @@ def command(
 
     SIGHUP has the file of roles read again, which happens by itself when the file changes.
     """
-    from dovetail.cli.run import logs
     from dovetail.node.plugins import running
+    from dovetail.telemetry import logs
 
     logs.configure(log_level)
     setup = running.PluginSetup(
@@ -68,4 +68,4 @@ def command(
     try:
         asyncio.run(running.run(setup, running.prepared(setup)))
     except (DovetailError, OSError) as error:
-        raise Failed(str(error)) from error
+        raise LocalFailure(str(error)) from error

@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from dovetail.cli.agent.common import ask, control_option
+from dovetail.cli.agent.client import ask, control_option
 from dovetail.cli.support.output import output_option, printable, show, table
 
 COLUMNS = ("RESOURCE", "STATE", "SINCE", "OPTIONS", "SOCKET")

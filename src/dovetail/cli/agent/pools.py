@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from dovetail.cli.support.exits import Failed
-from dovetail.cli.support.output import counted, output_option, show, table
+from dovetail.cli.support.exits import LocalFailure
+from dovetail.cli.support.output import count_text, output_option, show, table
 from dovetail.core.errors import DovetailError
 
 if TYPE_CHECKING:
@@ -65,7 +65,7 @@ def command(
         if wanted and not dry_run:
             write_atomically(state_dir / WISHES, json.dumps(wanted).encode())
     except (DovetailError, OSError) as error:
-        raise Failed(str(error)) from error
+        raise LocalFailure(str(error)) from error
     show(form, document(state.pools, after.pools), lambda: lines(state.pools, after.pools))
 
 
@@ -104,4 +104,4 @@ def lines(before: Division, after: Division) -> Iterator[str]:
     if found:
         yield ""
     for giver, receiver, cpus in found:
-        yield f"{counted(len(cpus), 'CPU')} from {giver} to {receiver}: {cpus}"
+        yield f"{count_text(len(cpus), 'CPU')} from {giver} to {receiver}: {cpus}"

@@ -7,8 +7,8 @@ from typing import Any
 
 import click
 
-from dovetail.cli.agent.common import ask, control_option
-from dovetail.cli.support.output import counted, output_option, paint, printable, show, table
+from dovetail.cli.agent.client import ask, control_option
+from dovetail.cli.support.output import count_text, output_option, paint, printable, show, table
 
 COLUMNS = ("POD", "ROLE", "CONTAINER", "RESOURCE", "QUANTITY", "GIVEN")
 
@@ -38,7 +38,7 @@ def lines(answer: dict[str, Any]) -> Iterator[str]:
         yield f"{printable(each['uid'])} is over; not told yet: {printable(waiting)}"
     for trouble in answer["troubles"]:
         yield f"{paint('trouble', 'red')}: {printable(trouble)}"
-    yield f"{counted(len(answer['pods']), 'pod')}."
+    yield f"{count_text(len(answer['pods']), 'pod')}."
 
 
 def rows_of(pod: dict[str, Any]) -> Iterator[tuple[str, ...]]:

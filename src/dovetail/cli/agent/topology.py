@@ -1,4 +1,4 @@
-"""`dovetail agent topology`: the machine, drawn."""
+"""`dovetail agent topology`: draws the machine, read from sysfs."""
 
 from __future__ import annotations
 
@@ -9,14 +9,11 @@ from typing import Any
 import click
 import msgspec
 
-from dovetail.cli.fleet.tree import walk
-from dovetail.cli.support.exits import Failed
-from dovetail.cli.support.output import counted, paint, printable, show
+from dovetail.cli.support.exits import LocalFailure
+from dovetail.cli.support.output import count_text, paint, printable, show
+from dovetail.cli.support.tree_text import Node, tree_lines
 from dovetail.node.common.cpus import CpuSet
 from dovetail.node.topology import BadSysfs, Machine, Nic, NumaNode, read
-
-Node = dict[str, Any]
-"""Something drawn: its name, what there is to say of it, and what it contains."""
 
 SHOWN = 3
 """Cores that are written out, to show how threads are numbered."""
@@ -48,7 +45,7 @@ def command(root: Path, form: str) -> None:
     try:
         machine = read(root)
     except BadSysfs as error:
-        raise Failed(str(error)) from error
+        raise LocalFailure(str(error)) from error
     show(form, document(machine), lambda: lines(machine))
 
 
@@ -70,7 +67,7 @@ def document(machine: Machine) -> dict[str, Any]:
 
 
 def lines(machine: Machine) -> Iterator[str]:
-    drawn = list(walk(drawing(machine), "", ""))
+    drawn = list(tree_lines(drawing(machine)))
     width = max(len(item.label) for item in drawn)
     for item in drawn:
         gap = " " * (width - len(item.label) + 2)
@@ -93,9 +90,9 @@ def drawing(machine: Machine) -> Node:
 
 
 def summary(machine: Machine) -> Iterator[str]:
-    yield counted(len(machine.cpus), "CPU")
-    yield counted(len(machine.by_core), "core")
-    yield counted(len(machine.nodes), "NUMA node")
+    yield count_text(len(machine.cpus), "CPU")
+    yield count_text(len(machine.by_core), "core")
+    yield count_text(len(machine.nodes), "NUMA node")
     yield size(machine.memory)
     if machine.offline:
         yield f"offline {machine.offline}"

@@ -1,4 +1,4 @@
-"""`dovetail candidates`: where does it fit?"""
+"""`dovetail candidates`: lists the places where a request fits, as GET /allocation_candidates."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from dovetail.cli.support import exits, query
-from dovetail.cli.support.client import Server, talks_to_server
+from dovetail.cli.support.client import ServerClient, talks_to_server
 from dovetail.cli.support.names import Names, look_up
 from dovetail.cli.support.output import amounts, output_option, show, table
 
@@ -22,22 +22,24 @@ SHARING = "MISC_SHARES_VIA_AGGREGATE"
 @query.query_options
 @output_option
 @talks_to_server()
-def candidates(server: Server, form: str, **asked: Any) -> None:
+def candidates(server: ServerClient, form: str, **asked: Any) -> None:
     """Show where a request fits.
 
     QUERY is what GET /allocation_candidates takes, as 'resources=VCPU:8&limit=5'; the options say
     the same in other words and are added to it. Exits with 1 if nothing fits.
     """
-    text = query.question(server, **asked).text
+    text = query.prepare(server, **asked).text
     answer = server.get(f"/allocation_candidates?{text}")
-    places = named(server, answer)
+    places = places_of(server, answer)
     show(form, {"candidates": places}, lambda: lines(places))
     if not places:
         click.echo(f"Nothing fits. To see why: dovetail explain '{text}'", err=True)
         sys.exit(exits.NO)
 
 
-def named(server: Server, answer: dict[str, Any], told: Names | None = None) -> list[Place]:
+def places_of(
+    server: ServerClient, answer: dict[str, Any], told: Names | None = None
+) -> list[Place]:
     """Candidates with the names of host and providers: those told, the others asked for."""
     requests, told = answer["allocation_requests"], told or {}
     uuids = (uuid for request in requests for uuid in request["allocations"])
@@ -47,10 +49,10 @@ def named(server: Server, answer: dict[str, Any], told: Names | None = None) -> 
         for uuid, summary in answer["provider_summaries"].items()
         if SHARING in summary["traits"]
     }
-    return [place(request, known, shared) for request in requests]
+    return [place_of(request, known, shared) for request in requests]
 
 
-def place(request: dict[str, Any], known: Names, shared: set[str]) -> Place:
+def place_of(request: dict[str, Any], known: Names, shared: set[str]) -> Place:
     # Storage that hosts share is nobody's host; a candidate of nothing else has to name it.
     own = [uuid for uuid in request["allocations"] if uuid not in shared]
     first = next(iter(own or request["allocations"]))

@@ -1,4 +1,4 @@
-"""`dovetail claim`: the best place, found and taken in one step."""
+"""`dovetail claim`: has the server find the best place for a request and take it in one step."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 import click
 
 from dovetail.cli.support import exits, explanation, query
-from dovetail.cli.support.client import Rejected, Server, talks_to_server
+from dovetail.cli.support.client import ServerClient, ServerRefusal, talks_to_server
 from dovetail.cli.support.output import amounts, output_option, paint, show, table
 
 
@@ -40,7 +40,7 @@ from dovetail.cli.support.output import amounts, output_option, paint, show, tab
 @talks_to_server()
 def claim(
     *,
-    server: Server,
+    server: ServerClient,
     consumer: str | None,
     project: str,
     user: str,
@@ -52,7 +52,7 @@ def claim(
 
     QUERY as for `dovetail candidates`. Exits with 1, and says why, if nothing fits.
     """
-    question = query.question(server, **asked)
+    question = query.prepare(server, **asked)
     wish = {
         "query": question.text,
         "consumer": consumer,
@@ -63,7 +63,7 @@ def claim(
     given = {name: value for name, value in wish.items() if value is not None}
     try:
         answer = server.call("POST", "/dovetail/v1/claims", given)
-    except Rejected as error:
+    except ServerRefusal as error:
         reason = error.document.get("explanation")
         if reason is None:
             raise

@@ -1,4 +1,4 @@
-"""`dovetail decisions`: what was asked, chosen and passed over."""
+"""`dovetail decisions`: shows the record of claims: what was asked, chosen and passed over."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from urllib.parse import urlencode
 
 import click
 
-from dovetail.cli.support.client import Server, talks_to_server
+from dovetail.cli.support.client import ServerClient, talks_to_server
 from dovetail.cli.support.output import amounts, output_option, paint, printable, show
 
 FEW = 3
@@ -23,7 +23,7 @@ FEW = 3
 @talks_to_server()
 def decisions(
     *,
-    server: Server,
+    server: ServerClient,
     consumer: str | None,
     limit: int,
     before: int | None,

@@ -1,4 +1,4 @@
-"""`dovetail explain`: why does it fit, or not, and what would help?"""
+"""`dovetail explain`: shows why a request fits or does not, and what would help."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from dovetail.cli.support import exits, explanation, query
-from dovetail.cli.support.client import Server, segment, talks_to_server
+from dovetail.cli.support.client import ServerClient, segment, talks_to_server
 from dovetail.cli.support.output import output_option, show
 
 
@@ -17,13 +17,13 @@ from dovetail.cli.support.output import output_option, show
 @click.option("--host", metavar="HOST", help="Judge this host, by name or UUID.")
 @output_option
 @talks_to_server()
-def explain(server: Server, host: str | None, form: str, **asked: Any) -> None:
+def explain(server: ServerClient, host: str | None, form: str, **asked: Any) -> None:
     """Say why a request fits or does not.
 
     QUERY as for `dovetail candidates`. Shows how many hosts each condition leaves, what the nearest
     hosts lack, and the smallest changes that would help. Exits with 1 if nothing fits.
     """
-    question = query.question(server, **asked)
+    question = query.prepare(server, **asked)
     of_host = "" if host is None else f"&host={segment(host)}"
     answer = server.get(f"/dovetail/v1/explain?{question.text}{of_host}")
     one_host = host is not None

@@ -1,16 +1,16 @@
-"""`dovetail release`: what consumers hold is free again."""
+"""`dovetail release`: deletes all allocations of consumers."""
 
 from __future__ import annotations
 
 import click
 
-from dovetail.cli.support.client import Server, segment, talks_to_server
+from dovetail.cli.support.client import ServerClient, segment, talks_to_server
 
 
 @click.command()
 @click.argument("consumers", nargs=-1, required=True, metavar="CONSUMER...")
 @talks_to_server()
-def release(server: Server, consumers: tuple[str, ...]) -> None:
+def release(server: ServerClient, consumers: tuple[str, ...]) -> None:
     """Give back all that consumers hold.
 
     CONSUMER is a UUID. Stops at the first that holds nothing.

@@ -1,4 +1,4 @@
-"""`dovetail usage`: how full is it, and who uses how much?"""
+"""`dovetail usage`: shows how full the fleet is, and how much consumers and projects use."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from urllib.parse import urlencode
 
 import click
 
-from dovetail.cli.support.client import Server, segment, talks_to_server
+from dovetail.cli.support.client import ServerClient, segment, talks_to_server
 from dovetail.cli.support.names import look_up
 from dovetail.cli.support.output import Cell, output_option, show, table
 
@@ -21,7 +21,7 @@ from dovetail.cli.support.output import Cell, output_option, show, table
 @talks_to_server()
 def usage(
     *,
-    server: Server,
+    server: ServerClient,
     host: str | None,
     consumer: str | None,
     project: str | None,
@@ -45,7 +45,7 @@ def usage(
         of_fleet(server, host, form)
 
 
-def of_fleet(server: Server, host: str | None, form: str) -> None:
+def of_fleet(server: ServerClient, host: str | None, form: str) -> None:
     query = "" if host is None else f"?tree={segment(host)}"
     answer = server.get(f"/dovetail/v1/usage{query}")
     show(form, answer, lambda: fleet_lines(answer["classes"]))
@@ -62,7 +62,7 @@ def fleet_row(name: str, total: dict[str, int]) -> list[Cell]:
     return [name, total["providers"], capacity, used, total["free"], percent, total["largest"]]
 
 
-def of_consumer(server: Server, consumer: str, form: str) -> None:
+def of_consumer(server: ServerClient, consumer: str, form: str) -> None:
     answer = server.get(f"/allocations/{segment(consumer)}")
     known = look_up(server, answer["allocations"])
     for uuid, given in answer["allocations"].items():
@@ -81,7 +81,7 @@ def consumer_lines(consumer: str, answer: dict[str, Any]) -> list[str]:
     return table(["PROVIDER", "CLASS", "USED"], rows)
 
 
-def of_project(server: Server, project: str, user: str | None, form: str) -> None:
+def of_project(server: ServerClient, project: str, user: str | None, form: str) -> None:
     asked = {"project_id": project, **({} if user is None else {"user_id": user})}
     answer = server.get(f"/usages?{urlencode(asked)}")
     show(form, answer, lambda: project_lines(answer["usages"]))

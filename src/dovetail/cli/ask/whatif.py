@@ -1,4 +1,4 @@
-"""`dovetail whatif`: the same question, of a fleet that might be."""
+"""`dovetail whatif`: asks for candidates of a fleet with hosts added or gone."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ import orjson
 
 from dovetail.cli.ask import candidates
 from dovetail.cli.support import exits, explanation, query
-from dovetail.cli.support.client import Server, talks_to_server
+from dovetail.cli.support.client import ServerClient, talks_to_server
 from dovetail.cli.support.names import Names
-from dovetail.cli.support.output import counted, output_option, show
+from dovetail.cli.support.output import count_text, output_option, show
 
 
 @click.command()
@@ -32,7 +32,7 @@ from dovetail.cli.support.output import counted, output_option, show
 @talks_to_server()
 def whatif(
     *,
-    server: Server,
+    server: ServerClient,
     drain: tuple[str, ...],
     released: tuple[str, ...],
     add: IO[bytes] | None,
@@ -48,10 +48,10 @@ def whatif(
     told: Names = {}
     for tree in added:
         told |= identified(tree, tree)
-    question = query.question(server, **asked)
+    question = query.prepare(server, **asked)
     supposed = {"query": question.text, "drain": drain, "release": released, "add": added}
     answer = server.call("POST", "/dovetail/v1/whatif", supposed)
-    places = candidates.named(server, answer, told)
+    places = candidates.places_of(server, answer, told)
     found = {name: answer[name] for name in ("before", "after", "explanation")}
     found["candidates"] = places
     show(form, found, lambda: lines(found, question.names))
@@ -87,7 +87,7 @@ def identified(node: dict[str, Any], root: dict[str, Any]) -> Names:
 
 def lines(found: dict[str, Any], names: Mapping[str, str]) -> Iterator[str]:
     before, after = found["before"]["hosts"], found["after"]["hosts"]
-    yield f"It fits {counted(before, 'host')} now, and would fit {after:,}."
+    yield f"It fits {count_text(before, 'host')} now, and would fit {after:,}."
     yield ""
     yield from explanation.lines(found["explanation"], names)
     if found["candidates"]:

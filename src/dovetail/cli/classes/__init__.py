@@ -10,8 +10,8 @@ import click
 
 from dovetail.cli.classes import sources, views
 from dovetail.cli.support import exits
-from dovetail.cli.support.client import Server, segment, talks_to_server
-from dovetail.cli.support.exits import Refused
+from dovetail.cli.support.client import ServerClient, segment, talks_to_server
+from dovetail.cli.support.exits import RequestRefused
 from dovetail.cli.support.output import output_option, printing, show, text
 
 FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
@@ -46,7 +46,7 @@ def classes() -> None:
 @classes.command("list")
 @output_option
 @talks_to_server()
-def listing(server: Server, form: str) -> None:
+def listing(server: ServerClient, form: str) -> None:
     """List resource classes, with how many units there are of each."""
     found = server.get(sources.CLASSES)
     show(form, found, lambda: views.listing(found["classes"]))
@@ -56,7 +56,7 @@ def listing(server: Server, form: str) -> None:
 @click.argument("name", metavar="CLASS")
 @output_option
 @talks_to_server()
-def show_one(server: Server, name: str, form: str) -> None:
+def show_one(server: ServerClient, name: str, form: str) -> None:
     """Show one resource class: what it selects, and how many units there are."""
     found = server.get(f"{sources.CLASSES}/{segment(name)}")
     show(form, found, lambda: views.one(found))
@@ -71,7 +71,7 @@ def show_one(server: Server, name: str, form: str) -> None:
 @talks_to_server()
 def explain_one(
     *,
-    server: Server,
+    server: ServerClient,
     name: str,
     node: str | None,
     class_file: Path | None,
@@ -91,7 +91,7 @@ def explain_one(
     else:
         mine = [device for device in devices if device.node == node]
         if not mine:
-            raise Refused(f"No device of node {node!r} is known.")
+            raise RequestRefused(f"No device of node {node!r} is known.")
         told, lines = explain_each(definition, mine), views.device_by_device
     show(form, views.plain(told), lambda: lines(definition, told))
     sys.exit(0 if told.explanation.fitting else exits.NO)
@@ -103,7 +103,7 @@ def explain_one(
 @output_option
 @talks_to_server()
 def lint_all(
-    *, server: Server, class_file: Path | None, device_file: Path | None, form: str
+    *, server: ServerClient, class_file: Path | None, device_file: Path | None, form: str
 ) -> None:
     """Look for classes that are likely to be mistakes.
 
@@ -123,7 +123,7 @@ def lint_all(
 @classes_option
 @document_option
 @talks_to_server()
-def to_dra(*, server: Server, name: str, class_file: Path | None, form: str) -> None:
+def to_dra(*, server: ServerClient, name: str, class_file: Path | None, form: str) -> None:
     """Write a class as a DeviceClass of Kubernetes' dynamic resource allocation."""
     from dovetail.devices.classes.dra import Untranslatable, to_device_class
 
@@ -154,7 +154,7 @@ def chosen(definitions: sources.Definitions, name: str) -> Any:
     found = definitions.get(name)
     if found is None:
         known = ", ".join(definitions) or "none"
-        raise Refused(f"No resource class {name!r} is defined; there is {known}.")
+        raise RequestRefused(f"No resource class {name!r} is defined; there is {known}.")
     return found
 
 

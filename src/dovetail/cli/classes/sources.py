@@ -1,4 +1,4 @@
-"""Where classes and devices come from: the server, or files for when there is none."""
+"""Resource classes and devices for `dovetail classes`, from the server or from files."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from typing import Any
 
 import msgspec
 
-from dovetail.cli.support.client import Server
-from dovetail.cli.support.exits import Failed
+from dovetail.cli.support.client import ServerClient
+from dovetail.cli.support.exits import LocalFailure
 from dovetail.core.device import Device
 from dovetail.devices.classes.documents import BadClass, DeviceClass, read, write
 
@@ -23,7 +23,7 @@ FIELDS = {field.name for field in msgspec.structs.fields(Device)} | {"used"}
 Definitions = dict[str, DeviceClass]
 
 
-def classes(server: Server, file: Path | None) -> Definitions:
+def classes(server: ServerClient, file: Path | None) -> Definitions:
     if file is None:
         found = server.get(CLASSES)["classes"]
         return {each["name"]: read(each["name"], each["spec"]) for each in found}
@@ -31,7 +31,7 @@ def classes(server: Server, file: Path | None) -> Definitions:
     for at, each in enumerate(listed(file, "classes"), 1):
         definition = as_class(file, at, each)
         if definition.name in definitions:
-            raise Failed(f"{file}, class {at}: {definition.name!r} is there already")
+            raise LocalFailure(f"{file}, class {at}: {definition.name!r} is there already")
         definitions[definition.name] = definition
     return definitions
 
@@ -42,14 +42,14 @@ def as_class(file: Path, at: int, given: Any) -> DeviceClass:
     metadata = fields.get("metadata")
     name = metadata.get("name") if isinstance(metadata, dict) else fields.get("name")
     if not isinstance(name, str):
-        raise Failed(f"{file}, class {at}: has no name, neither `metadata.name` nor `name`")
+        raise LocalFailure(f"{file}, class {at}: has no name, neither `metadata.name` nor `name`")
     try:
         return read(name, fields.get("spec"))  # type: ignore[arg-type]
     except BadClass as error:
-        raise Failed(f"{file}: {error}") from error
+        raise LocalFailure(f"{file}: {error}") from error
 
 
-def devices(server: Server, file: Path | None) -> list[Device]:
+def devices(server: ServerClient, file: Path | None) -> list[Device]:
     if file is None:
         # Whatever else a newer server may say of them.
         return msgspec.convert(server.get(DEVICES)["devices"], type=list[Device])
@@ -58,7 +58,7 @@ def devices(server: Server, file: Path | None) -> list[Device]:
         try:
             found.append(as_device(each))
         except msgspec.ValidationError as error:
-            raise Failed(f"{file}, device {at}: {error}") from error
+            raise LocalFailure(f"{file}, device {at}: {error}") from error
     return found
 
 
@@ -90,7 +90,7 @@ def document(file: Path) -> dict[str, Any]:
     """The only one of a file."""
     found = [each for each in documents(file) if each is not None]
     if len(found) != 1 or not isinstance(found[0], dict):
-        raise Failed(f"{file}: one object is expected, not {len(found)} documents")
+        raise LocalFailure(f"{file}: one object is expected, not {len(found)} documents")
     return found[0]
 
 
@@ -101,10 +101,10 @@ def documents(file: Path) -> Iterable[Any]:
     try:
         return list(yaml.safe_load_all(file.read_bytes()))
     except OSError as error:
-        raise Failed(f"{file}: {error.strerror}") from error
+        raise LocalFailure(f"{file}: {error.strerror}") from error
     except (yaml.YAMLError, UnicodeDecodeError) as error:
         words = " ".join(str(error).split())
-        raise Failed(f"{file}: neither YAML nor JSON: {words}") from error
+        raise LocalFailure(f"{file}: neither YAML nor JSON: {words}") from error
 
 
 def manifest(definition: DeviceClass) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""Resource classes laid out for people to read."""
+"""Text of resource classes and their explanations for `dovetail classes`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`dovetail audit`: is the ledger sound?"""
+"""`dovetail audit`: looks for faults in the ledger, through the server or in the database."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from typing import Any
 import click
 
 from dovetail.cli.support import exits
-from dovetail.cli.support.client import Server, talks_to_server
-from dovetail.cli.support.output import counted, output_option, paint, printable, show
+from dovetail.cli.support.client import ServerClient, talks_to_server
+from dovetail.cli.support.output import count_text, output_option, paint, printable, show
 
 
 @click.command()
@@ -18,7 +18,7 @@ from dovetail.cli.support.output import counted, output_option, paint, printable
 @click.option("--database", metavar="URL", help="Examine this database itself; no server is asked.")
 @output_option
 @talks_to_server(600.0)
-def audit(server: Server, fix: bool, database: str | None, form: str) -> None:
+def audit(server: ServerClient, fix: bool, database: str | None, form: str) -> None:
     """Look for faults in the ledger.
 
     Consumers that hold nothing, claims on what is gone, more used than there is, wrong counts,
@@ -68,4 +68,4 @@ def lines(answer: dict[str, Any]) -> Iterator[str]:
         hint = " (--fix heals this)" if fault["healable"] else ""
         yield f"{paint('fault', 'red')}   {fault['kind']}: {printable(fault['words'])}{hint}"
     found = len(answer["faults"])
-    yield f"{counted(found, 'fault')}." if found else "No faults."
+    yield f"{count_text(found, 'fault')}." if found else "No faults."

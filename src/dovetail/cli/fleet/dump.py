@@ -1,4 +1,4 @@
-"""`dovetail dump`: the ledger as a fleet file."""
+"""`dovetail dump`: writes the ledger as a fleet file (JSON lines)."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from typing import BinaryIO
 
 import click
 
-from dovetail.cli.support.client import Server, segment, talks_to_server
-from dovetail.cli.support.exits import Failed
+from dovetail.cli.support.client import ServerClient, segment, talks_to_server
+from dovetail.cli.support.exits import LocalFailure
 from dovetail.cli.support.output import printing
 
 
@@ -24,7 +24,7 @@ from dovetail.cli.support.output import printing
     help="Where to write it, by default to standard output; replaced only when it is complete.",
 )
 @talks_to_server(600.0)
-def dump(server: Server, hosts: tuple[str, ...], file: Path | None) -> None:
+def dump(server: ServerClient, hosts: tuple[str, ...], file: Path | None) -> None:
     """Write the ledger as a fleet file.
 
     One line for each host and each consumer, as of one moment; `dovetail load` takes it back. With
@@ -49,7 +49,7 @@ def target(file: Path | None) -> Iterator[BinaryIO]:
             yield out
         part.replace(file)
     except OSError as error:
-        raise Failed(f"--file {file}: {error.strerror}") from error
+        raise LocalFailure(f"--file {file}: {error.strerror}") from error
     finally:
         with suppress(OSError):
             part.unlink()

@@ -1,4 +1,4 @@
-"""`dovetail load`: a fleet file into the ledger."""
+"""`dovetail load`: sends a fleet file to the server, in pieces, with a progress bar."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from typing import IO, Protocol
 
 import click
 
-from dovetail.cli.support.client import NDJSON, Server, decoded, talks_to_server
-from dovetail.cli.support.output import counted, output_option, show
+from dovetail.cli.support.client import NDJSON, ServerClient, json_of, talks_to_server
+from dovetail.cli.support.output import count_text, output_option, show
 
 PATH = "/dovetail/v1/fleet"
 PIECE = 64 * 2**10
-PATIENCE = 3600.0
+LOAD_SECONDS = 3600.0
 """Writing a million providers takes its time."""
 
 
@@ -27,8 +27,8 @@ class Progress(Protocol):
 @click.command()
 @click.argument("file", type=click.File("rb"))
 @output_option
-@talks_to_server(PATIENCE)
-def load(server: Server, file: IO[bytes], form: str) -> None:
+@talks_to_server(LOAD_SECONDS)
+def load(server: ServerClient, file: IO[bytes], form: str) -> None:
     """Add hosts and consumers of a fleet file.
 
     FILE has one JSON object a line (see docs/placement.md); - is standard input. All of it is
@@ -37,8 +37,11 @@ def load(server: Server, file: IO[bytes], form: str) -> None:
     length = size(file)
     with progress(length) as bar:
         body = pieces(file, bar)
-        answer = decoded(b"".join(server.stream("POST", PATH, body, NDJSON, length)))
-    added = [counted(answer["providers"], "provider"), counted(answer["consumers"], "consumer")]
+        answer = json_of(b"".join(server.stream("POST", PATH, body, NDJSON, length)))
+    added = [
+        count_text(answer["providers"], "provider"),
+        count_text(answer["consumers"], "consumer"),
+    ]
     show(form, answer, lambda: [f"Added {added[0]} and {added[1]}."])
 
 

@@ -1,4 +1,4 @@
-"""`dovetail providers`: what there is, as a list."""
+"""`dovetail providers`: lists resource providers that pass filters."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from urllib.parse import urlencode
 import click
 
 from dovetail.cli.support import exits
-from dovetail.cli.support.client import Server, talks_to_server
+from dovetail.cli.support.client import ServerClient, talks_to_server
 from dovetail.cli.support.names import is_uuid, look_up, uuid_of
 from dovetail.cli.support.output import output_option, show, table
 
@@ -35,7 +35,7 @@ from dovetail.cli.support.output import output_option, show, table
 @talks_to_server()
 def providers(
     *,
-    server: Server,
+    server: ServerClient,
     provider: str | None,
     in_tree: str | None,
     resources: tuple[str, ...],
@@ -62,7 +62,7 @@ def providers(
         sys.exit(exits.NO)
 
 
-def listing(server: Server, asked: list[tuple[str, str]]) -> list[dict[str, Any]]:
+def listing(server: ServerClient, asked: list[tuple[str, str]]) -> list[dict[str, Any]]:
     answer = server.get(f"/resource_providers?{urlencode(asked, safe=':,!')}")["resource_providers"]
     names = {found["uuid"]: found["name"] for found in answer}
     above = {

@@ -1,4 +1,4 @@
-"""`dovetail traits`: what is said of providers."""
+"""`dovetail traits`: lists traits, of one provider or of all."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from urllib.parse import urlencode
 
 import click
 
-from dovetail.cli.support.client import Server, segment, talks_to_server
+from dovetail.cli.support.client import ServerClient, segment, talks_to_server
 from dovetail.cli.support.names import is_uuid, uuid_of
 from dovetail.cli.support.output import output_option, printable, show
 
@@ -18,7 +18,7 @@ from dovetail.cli.support.output import output_option, printable, show
 @output_option
 @talks_to_server()
 def traits(
-    server: Server, provider: str | None, prefix: str | None, everything: bool, form: str
+    server: ServerClient, provider: str | None, prefix: str | None, everything: bool, form: str
 ) -> None:
     """List traits.
 

@@ -1,30 +1,16 @@
-"""`dovetail tree`: hosts, drawn."""
+"""`dovetail tree`: draws hosts as trees of providers."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import Any
 
 import click
 
-from dovetail.cli.support import forest
-from dovetail.cli.support.client import Server, talks_to_server
-from dovetail.cli.support.forest import Node
+from dovetail.cli.fleet.provider_trees import find_provider, read_trees
+from dovetail.cli.support.client import ServerClient, talks_to_server
 from dovetail.cli.support.output import amounts, output_option, paint, printable, show
-
-BRANCH, LAST, PASSING, NOTHING = "├─ ", "└─ ", "│  ", "   "
-
-
-class Drawn(NamedTuple):
-    """One provider: the lines that lead to it, and those that lead on."""
-
-    lead: str
-    onward: str
-    node: Node
-
-    @property
-    def label(self) -> str:
-        return self.lead + printable(self.node["name"])
+from dovetail.cli.support.tree_text import Node, tree_lines
 
 
 @click.command()
@@ -33,21 +19,21 @@ class Drawn(NamedTuple):
 @click.option("--consumers", is_flag=True, help="Also who holds what.")
 @output_option
 @talks_to_server()
-def tree(server: Server, host: str | None, verbose: bool, consumers: bool, form: str) -> None:
+def tree(server: ServerClient, host: str | None, verbose: bool, consumers: bool, form: str) -> None:
     """Draw hosts with what they have and give.
 
     Inventories read used/capacity. HOST is the name or UUID of a host, or of a provider in one,
     from which on down is drawn; without it, all hosts are.
     """
-    nodes = forest.read(server, host)
-    found = forest.below(nodes, host) if host is not None else None
+    nodes = read_trees(server, host)
+    found = find_provider(nodes, host) if host is not None else None
     shown = nodes if found is None else [found]
     show(form, {"trees": shown}, lambda: lines(shown, verbose=verbose, consumers=consumers))
 
 
 def lines(nodes: list[Node], *, verbose: bool, consumers: bool) -> Iterator[str]:
     for node in nodes:
-        drawn = list(walk(node, "", ""))
+        drawn = list(tree_lines(node))
         width = max(len(item.label) for item in drawn)
         for item in drawn:
             name = paint(printable(item.node["name"]), bold=True)
@@ -55,16 +41,6 @@ def lines(nodes: list[Node], *, verbose: bool, consumers: bool) -> Iterator[str]
             yield f"{item.lead}{name}{gap}{inventories(item.node)}".rstrip()
             for note in notes(item.node, verbose=verbose, consumers=consumers):
                 yield f"{item.onward}{note}"
-
-
-def walk(node: Node, lead: str, onward: str) -> Iterator[Drawn]:
-    children = node["children"]
-    yield Drawn(lead, onward + (PASSING if children else NOTHING), node)
-    for at, child in enumerate(children, 1):
-        last = at == len(children)
-        yield from walk(
-            child, onward + (LAST if last else BRANCH), onward + (NOTHING if last else PASSING)
-        )
 
 
 def inventories(node: Node) -> str:
@@ -83,9 +59,9 @@ def notes(node: Node, *, verbose: bool, consumers: bool) -> Iterator[str]:
         pairs = (f"{key}={value}" for key, value in node["attributes"].items())
         yield f"attributes: {printable(' '.join(pairs))}"
     if consumers:
-        yield from map(held, node["consumers"])
+        yield from map(consumer_text, node["consumers"])
 
 
-def held(consumer: dict[str, Any]) -> str:
+def consumer_text(consumer: dict[str, Any]) -> str:
     owner = printable(f"{consumer['project_id']}/{consumer['user_id']}")
     return f"{consumer['consumer']} ({owner}) holds {amounts(consumer['resources'])}"

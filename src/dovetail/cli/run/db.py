@@ -1,4 +1,4 @@
-"""`dovetail db`: the tables of the ledger."""
+"""`dovetail db`: makes, upgrades, checks, backs up and restores the tables of the ledger."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pathlib import Path
 import click
 
 from dovetail.cli.run.settings import SERVER
-from dovetail.cli.support.exits import Failed
+from dovetail.cli.support.exits import LocalFailure
 from dovetail.cli.support.setting_options import FILE_ARGUMENT, load_settings, with_settings
 from dovetail.config.declaration import without_passwords
 from dovetail.core.errors import DovetailError
@@ -88,4 +88,4 @@ def refusals() -> Iterator[None]:
     try:
         yield
     except DovetailError as error:
-        raise Failed(str(error)) from error
+        raise LocalFailure(str(error)) from error

@@ -1,4 +1,4 @@
-"""The demo fleet: a few dozen hosts to try things on."""
+"""The demo fleet of `dovetail serve --demo`: a few dozen hosts to try things on."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Servers that tell systemd when they are ready: one datagram to the socket it names."""
+"""Readiness told to systemd: one datagram to its socket, once all workers serve."""
 
 from __future__ import annotations
 
@@ -22,18 +22,18 @@ def notify(state: str) -> None:
         speaker.sendall(state.encode())
 
 
-class OneProcess(uvicorn.Server):
+class NotifyingServer(uvicorn.Server):
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         await super().startup(sockets)
         if self.started:
             notify("READY=1")
 
 
-class Workers(Multiprocess):
+class NotifyingWorkers(Multiprocess):
     def init_processes(self) -> None:
         super().init_processes()
-        patience = self.config.timeout_worker_healthcheck
+        seconds = self.config.timeout_worker_healthcheck
         if SOCKET in os.environ and all(
-            worker.wait_until_ready(patience, self.should_exit) for worker in self.processes
+            worker.wait_until_ready(seconds, self.should_exit) for worker in self.processes
         ):
             notify("READY=1")

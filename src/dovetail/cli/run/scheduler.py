@@ -9,12 +9,13 @@ from typing import Any
 import click
 import uvloop
 
-from dovetail.cli.run import logs, readiness
-from dovetail.cli.support.exits import Failed
+from dovetail.cli.run import readiness
+from dovetail.cli.support.exits import LocalFailure
 from dovetail.cli.support.setting_options import load_settings, with_settings
 from dovetail.config.layers import Layers
 from dovetail.core.errors import DovetailError
 from dovetail.kube.scheduler.settings import SchedulerSettings
+from dovetail.telemetry import logs
 
 SCHEDULER = Layers(SchedulerSettings, "DOVETAIL_SCHEDULER_")
 
@@ -32,7 +33,7 @@ def scheduler(**flags: Any) -> None:
     try:
         uvloop.run(_run(settings))
     except DovetailError as error:
-        raise Failed(str(error)) from error
+        raise LocalFailure(str(error)) from error
 
 
 async def _run(settings: SchedulerSettings) -> None:

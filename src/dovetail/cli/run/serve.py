@@ -1,4 +1,4 @@
-"""`dovetail serve`: the HTTP server."""
+"""`dovetail serve`: checks the settings, binds the socket and runs uvicorn on it."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ import click
 import uvicorn
 
 from dovetail.cli.run import demo as demo_fleet
-from dovetail.cli.run.readiness import OneProcess, Workers
-from dovetail.cli.run.reference import effective
+from dovetail.cli.run.config import effective
+from dovetail.cli.run.readiness import NotifyingServer, NotifyingWorkers
 from dovetail.cli.run.settings import SERVER, ServerSettings
 from dovetail.cli.run.worker import audit_log, authenticator, demand, hand_over
-from dovetail.cli.support.exits import Failed
+from dovetail.cli.support.exits import LocalFailure
 from dovetail.cli.support.setting_options import load_settings, with_settings
 from dovetail.config.listening import bound_socket, is_loopback
 from dovetail.core.errors import DovetailError
@@ -44,7 +44,7 @@ def serve(print_config: bool, **flags: Any) -> None:
         check_access(config)
         prepare(config)
     except DovetailError as error:
-        raise Failed(str(error)) from error
+        raise LocalFailure(str(error)) from error
     bound = listening_socket(config.host, config.port)
     hand_over(config)
     # Ctrl-C is how a server at a terminal is meant to end: nothing was aborted.
@@ -57,7 +57,7 @@ def listening_socket(host: str, port: int) -> socket.socket:
     try:
         bound = bound_socket(host, port)
     except OSError as error:
-        raise Failed(
+        raise LocalFailure(
             f"cannot listen on {host}, port {port}: {error.strerror}; "
             "choose others with --host and --port"
         ) from error
@@ -88,11 +88,11 @@ def run(config: ServerSettings, bound: socket.socket) -> None:
     )
     announce(bound, "https" if web.is_ssl else "http", demo=config.demo)
     if config.workers == 1:
-        OneProcess(web).run(sockets=[bound])
+        NotifyingServer(web).run(sockets=[bound])
         return
     with tempfile.TemporaryDirectory(prefix="dovetail-metrics-") as folder:
         os.environ.setdefault(SHARED_FOLDER, folder)
-        Workers(web, sockets=[bound]).run()
+        NotifyingWorkers(web, sockets=[bound]).run()
 
 
 def check(config: ServerSettings) -> None:

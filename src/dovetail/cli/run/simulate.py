@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from dovetail.cli.support.exits import Failed
+from dovetail.cli.support.exits import LocalFailure
 from dovetail.cli.support.output import output_option, show, table
 from dovetail.core.errors import DovetailError
 
@@ -102,7 +102,7 @@ def simulate(
         try:
             plots.draw(plot, found)
         except OSError as error:
-            raise Failed(f"--plot {plot}: {error.strerror}") from error
+            raise LocalFailure(f"--plot {plot}: {error.strerror}") from error
 
 
 def check_aim(protocol: str, demand: int | None, load: int | None) -> None:

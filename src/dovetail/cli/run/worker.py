@@ -22,7 +22,7 @@ from dovetail.rest.server.backend import Backend
 from dovetail.rest.server.policy import RULE_SETS
 from dovetail.service.demand import Demand
 from dovetail.service.snapshots import SnapshotKeeper
-from dovetail.telemetry import tracing
+from dovetail.telemetry import logs, tracing
 
 VARIABLE = "DOVETAIL_WORKER_SETTINGS"
 
@@ -50,8 +50,6 @@ def demand(config: ServerSettings) -> Demand:
 
 def application() -> Application:
     """The application of one server process."""
-    from dovetail.cli.run import logs
-
     config = msgspec.json.decode(os.environ[VARIABLE], type=ServerSettings)
     logs.configure(config.log_level)
     trace_if_asked()

@@ -1,4 +1,4 @@
-"""The server as the commands see it: one connection, JSON in and out, errors that say what to do.
+"""HTTP client of the commands: one connection, JSON in and out, errors that say what to do.
 
 Built on the standard library alone: a command should be done before a larger client is imported.
 """
@@ -16,7 +16,7 @@ import click
 import orjson
 
 from dovetail import __version__
-from dovetail.cli.support.exits import NoPermission, Refused, Unreachable
+from dovetail.cli.support.exits import NoPermission, RequestRefused, ServerUnreachable
 
 JSON = "application/json"
 NDJSON = "application/x-ndjson"
@@ -33,7 +33,7 @@ Body = bytes | IO[bytes] | Iterable[bytes]
 Command = TypeVar("Command", bound=Callable[..., None])
 
 
-class Server:
+class ServerClient:
     def __init__(
         self,
         url: str,
@@ -54,7 +54,7 @@ class Server:
         """The JSON the server answers with; None if it answers with nothing."""
         body = None if document is None else orjson.dumps(document)
         text = b"".join(self.stream(method, path, body))
-        return decoded(text) if text else None
+        return json_of(text) if text else None
 
     def stream(
         self,
@@ -78,7 +78,7 @@ class Server:
         except (OSError, http.client.HTTPException) as error:
             # What is left of this exchange must not be taken for the next answer.
             self._connection.close()
-            raise Unreachable(f"{self._url}: {trouble(error)}") from error
+            raise ServerUnreachable(f"{self._url}: {trouble(error)}") from error
 
     def close(self) -> None:
         self._connection.close()
@@ -130,14 +130,14 @@ def connection(url: str, timeout: float, ca_file: str | None) -> http.client.HTT
     return http.client.HTTPSConnection(host, port, timeout=timeout, context=trusted)
 
 
-def decoded(text: bytes) -> Any:
+def json_of(text: bytes) -> Any:
     try:
         return orjson.loads(text)
     except orjson.JSONDecodeError as error:
-        raise Unreachable(f"the server's answer is no JSON: {error}") from error
+        raise ServerUnreachable(f"the server's answer is no JSON: {error}") from error
 
 
-class Rejected(Refused):
+class ServerRefusal(RequestRefused):
     """A refusal with all that the server said."""
 
     def __init__(self, status: int, document: Mapping[str, Any], message: str) -> None:
@@ -154,8 +154,8 @@ def complaint(status: int, body: bytes) -> click.ClickException:
     if status == 403:
         return NoPermission(text or "The server does not allow this.")
     if status >= 500 or status < 400:
-        return Unreachable(f"The server failed ({status}). {text}".strip())
-    return Rejected(status, document, text or f"The server refused ({status}).")
+        return ServerUnreachable(f"The server failed ({status}). {text}".strip())
+    return ServerRefusal(status, document, text or f"The server refused ({status}).")
 
 
 def problem(body: bytes) -> Mapping[str, Any]:
@@ -202,7 +202,7 @@ def talks_to_server(seconds: float = SECONDS) -> Callable[[Command], Command]:
         def run(
             *, server: str, token: str | None, timeout: float, ca_file: str | None, **rest: Any
         ) -> None:
-            with closing(Server(server, token, timeout, ca_file)) as opened:
+            with closing(ServerClient(server, token, timeout, ca_file)) as opened:
                 command(server=opened, **rest)
 
         wrapped: Any = run

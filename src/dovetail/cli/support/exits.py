@@ -1,4 +1,4 @@
-"""How the commands end: exit codes, and the errors that carry them."""
+"""Exit codes of the commands, and the errors that carry them."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ NO = 1
 """The answer is no: nothing fits, faults were found."""
 
 
-class Refused(click.ClickException):
+class RequestRefused(click.ClickException):
     """The server would not do it, and says why."""
 
     exit_code = 3
 
 
-class Unreachable(click.ClickException):
+class ServerUnreachable(click.ClickException):
     """No server, or one that failed."""
 
     exit_code = 4
@@ -26,7 +26,7 @@ class NoPermission(click.ClickException):
     exit_code = 5
 
 
-class Failed(click.ClickException):
+class LocalFailure(click.ClickException):
     """Nothing is wrong with the command, but something it needs on this machine does not work."""
 
     exit_code = 6

@@ -1,4 +1,4 @@
-"""Names for people, UUIDs for the server: both ways, asked of the server."""
+"""Names of providers looked up from UUIDs and back, by asking the server."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ import re
 from collections.abc import Iterable
 from typing import Any
 
-from dovetail.cli.support.client import Server
-from dovetail.cli.support.exits import Refused
+from dovetail.cli.support.client import ServerClient
+from dovetail.cli.support.exits import RequestRefused
 
 Names = dict[str, dict[str, Any]]
 """name, uuid, host and host_uuid of providers, by the key that was asked for."""
@@ -20,7 +20,7 @@ def is_uuid(text: str) -> bool:
     return UUID.fullmatch(text) is not None
 
 
-def look_up(server: Server, keys: Iterable[str]) -> Names:
+def look_up(server: ServerClient, keys: Iterable[str]) -> Names:
     """The providers known by these names or UUIDs."""
     wanted = list(dict.fromkeys(keys))
     found: Names = {}
@@ -30,9 +30,9 @@ def look_up(server: Server, keys: Iterable[str]) -> Names:
     return found
 
 
-def uuid_of(server: Server, key: str) -> str:
+def uuid_of(server: ServerClient, key: str) -> str:
     found = look_up(server, [key])
     if key not in found:
-        raise Refused(f"No provider has the name or UUID {key!r}.")
+        raise RequestRefused(f"No provider has the name or UUID {key!r}.")
     uuid: str = found[key]["uuid"]
     return uuid

@@ -12,7 +12,7 @@ from typing import Any
 
 import click
 
-from dovetail.cli.support.exits import Failed
+from dovetail.cli.support.exits import LocalFailure
 
 FORMATS = ("table", "json", "yaml")
 Cell = str | int | None
@@ -42,9 +42,9 @@ def text(form: str, document: Any, lines: Callable[[], Iterable[str]]) -> Iterab
 
         return [orjson.dumps(document, option=orjson.OPT_INDENT_2).decode()]
     if form == "yaml":
-        from dovetail.cli.support import yaml
+        from dovetail.cli.support import yaml_text
 
-        return [yaml.dumps(document)]
+        return [yaml_text.dumps(document)]
     return lines()
 
 
@@ -57,22 +57,22 @@ def printing() -> Iterator[None]:
         # Whoever read has seen enough; click ends the command without a word.
         raise
     except OSError as error:
-        raise Failed(f"standard output: {error.strerror}") from error
+        raise LocalFailure(f"standard output: {error.strerror}") from error
 
 
 def table(headers: Sequence[str], rows: Iterable[Sequence[Cell]]) -> list[str]:
     """Aligned columns; those that hold only numbers to the right."""
-    cells = [[*map(shown, row)] for row in rows]
+    cells = [[*map(cell_text, row)] for row in rows]
     right = [
         bool(cells) and all(row[at].replace(",", "").isdecimal() or not row[at] for row in cells)
         for at in range(len(headers))
     ]
     widths = [max(map(len, column)) for column in zip(headers, *cells, strict=True)]
-    head = paint(aligned(headers, widths, right), bold=True)
-    return [head, *(aligned(row, widths, right) for row in cells)]
+    head = paint(aligned_row(headers, widths, right), bold=True)
+    return [head, *(aligned_row(row, widths, right) for row in cells)]
 
 
-def aligned(row: Sequence[str], widths: Sequence[int], right: Sequence[bool]) -> str:
+def aligned_row(row: Sequence[str], widths: Sequence[int], right: Sequence[bool]) -> str:
     padded = (
         text.rjust(width) if rightwards else text.ljust(width)
         for text, width, rightwards in zip(row, widths, right, strict=True)
@@ -80,7 +80,7 @@ def aligned(row: Sequence[str], widths: Sequence[int], right: Sequence[bool]) ->
     return "  ".join(padded).rstrip()
 
 
-def shown(cell: Cell) -> str:
+def cell_text(cell: Cell) -> str:
     if cell is None:
         return ""
     return f"{cell:,}" if isinstance(cell, int) else printable(cell)
@@ -107,5 +107,5 @@ def amounts(resources: Mapping[str, int]) -> str:
     return " ".join(f"{name}:{amount}" for name, amount in resources.items())
 
 
-def counted(count: int, noun: str) -> str:
+def count_text(count: int, noun: str) -> str:
     return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"

@@ -1,4 +1,4 @@
-"""From the options of a command to a query in the language of allocation_candidates."""
+"""Query strings of allocation_candidates, built from the options that several commands share."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from urllib.parse import parse_qsl, quote, urlencode
 
 import click
 
-from dovetail.cli.support.client import Server
+from dovetail.cli.support.client import ServerClient
 from dovetail.cli.support.names import is_uuid, uuid_of
 
 Pairs = list[tuple[str, str]]
@@ -17,7 +17,7 @@ Command = TypeVar("Command", bound=Callable[..., Any])
 SUFFIX = re.compile("_[a-zA-Z0-9_-]{1,63}")
 
 
-class Question(NamedTuple):
+class PreparedQuery(NamedTuple):
     text: str
     """The query as the server takes it: with UUIDs where people may write names."""
     names: Mapping[str, str]
@@ -71,7 +71,7 @@ OPTIONS = (
 )
 
 
-def built(
+def query_pairs(
     *,
     query: str | None,
     resources: Sequence[str],
@@ -84,7 +84,7 @@ def built(
     scores: bool,
 ) -> Pairs:
     """One query of what was given, the query first."""
-    pairs = parsed(query) if query else []
+    pairs = parsed_pairs(query) if query else []
     if resources:
         pairs.append(("resources", ",".join(resources)))
     if traits:
@@ -101,10 +101,10 @@ def built(
     pairs += [(name, str(value)) for name, value in options if value]
     if not pairs:
         raise click.UsageError("say what to look for: a QUERY as 'resources=VCPU:8', or -r VCPU:8")
-    return list(combined(pairs))
+    return list(merged_pairs(pairs))
 
 
-def parsed(query: str) -> Pairs:
+def parsed_pairs(query: str) -> Pairs:
     """Of a query string, or of an address that ends in one."""
     text = query.rpartition("?")[2]
     try:
@@ -141,7 +141,7 @@ def decisive_group(pairs: Pairs) -> str:
     return "" if "" in asking or not asking else asking[0]
 
 
-def combined(pairs: Pairs) -> Iterator[tuple[str, str]]:
+def merged_pairs(pairs: Pairs) -> Iterator[tuple[str, str]]:
     """What QUERY and options say of one thing, as one; a server would hear only one of them."""
     values: dict[str, list[str]] = {}
     for key, value in pairs:
@@ -164,11 +164,11 @@ def amounts(key: str, given: list[str]) -> str:
     return ",".join(items)
 
 
-def question(server: Server, **options: Any) -> Question:
+def prepare(server: ServerClient, **options: Any) -> PreparedQuery:
     """What the options of `query_options` ask."""
     pairs: Pairs = []
     names: dict[str, str] = {}
-    for key, value in built(**options):
+    for key, value in query_pairs(**options):
         if key.startswith("in_tree") and not is_uuid(value):
             uuid = uuid_of(server, value)
             pairs.append((key, uuid))
@@ -176,4 +176,4 @@ def question(server: Server, **options: Any) -> Question:
                 names[uuid] = value
         else:
             pairs.append((key, value))
-    return Question(urlencode(pairs, safe=":,!"), names)
+    return PreparedQuery(urlencode(pairs, safe=":,!"), names)

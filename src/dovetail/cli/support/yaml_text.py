@@ -1,4 +1,7 @@
-"""Writes JSON-like documents as YAML: block style, strings quoted where they could be misread."""
+"""YAML writer of `-o yaml`: block style, strings quoted where they could be misread.
+
+Importing PyYAML takes longer than most commands do.
+"""
 
 from __future__ import annotations
 

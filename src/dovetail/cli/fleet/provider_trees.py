@@ -1,19 +1,17 @@
-"""Hosts as the server knows them: trees of providers with what each has and who holds it."""
+"""Trees of providers with what each has and who holds it, read from the server for `tree`."""
 
 from __future__ import annotations
 
 from collections import defaultdict
-from typing import Any
 
 import orjson
 
-from dovetail.cli.support.client import Server, segment
+from dovetail.cli.support.client import ServerClient, segment
+from dovetail.cli.support.tree_text import Node
 from dovetail.core.inventory import capacity
 
-Node = dict[str, Any]
 
-
-def read(server: Server, tree: str | None) -> list[Node]:
+def read_trees(server: ServerClient, tree: str | None) -> list[Node]:
     """The trees (or the one that has this provider), with use and consumers at every provider."""
     query = "" if tree is None else f"?tree={segment(tree)}"
     document = b"".join(server.stream("GET", f"/dovetail/v1/fleet{query}"))
@@ -23,10 +21,10 @@ def read(server: Server, tree: str | None) -> list[Node]:
         for provider, resources in line.get("allocations", {}).items():
             owner = {key: line[key] for key in ("consumer", "project_id", "user_id")}
             holders[provider].append({**owner, "resources": resources})
-    return [filled(line, holders) for line in lines if "consumer" not in line]
+    return [tree_of(line, holders) for line in lines if "consumer" not in line]
 
 
-def filled(node: Node, holders: dict[str, list[Node]]) -> Node:
+def tree_of(node: Node, holders: dict[str, list[Node]]) -> Node:
     consumers = holders.get(node["name"], [])
     return {
         "name": node["name"],
@@ -35,15 +33,15 @@ def filled(node: Node, holders: dict[str, list[Node]]) -> Node:
         "aggregates": node.get("aggregates", []),
         "attributes": node.get("attributes", {}),
         "inventories": {
-            name: stock(name, given, consumers)
+            name: inventory_of(name, given, consumers)
             for name, given in node.get("inventories", {}).items()
         },
         "consumers": consumers,
-        "children": [filled(child, holders) for child in node.get("children", [])],
+        "children": [tree_of(child, holders) for child in node.get("children", [])],
     }
 
 
-def stock(name: str, given: int | Node, consumers: list[Node]) -> Node:
+def inventory_of(name: str, given: int | Node, consumers: list[Node]) -> Node:
     written = {"total": given} if isinstance(given, int) else given
     room = capacity(
         written["total"], written.get("reserved", 0), written.get("allocation_ratio", 1.0)
@@ -52,7 +50,7 @@ def stock(name: str, given: int | Node, consumers: list[Node]) -> Node:
     return {**written, "capacity": room, "used": used}
 
 
-def below(nodes: list[Node], key: str) -> Node | None:
+def find_provider(nodes: list[Node], key: str) -> Node | None:
     """The provider of this name or UUID, with what is under it."""
     waiting = list(nodes)
     while waiting:

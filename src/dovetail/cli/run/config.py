@@ -1,4 +1,4 @@
-"""The configuration as text: what is in force, and the reference page of all there is."""
+"""`dovetail config` and `serve --print-config`: settings as a reference page, or in force."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How the commands ask a running agent: one question on its control socket."""
+"""Client of a running agent: one gRPC call on its control socket; `state` and `explain` use it."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 
 import click
 
-from dovetail.cli.support.exits import Failed, NoPermission, Refused, Unreachable
+from dovetail.cli.support.exits import LocalFailure, NoPermission, RequestRefused, ServerUnreachable
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -44,7 +44,7 @@ def ask(control: str, method: str, question: dict[str, Any] | None = None) -> An
         except grpc.RpcError as error:
             raise failure(control, error) from None
         except orjson.JSONDecodeError:
-            raise Unreachable(f"what answers at {control} is no agent") from None
+            raise ServerUnreachable(f"what answers at {control} is no agent") from None
 
 
 def reach(control: str) -> None:
@@ -58,7 +58,7 @@ def reach(control: str) -> None:
             known = error.errno in (errno.ENOENT, errno.ECONNREFUSED)
             # Of a path that is too long there is no number, only words.
             why = "no agent serves there" if known else error.strerror or str(error)
-            raise Unreachable(
+            raise ServerUnreachable(
                 f"{control}: {why}. Is `dovetail agent` running? "
                 f"--control-socket or {VARIABLE} says where"
             ) from None
@@ -69,7 +69,7 @@ def failure(control: str, error: Any) -> click.ClickException:
 
     code, words = error.code(), error.details()
     if code in (grpc.StatusCode.NOT_FOUND, grpc.StatusCode.INVALID_ARGUMENT):
-        return Refused(words)
+        return RequestRefused(words)
     if code is grpc.StatusCode.INTERNAL:
-        return Failed(f"the agent at {control} failed: {words}")
-    return Unreachable(f"the agent at {control} does not answer: {words} ({code.name})")
+        return LocalFailure(f"the agent at {control} failed: {words}")
+    return ServerUnreachable(f"the agent at {control} does not answer: {words} ({code.name})")
