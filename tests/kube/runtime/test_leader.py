@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dovetail.kube.api.port import ApiUnreachable
-from dovetail.kube.runtime.leader import Election, LeaseTiming
+from dovetail.kube.runtime.leader import Election, Leader, LeaseTiming
 from dovetail.podfit.objects import Lease
 from tests.support.kube.memory import MemoryApi
 from tests.support.kube.virtual import now, run
@@ -286,3 +286,69 @@ def test_there_are_never_two_leaders(troubles: list[tuple[int, str, float]], see
             await each.stop()
 
     run(main())
+
+
+class Term:
+    """Work of a leader that writes down when it began and ended, and takes a while to end."""
+
+    def __init__(self) -> None:
+        self.log: list[str] = []
+
+    async def work(self) -> None:
+        self.log.append("begun")
+        try:
+            await asyncio.Event().wait()
+        finally:
+            await asyncio.sleep(0.5)
+            self.log.append("ended")
+
+
+def test_work_is_done_while_leading_and_begun_anew_with_each_term() -> None:
+    async def main() -> None:
+        api = Slow(MemoryApi())
+        leader = Leader(Election(api, "default", "test", "only", clock=now))
+        term = Term()
+        tasks = [
+            asyncio.create_task(leader.run_while_leading(term.work)),
+            asyncio.create_task(leader.run()),
+        ]
+        await asyncio.sleep(5)
+        assert (leader.leading, term.log) == (True, ["begun"])
+        api.away = True
+        await asyncio.sleep(20)
+        assert (leader.leading, term.log) == (False, ["begun", "ended"])
+        api.away = False
+        await asyncio.sleep(40)
+        assert (leader.leading, term.log) == (True, ["begun", "ended", "begun"])
+        for task in tasks:
+            task.cancel()
+        await asyncio.wait(tasks)
+        assert term.log[-1] == "ended"
+
+    run(main())
+
+
+def test_work_that_fails_is_no_leaders_secret_and_work_that_ends_waits_for_the_next_term() -> None:
+    begun = 0
+
+    async def main() -> None:
+        async def ending() -> None:
+            nonlocal begun
+            begun += 1
+
+        async def failing() -> None:
+            raise RuntimeError("a fault")
+
+        task = asyncio.create_task(Leader().run_while_leading(ending))
+        await asyncio.sleep(1)
+        assert begun == 1
+        assert not task.done()
+        task.cancel()
+        with pytest.raises(RuntimeError, match="a fault"):
+            await Leader().run_while_leading(failing)
+
+    run(main())
+
+
+def test_whoever_has_no_election_leads() -> None:
+    assert Leader().leading

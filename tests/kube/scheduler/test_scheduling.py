@@ -10,8 +10,10 @@ from msgspec.structs import replace
 from dovetail.devices.allocation.request import DeviceHolding
 from dovetail.kube.classes.allocation import read_allocation
 from dovetail.kube.scheduler.pod_requirements import PodRequirements, RequirementsCache
+from dovetail.ledger import decisions
 from dovetail.podfit.objects import Node, Pod, ResourceClass
 from dovetail.service.claims import DeviceTaken
+from dovetail.telemetry.metrics import METRICS
 from tests.kube.scheduler.world import NAMESPACE, QUICK, World, device, until, until_told
 from tests.ledger.world import make
 
@@ -342,5 +344,52 @@ def test_pods_that_waited_long_are_tried_however_busy_it_is(world: World) -> Non
                 return entry.attempts > before
 
             await until(tried)
+
+    asyncio.run(story())
+
+
+def counted(outcome: str) -> float:
+    """Of `claims_total`, as the daemon shows it."""
+    (found,) = [
+        float(line.split()[1])
+        for line in METRICS.page().decode().splitlines()
+        if line.startswith(f'dovetail_claims_total{{outcome="{outcome}"}}')
+    ] or [0.0]
+    return found
+
+
+def test_claims_of_pods_are_recorded_as_decisions_and_counted(world: World) -> None:
+    async def story() -> None:
+        await world.resource_class("gpu")
+        await world.node("n1", device("g0"))
+        before = counted("granted")
+        async with world.scheduling():
+            pod = await world.pod("p", gpu=1)
+            await until(lambda: world.is_bound("p"))
+        assert counted("granted") == before + 1
+        recorded = world.ledger.read(
+            lambda tx: decisions.listing(tx, limit=10, consumer=pod.metadata.uid)
+        ).result()
+        ((_, _, _, document),) = recorded
+        assert "g0" in document
+
+    asyncio.run(story())
+
+
+def test_claims_that_others_outran_are_recorded_and_counted_too(world: World) -> None:
+    async def story() -> None:
+        await world.resource_class("gpu")
+        await world.node("n1", device("g0"), device("g1"))
+        late = replace(QUICK, ledger_watch=3600.0)
+        before = counted("refused")
+        async with world.scheduling(world.replica(timings=late)):
+            await claimed_by(world, "11111111-1111-1111-1111-111111111111", "n1", "g0")
+            pod = await world.pod("p", gpu=1)
+            await until(lambda: world.is_bound("p"))
+        assert counted("refused") > before
+        recorded = world.ledger.read(
+            lambda tx: decisions.listing(tx, limit=10, consumer=pod.metadata.uid)
+        ).result()
+        assert len(recorded) == 2
 
     asyncio.run(story())
