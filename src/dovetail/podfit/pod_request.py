@@ -206,9 +206,9 @@ def unsupported_reason(pod: Pod) -> str | None:
                 f"volume {volume.name!r} is a generic ephemeral volume: this scheduler does not"
                 " place pods with persistent volumes"
             )
-    for asked in pod.spec.resource_claims:
+    for claimed in pod.spec.resource_claims:
         return (
-            f"resource claim {asked.get('name', '')!r}: this scheduler does not allocate"
+            f"resource claim {claimed.get('name', '')!r}: this scheduler does not allocate"
             " ResourceClaims; ask for a resource class instead"
         )
     return None

@@ -19,53 +19,53 @@ K = TypeVar("K", bound=Hashable)
 
 
 class RowMultiset(Generic[K]):
-    """A bag of (key, row)."""
+    """Entries of (key, row). Each has a place, by which it is removed again."""
 
     def __init__(self) -> None:
-        self._kinds = Interned[K]()
-        self._kind = Column(np.int32)
-        self._row = Column(np.int32)
+        self._keys = Interned[K]()
+        self._key_numbers = Column(np.int32)
+        self._entry_rows = Column(np.int32)
         self._unused: list[int] = []
 
     def __bool__(self) -> bool:
-        return len(self._unused) < len(self._row.values)
+        return len(self._unused) < len(self._entry_rows.values)
 
     def add(self, key: K, row: int) -> int:
-        """Where it was put, for `remove`."""
+        """The place of the entry, for `remove`."""
         if self._unused:
             place = self._unused.pop()
         else:
-            place = len(self._row.values)
-            self._kind.reach(place + 1)
-            self._row.reach(place + 1)
-        self._kind.values[place] = self._kinds.take(key)
-        self._row.values[place] = row
+            place = len(self._entry_rows.values)
+            self._key_numbers.reach(place + 1)
+            self._entry_rows.reach(place + 1)
+        self._key_numbers.values[place] = self._keys.take(key)
+        self._entry_rows.values[place] = row
         return place
 
     def remove(self, place: int) -> None:
-        self._kinds.give(int(self._kind.values[place]))
-        self._kind.values[place] = 0
+        self._keys.give(int(self._key_numbers.values[place]))
+        self._key_numbers.values[place] = 0
         self._unused.append(place)
 
     def decided(
         self, name: Hashable, rule: Callable[[K], object], dtype: DTypeLike = np.bool_
     ) -> NDArray[Any]:
         """By number of the key; see `Interned.decided`."""
-        return self._kinds.decided(name, rule, dtype)
+        return self._keys.decided(name, rule, dtype)
 
     def chosen(self, table: NDArray[Any]) -> Iterator[tuple[int, K]]:
-        """The keys that a decision is not nothing for."""
+        """The keys that a decision is not zero for, with their numbers."""
         for number in np.flatnonzero(table).tolist():
-            key = self._kinds.keys[number]
+            key = self._keys.keys[number]
             if key is not None:
                 yield number, key
 
     def forget(self) -> None:
-        self._kinds.forget()
+        self._keys.forget()
 
     def rows(self, chosen: NDArray[np.bool_]) -> Numbers:
         """The row of each entry whose key is chosen."""
-        found: Numbers = self._row.values.compress(chosen.take(self._kind.values))
+        found: Numbers = self._entry_rows.values.compress(chosen.take(self._key_numbers.values))
         return found
 
     def counts(self, chosen: NDArray[np.bool_], size: int) -> Amounts:
@@ -75,9 +75,9 @@ class RowMultiset(Generic[K]):
 
     def sums(self, worth: NDArray[np.int64], size: int) -> Amounts:
         """By row, what its entries are worth together; `worth` is by number."""
-        each = worth.take(self._kind.values)
+        each = worth.take(self._key_numbers.values)
         counted = each != 0
         found = np.bincount(
-            self._row.values.compress(counted), each.compress(counted), minlength=size
+            self._entry_rows.values.compress(counted), each.compress(counted), minlength=size
         )
         return found.astype(np.int64)

@@ -49,13 +49,13 @@ def meeting(nodes: Nodes, term: NodeSelectorTerm) -> Mask:
 
 def matching_name(nodes: Nodes, field: SelectorRequirement) -> Mask:
     """A requirement on the node's name, the one field there is; others are empty on every node."""
-    wanted = field.operator == "In"
+    is_in = field.operator == "In"
     if field.key != NAME_FIELD:
-        return np.full(nodes.size, (field.values[0] == "") is wanted)
-    mask: Mask = np.full(nodes.size, not wanted)
+        return np.full(nodes.size, (field.values[0] == "") is is_in)
+    mask: Mask = np.full(nodes.size, not is_in)
     row = nodes.rows.find(field.values[0])
     if row is not None:
-        mask[row] = wanted
+        mask[row] = is_in
     return mask
 
 
