@@ -1,11 +1,13 @@
 """The finder of providers: which trees serve groups with affinity. No I/O, no clock, no randomness.
 
-snapshot   the fleet in columns, true at one moment of the ledger
-feasible   constraint masks over the columns: trees that could serve a request
-combine/   backtracking with forward pruning within each tree
-search     all candidates, in a fixed order, lazily
-rank/      the best of them, by named policies
-explain/   why there are none, or not more
+Each part uses those above it:
+
+    snapshot   the fleet in columns, true at one moment of the ledger
+    feasible   constraint masks over the columns: trees that could serve a request
+    combine/   backtracking with forward pruning within each tree
+    search     all candidates, in a fixed order, lazily
+    rank/      the best of them, by named policies
+    explain/   why there are none, or not more
 """
 
 from dovetail.engine.search import Candidate, Search, search

@@ -17,7 +17,7 @@ import numpy as np
 
 from dovetail.core.columns import Column, Mask
 from dovetail.core.request import Group, Request
-from dovetail.engine.columns import Rows
+from dovetail.engine.inventories import Rows
 from dovetail.engine.snapshot import Snapshot
 
 NO_ROWS: Rows = np.empty(0, np.int32)
@@ -122,10 +122,10 @@ def rows_with_room(snapshot: Snapshot, resources: Mapping[str, int]) -> Rows:
     """Live rows that have room for all the resources by themselves."""
     found: Rows | None = None
     for name, amount in resources.items():
-        stock = snapshot.stock(name)
-        if stock is None:
+        inventories = snapshot.inventories_of(name)
+        if inventories is None:
             return NO_ROWS
-        rows = stock.fitting(amount)
+        rows = inventories.fitting(amount)
         if found is None:
             found = rows
         else:

@@ -13,11 +13,11 @@ import numpy as np
 
 from dovetail.core.columns import Mask
 from dovetail.core.request import Request
-from dovetail.engine.columns import Rows
 from dovetail.engine.combine import product
 from dovetail.engine.combine.combiner import Combiner
 from dovetail.engine.combine.round_robin import Block, Blocks
 from dovetail.engine.feasible import feasible_trees, slots_of
+from dovetail.engine.inventories import Rows
 from dovetail.engine.snapshot import Snapshot
 
 

@@ -19,7 +19,7 @@ from dovetail.core.columns import Column, Mask
 from dovetail.core.inventory import MAX_CAPACITY
 from dovetail.core.tables import Names, Tables
 from dovetail.engine.attributes import AttributeSets
-from dovetail.engine.columns import Rows, Stock
+from dovetail.engine.inventories import ClassInventories, Rows
 from dovetail.engine.sets import InternedSets
 
 SHARES = "MISC_SHARES_VIA_AGGREGATE"
@@ -60,7 +60,7 @@ class Snapshot:
         self.trait_sets = InternedSets[int]()
         self.aggregate_sets = InternedSets[str]()
         self.attribute_sets = AttributeSets()
-        self.stocks: dict[int, Stock] = {}
+        self.inventories: dict[int, ClassInventories] = {}
         self.row_of = Column(np.int32)
         """By provider id; -1 where there is none."""
         self.tree_of_root: dict[int, int] = {}
@@ -95,7 +95,7 @@ class Snapshot:
         touched = set()
         for provider_id, class_id, used in usages:
             row = int(self.row_of.values[provider_id])
-            self.stocks[class_id].use(row, used)
+            self.inventories[class_id].use(row, used)
             touched.add(int(self.tree.values[row]))
         for tree in touched:
             self.tree_version.values[tree] += 1
@@ -117,7 +117,9 @@ class Snapshot:
                 setattr(twin, name, value)
         twin._shared = None
         twin.cache = OrderedDict()
-        twin.stocks = {class_id: stock.copy() for class_id, stock in self.stocks.items()}
+        twin.inventories = {
+            class_id: inventories.copy() for class_id, inventories in self.inventories.items()
+        }
         return twin
 
     def emptied(self) -> Snapshot:
@@ -125,13 +127,15 @@ class Snapshot:
         twin = Snapshot()
         vars(twin).update(vars(self))
         twin.cache = OrderedDict()
-        twin.stocks = {class_id: stock.emptied() for class_id, stock in self.stocks.items()}
+        twin.inventories = {
+            class_id: inventories.emptied() for class_id, inventories in self.inventories.items()
+        }
         return twin
 
     # -- looking things up ----------------------------------------------------------------------
 
-    def stock(self, class_name: str) -> Stock | None:
-        return self.stocks.get(self.class_ids.get(class_name, -1))
+    def inventories_of(self, class_name: str) -> ClassInventories | None:
+        return self.inventories.get(self.class_ids.get(class_name, -1))
 
     def uuid(self, row: int) -> str:
         text: bytes = self.uuids.values[row]
@@ -173,8 +177,8 @@ class Snapshot:
         self.traits.values[first:last] = 0
         self.aggregates.values[first:last] = 0
         self.attributes.values[first:last] = 0
-        for stock in self.stocks.values():
-            stock.bury(first, last)
+        for inventories in self.inventories.values():
+            inventories.bury(first, last)
         self.tree_size.values[tree] = 0
         self.live_rows -= len(rows)
         self._shared = None
@@ -274,8 +278,8 @@ class Snapshot:
         for class_id in np.unique(classes).tolist():
             among = order[classes[order] == class_id]
             units = np.stack((min_unit[among], max_unit[among], step[among]))
-            stock = self.stocks.setdefault(class_id, Stock())
-            stock.extend(rows[among], capacity[among], taken[among], units)
+            inventories = self.inventories.setdefault(class_id, ClassInventories())
+            inventories.extend(rows[among], capacity[among], taken[among], units)
 
     def _compact(self) -> None:
         """Leave the dead rows behind."""
@@ -305,8 +309,8 @@ class Snapshot:
                     tables.aggregates.append((id_, aggregate))
                 for key, value in self.attribute_sets.members(self.attributes.values[row]):
                     tables.attributes.append((id_, key, value))
-        for class_id, stock in self.stocks.items():
-            columns = (column.values.tolist() for column in stock.columns())
+        for class_id, inventories in self.inventories.items():
+            columns = (column.values.tolist() for column in inventories.columns())
             for row, capacity, free, low, high, step in zip(*columns, strict=True):
                 if self.alive(row):
                     id_ = int(self.provider_id.values[row])

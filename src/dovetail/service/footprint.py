@@ -8,5 +8,7 @@ from dovetail.engine import Snapshot
 
 def columns_bytes(snapshot: Snapshot) -> int:
     own = [value for value in vars(snapshot).values() if isinstance(value, Column)]
-    stocks = [column for stock in snapshot.stocks.values() for column in stock.columns()]
-    return sum(column.values.nbytes for column in (*own, *stocks))
+    of_classes = [
+        column for inventories in snapshot.inventories.values() for column in inventories.columns()
+    ]
+    return sum(column.values.nbytes for column in (*own, *of_classes))

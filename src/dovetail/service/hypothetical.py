@@ -31,10 +31,10 @@ def without_claims(snapshot: Snapshot, held: Iterable[tuple[int, int, int]]) -> 
     usages = []
     for (provider_id, class_id), amount in returned.items():
         row = int(snapshot.row_of.values[provider_id])
-        stock = snapshot.stocks.get(class_id)
-        at = None if row < 0 or stock is None else stock.entry(row)
-        if stock is not None and at is not None:
-            used = int(stock.capacity.values[at] - stock.free.values[at])
+        inventories = snapshot.inventories.get(class_id)
+        at = None if row < 0 or inventories is None else inventories.entry(row)
+        if inventories is not None and at is not None:
+            used = int(inventories.capacity.values[at] - inventories.free.values[at])
             # It may have been given back for real since somebody looked.
             usages.append((provider_id, class_id, max(used - amount, 0)))
     snapshot.update_usage(usages)

@@ -27,9 +27,9 @@ class Gauge:
             raise BadPlan("the fleet has none of the devices that the tasks ask for")
 
     def _capacity(self, name: str) -> int:
-        stock = self._snapshot.stock(name)
-        assert stock
-        return int(device_units(stock.capacity.values, self._demand.whole[name]).sum())
+        inventories = self._snapshot.inventories_of(name)
+        assert inventories
+        return int(device_units(inventories.capacity.values, self._demand.whole[name]).sum())
 
     def units(self, request: Request) -> int:
         """What a request takes, in thousandths of devices."""

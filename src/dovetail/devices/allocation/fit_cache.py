@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from dovetail.core.columns import Amounts
 from dovetail.core.rows import Rows
 from dovetail.devices.allocation.catalogue import Catalogue
+from dovetail.devices.allocation.choose import DeviceChooser
 from dovetail.devices.allocation.class_counts import ClassCounts
 from dovetail.devices.allocation.node_devices import (
     NodeState,
@@ -23,7 +24,6 @@ from dovetail.devices.allocation.node_devices import (
     state_of,
 )
 from dovetail.devices.allocation.request import DeviceRequest
-from dovetail.devices.allocation.solver.choose import DeviceChooser
 from dovetail.devices.allocation.solver.search import SearchGivenUp
 from dovetail.devices.allocation.strategies import Strategy, Worth
 

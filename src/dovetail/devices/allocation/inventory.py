@@ -27,6 +27,7 @@ from dovetail.core.selectors.selector import compiled
 from dovetail.devices.allocation import shortage_text
 from dovetail.devices.allocation.allocations import DeviceAllocations, NodeHoldings
 from dovetail.devices.allocation.catalogue import Catalogue
+from dovetail.devices.allocation.choose import DeviceChooser
 from dovetail.devices.allocation.class_counts import ClassCounts
 from dovetail.devices.allocation.fit_cache import FitCache
 from dovetail.devices.allocation.nested import is_searched_for
@@ -38,7 +39,6 @@ from dovetail.devices.allocation.request import (
     HoldingConflict,
     units_by_class,
 )
-from dovetail.devices.allocation.solver.choose import DeviceChooser
 from dovetail.devices.allocation.solver.search import MOST_STEPS, SearchGivenUp
 from dovetail.devices.allocation.strategies import (
     Strategy,

@@ -16,7 +16,6 @@ from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 import numpy as np
 
 from dovetail.core.request import Affinity, Request
-from dovetail.engine.columns import Rows
 from dovetail.engine.combine.backtrack import Backtracking, Combinations
 from dovetail.engine.combine.offers import ANSWERS, OPTION, SLOT, WORD, Questions, Table, offers_of
 from dovetail.engine.combine.patterns import Pattern, PatternedTrees, trees_with_more
@@ -30,6 +29,7 @@ from dovetail.engine.combine.rules import (
     SubtreeRule,
 )
 from dovetail.engine.feasible import Slot, trait_mask
+from dovetail.engine.inventories import Rows
 from dovetail.engine.snapshot import Snapshot
 
 OfferLines = list[list[int]]

@@ -16,8 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dovetail.core.columns import Mask
-from dovetail.engine.columns import Rows
 from dovetail.engine.feasible import Slot
+from dovetail.engine.inventories import Rows
 from dovetail.engine.snapshot import Snapshot
 
 Table = NDArray[np.int64]
@@ -130,8 +130,8 @@ def _answers_of(
             found.append((ANSWERS + word, met))
     for at, (name, wanted) in enumerate(questions.contended.items(), ANSWERS + questions.words):
         if name in slot.resources:
-            stock = snapshot.stock(name)
-            assert stock
+            inventories = snapshot.inventories_of(name)
+            assert inventories
             # More than all slots want together makes no difference: cut off, offers are more alike.
-            found.append((at, np.minimum(stock.headroom(rows), wanted)))
+            found.append((at, np.minimum(inventories.headroom(rows), wanted)))
     return found

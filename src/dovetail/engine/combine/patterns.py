@@ -7,9 +7,9 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from dovetail.engine.columns import Rows
 from dovetail.engine.combine.backtrack import Combination, Combinations
 from dovetail.engine.combine.round_robin import Block, Blocks
+from dovetail.engine.inventories import Rows
 
 
 class Pattern:

@@ -10,10 +10,10 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from dovetail.engine.columns import Rows
 from dovetail.engine.combine.offers import SlotOptions, extents, options_of
 from dovetail.engine.combine.round_robin import Block, Blocks, batches, round_robin
 from dovetail.engine.feasible import Slot
+from dovetail.engine.inventories import Rows
 from dovetail.engine.snapshot import Snapshot
 
 

@@ -12,7 +12,7 @@ from typing import Protocol, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from dovetail.engine.columns import Rows
+from dovetail.engine.inventories import Rows
 
 Block = NDArray[np.int32]
 """Combinations, one a line: the row chosen for each slot."""

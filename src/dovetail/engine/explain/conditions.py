@@ -45,19 +45,19 @@ class Conditions:
         self._trees: dict[str, int | None] = {}
 
     def supply(self, row: int, class_name: str) -> Supply:
-        stock = self._snapshot.stock(class_name)
-        at = None if stock is None else stock.entry(row)
-        if stock is None or at is None:
+        inventories = self._snapshot.inventories_of(class_name)
+        at = None if inventories is None else inventories.entry(row)
+        if inventories is None or at is None:
             return Supply()
         return Supply(
             *(
                 int(column.values[at])
                 for column in (
-                    stock.free,
-                    stock.capacity,
-                    stock.min_unit,
-                    stock.max_unit,
-                    stock.step_size,
+                    inventories.free,
+                    inventories.capacity,
+                    inventories.min_unit,
+                    inventories.max_unit,
+                    inventories.step_size,
                 )
             )
         )

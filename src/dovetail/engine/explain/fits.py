@@ -8,9 +8,9 @@ from typing import TypeAlias, TypeVar
 import numpy as np
 
 from dovetail.core.request import Request
-from dovetail.engine.columns import Rows
 from dovetail.engine.combine.combiner import Combiner
 from dovetail.engine.feasible import feasible_trees, slots_of
+from dovetail.engine.inventories import Rows
 from dovetail.engine.snapshot import Snapshot
 
 T = TypeVar("T")

@@ -6,8 +6,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dovetail.core.request import Request
-from dovetail.engine.columns import Rows
 from dovetail.engine.feasible import Slot, slots_of, suitable_roots, trees_with
+from dovetail.engine.inventories import Rows
 from dovetail.engine.snapshot import Snapshot
 
 
@@ -31,10 +31,10 @@ def least_lacking(snapshot: Snapshot, slot: Slot) -> NDArray[np.float64]:
     """By tree: the share of the slot's amounts that even its best row has not free."""
     lacking = np.full(snapshot.tree.size, float(len(slot.resources)))
     for name, amount in slot.resources.items():
-        stock = snapshot.stock(name)
-        if stock is not None:
-            there = np.clip(stock.headroom_of_all() / amount, 0, 1)
-            lacking[stock.rows.values] -= there
+        inventories = snapshot.inventories_of(name)
+        if inventories is not None:
+            there = np.clip(inventories.headroom_of_all() / amount, 0, 1)
+            lacking[inventories.rows.values] -= there
     live = snapshot.tree.values >= 0
     least = np.full(snapshot.tree_size.size, np.inf)
     np.minimum.at(least, snapshot.tree.values[live], lacking[live])

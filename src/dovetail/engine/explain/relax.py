@@ -16,8 +16,8 @@ from msgspec.structs import replace
 from dovetail.core.constraints import Constraint, changed, constraints, same_subtree
 from dovetail.core.explanation import Reason
 from dovetail.core.request import Affinity, Request
-from dovetail.engine.columns import Stock
 from dovetail.engine.explain.fits import Work, any_fits, how_many
+from dovetail.engine.inventories import ClassInventories
 from dovetail.engine.snapshot import Snapshot
 
 Changes = dict[Constraint, Constraint | None]
@@ -92,12 +92,12 @@ def refined(snapshot: Snapshot, request: Request, start: Changes) -> Work[Change
 def largest_amount(
     snapshot: Snapshot, request: Request, changes: Changes, one: Constraint
 ) -> Work[Constraint | None]:
-    stock = snapshot.stock(one.name)
-    if stock is None:
+    inventories = snapshot.inventories_of(one.name)
+    if inventories is None:
         return None
-    if stock.plain:
-        return (yield from largest_by_halving(snapshot, request, changes, one, stock))
-    for amount in possible_amounts(stock, one, others(request, one)):
+    if inventories.plain:
+        return (yield from largest_by_halving(snapshot, request, changes, one, inventories))
+    for amount in possible_amounts(inventories, one, others(request, one)):
         smaller = with_amount(one, amount)
         if (yield from helps(snapshot, request, {**changes, one: smaller})):
             return smaller
@@ -106,10 +106,14 @@ def largest_amount(
 
 
 def largest_by_halving(
-    snapshot: Snapshot, request: Request, changes: Changes, one: Constraint, stock: Stock
+    snapshot: Snapshot,
+    request: Request,
+    changes: Changes,
+    one: Constraint,
+    inventories: ClassInventories,
 ) -> Work[Constraint | None]:
-    """For a stock that is plain: where an amount fits, all smaller ones do."""
-    low, high = 0, min(one.amount - 1, int(stock.headroom_of_all().max(initial=0)))
+    """For inventories that are plain: where an amount fits, all smaller ones do."""
+    low, high = 0, min(one.amount - 1, int(inventories.headroom_of_all().max(initial=0)))
     while low < high:
         middle = (low + high + 1) // 2
         smaller = with_amount(one, middle)
@@ -121,12 +125,18 @@ def largest_by_halving(
     return with_amount(one, low) if low else None
 
 
-def possible_amounts(stock: Stock, one: Constraint, others: list[int]) -> list[int]:
+def possible_amounts(
+    inventories: ClassInventories, one: Constraint, others: list[int]
+) -> list[int]:
     """Smaller amounts that exhaust some provider, largest first; the answer is among them.
 
     `others`: what other groups may take of the same provider.
     """
-    columns = (stock.headroom_of_all(), stock.min_unit.values, stock.step_size.values)
+    columns = (
+        inventories.headroom_of_all(),
+        inventories.min_unit.values,
+        inventories.step_size.values,
+    )
     headroom, least, step = np.unique(np.stack(columns).astype(np.int64), axis=1)
     found: set[int] = set()
     for taken in others:

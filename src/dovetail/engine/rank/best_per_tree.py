@@ -11,8 +11,8 @@ from collections.abc import Generator
 
 import numpy as np
 
-from dovetail.engine.columns import Rows
 from dovetail.engine.combine.round_robin import Block
+from dovetail.engine.inventories import Rows
 from dovetail.engine.rank.cache import cached, names_version, with_zeros
 from dovetail.engine.rank.candidates import trees_of
 from dovetail.engine.rank.policies.policy import Numbers

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from dovetail.engine.columns import Rows
 from dovetail.engine.combine.round_robin import Block
+from dovetail.engine.inventories import Rows
 from dovetail.engine.rank.policies.policy import PolicyCase
 from dovetail.engine.snapshot import Snapshot
 

@@ -18,8 +18,8 @@ from numpy.typing import NDArray
 
 from dovetail.core.columns import Mask
 from dovetail.core.request import Request
-from dovetail.engine.columns import NEVER
 from dovetail.engine.feasible import trait_mask
+from dovetail.engine.inventories import NEVER
 from dovetail.engine.rank.cache import cached, layout_version, names_version
 from dovetail.engine.rank.policies.policy import Numbers
 from dovetail.engine.rank.trees import Trees, device_units
@@ -271,10 +271,10 @@ def classes_of(kind: NeedKind) -> tuple[str, ...]:
 
 def largest_device(snapshot: Snapshot, name: str) -> int:
     """The capacity of the largest device."""
-    stock = snapshot.stock(name)
-    assert stock
-    alive = stock.free.values != NEVER
-    return int(stock.capacity.values.max(where=alive, initial=1))
+    inventories = snapshot.inventories_of(name)
+    assert inventories
+    alive = inventories.free.values != NEVER
+    return int(inventories.capacity.values.max(where=alive, initial=1))
 
 
 def demand_of(snapshot: Snapshot, typical: Typical) -> TypicalDemand:
@@ -294,5 +294,5 @@ def device_sizes(snapshot: Snapshot, typical: Typical) -> dict[str, int]:
     return {
         name: largest_device(snapshot, name)
         for name in measured_classes(typical)
-        if snapshot.stock(name)
+        if snapshot.inventories_of(name)
     }

@@ -11,8 +11,8 @@ from math import log
 
 import numpy as np
 
-from dovetail.engine.columns import Rows
 from dovetail.engine.combine.round_robin import Block
+from dovetail.engine.inventories import Rows
 from dovetail.engine.rank.cache import with_zeros
 from dovetail.engine.rank.candidates import distinct_candidates, trees_of
 from dovetail.engine.rank.policies.policy import Numbers, PolicyCase

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from dovetail.engine.columns import NEVER
 from dovetail.engine.feasible import trait_mask
+from dovetail.engine.inventories import NEVER
 from dovetail.engine.rank.cache import cached, layout_version
 from dovetail.engine.rank.demand import TypicalDemand
 from dovetail.engine.rank.policies.policy import Numbers
@@ -44,11 +44,11 @@ def _rarity_of(snapshot: Snapshot, demand: TypicalDemand, name: str) -> Numbers:
 
 def _capacities_of(snapshot: Snapshot, demand: TypicalDemand, name: str) -> Numbers:
     """By trait set: the capacity of all rows with it, in thousandths of a device."""
-    stock = snapshot.stock(name)
-    assert stock
-    alive = stock.free.values != NEVER
-    sets = snapshot.traits.values[stock.rows.values[alive]]
-    held = np.maximum(stock.capacity.values[alive], 0)
+    inventories = snapshot.inventories_of(name)
+    assert inventories
+    alive = inventories.free.values != NEVER
+    sets = snapshot.traits.values[inventories.rows.values[alive]]
+    held = np.maximum(inventories.capacity.values[alive], 0)
     found = np.zeros(len(snapshot.trait_sets), np.int64)
     np.add.at(found, sets, device_units(held, demand.whole[name]))
     return found

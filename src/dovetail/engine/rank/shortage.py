@@ -26,7 +26,7 @@ Rates = tuple[Numbers, Numbers]
 """What a unit feeds, by how hungry, and the most that is looked at."""
 
 
-class Shortage:
+class CompanionShortage:
     def __init__(self, demand: TypicalDemand) -> None:
         self._weight = demand.weight
         self._rates = {

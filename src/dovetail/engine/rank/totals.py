@@ -7,8 +7,8 @@ from collections.abc import Hashable
 import numpy as np
 from numpy.typing import NDArray
 
-from dovetail.engine.columns import Rows, Stock
 from dovetail.engine.combine.offers import spans
+from dovetail.engine.inventories import ClassInventories, Rows
 from dovetail.engine.rank.cache import cached, with_zeros
 from dovetail.engine.snapshot import Snapshot
 
@@ -28,7 +28,7 @@ class TreeTotals:
         self.largest = 1
         """The most that a tree has in all."""
 
-    def refresh(self, snapshot: Snapshot, stock: Stock) -> None:
+    def refresh(self, snapshot: Snapshot, inventories: ClassInventories) -> None:
         versions, sizes = snapshot.tree_version.values, snapshot.tree_size.values
         missing = len(versions) - len(self._versions)
         if missing:
@@ -40,16 +40,16 @@ class TreeTotals:
         stale = np.flatnonzero(self._versions != now).astype(np.int32)
         if len(stale):
             self._versions[stale] = now[stale]
-            self._add_up(snapshot, stock, stale)
+            self._add_up(snapshot, inventories, stale)
             self.largest = max(int(self.capacity.max()), 1)
 
-    def _add_up(self, snapshot: Snapshot, stock: Stock, trees: Rows) -> None:
+    def _add_up(self, snapshot: Snapshot, inventories: ClassInventories, trees: Rows) -> None:
         starts = snapshot.tree_start.values[trees]
         lows, highs = np.searchsorted(
-            stock.rows.values, (starts, starts + snapshot.tree_size.values[trees])
+            inventories.rows.values, (starts, starts + snapshot.tree_size.values[trees])
         )
         entries, ends = spans(lows, highs), np.cumsum(highs - lows)
-        for column, sums in ((stock.free, self.free), (stock.capacity, self.capacity)):
+        for column, sums in ((inventories.free, self.free), (inventories.capacity, self.capacity)):
             amounts = np.minimum(column.values[entries], HUGE)
             running = np.concatenate(([0], np.cumsum(amounts)))
             sums[trees] = running[ends] - running[ends - (highs - lows)]
@@ -57,9 +57,9 @@ class TreeTotals:
 
 def totals_of(snapshot: Snapshot, name: str) -> TreeTotals:
     """The totals of a class that somebody has."""
-    stock = snapshot.stock(name)
-    assert stock
+    inventories = snapshot.inventories_of(name)
+    assert inventories
     key: Hashable = ("totals", snapshot.class_ids[name])
     found: TreeTotals = cached(snapshot, key, TreeTotals)
-    found.refresh(snapshot, stock)
+    found.refresh(snapshot, inventories)
     return found

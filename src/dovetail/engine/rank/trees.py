@@ -8,9 +8,9 @@ from typing import TypeVar
 import numpy as np
 
 from dovetail.core.columns import Column, Mask
-from dovetail.engine.columns import Rows, Stock
 from dovetail.engine.combine.round_robin import Block
 from dovetail.engine.feasible import Slot
+from dovetail.engine.inventories import ClassInventories, Rows
 from dovetail.engine.rank.cache import cached
 from dovetail.engine.rank.policies.policy import Numbers
 from dovetail.engine.snapshot import Snapshot
@@ -114,18 +114,18 @@ def lay_out(
 
 def free_of(snapshot: Snapshot, name: str, after: Rows) -> Numbers:
     """What each row has free of the class: nothing if it has none or more than all is in use."""
-    stock = snapshot.stock(name)
-    if stock is None or not stock.rows.size:
+    inventories = snapshot.inventories_of(name)
+    if inventories is None or not inventories.rows.size:
         return np.zeros(after.shape, np.int64)
     entries = cached(snapshot, ("entries", snapshot.class_ids[name]), Entries)
-    at = entries.of(snapshot, stock).take(after)
-    found: Numbers = stock.free.values.take(at)
+    at = entries.of(snapshot, inventories).take(after)
+    found: Numbers = inventories.free.values.take(at)
     np.multiply(found, at >= 0, out=found)
     return np.maximum(found, 0, out=found)
 
 
 class Entries:
-    """By row, where its stock of a class stands; -1 if it has none. Rows come, none move.
+    """By row, where its inventory of a class stands; -1 if it has none. Rows come, none move.
 
     What stands for no row comes first, so that it is looked up as the others are.
     """
@@ -135,12 +135,12 @@ class Entries:
         self._places.extend(np.array([-1], np.int32))
         self._known = 0
 
-    def of(self, snapshot: Snapshot, stock: Stock) -> Rows:
+    def of(self, snapshot: Snapshot, inventories: ClassInventories) -> Rows:
         missing = snapshot.parent.size + AFTER_NO_ROW - self._places.size
-        if missing or self._known < stock.rows.size:
-            fresh = stock.rows.values[self._known :]
+        if missing or self._known < inventories.rows.size:
+            fresh = inventories.rows.values[self._known :]
             self._places.extend(np.full(missing, -1, np.int32))
-            places = np.arange(self._known, stock.rows.size, dtype=np.int32)
+            places = np.arange(self._known, inventories.rows.size, dtype=np.int32)
             self._places.values[fresh + AFTER_NO_ROW] = places
-            self._known = stock.rows.size
+            self._known = inventories.rows.size
         return self._places.values

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from dovetail.engine.columns import Rows
 from dovetail.engine.combine.round_robin import Block
+from dovetail.engine.inventories import Rows
 from dovetail.engine.rank.policies.policy import Numbers, PolicyCase, by_class, mean, share
 
 

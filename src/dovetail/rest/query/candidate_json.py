@@ -217,8 +217,8 @@ def providers_json(
     Before 1.27 only the classes `asked` for are shown.
     """
     resources: dict[int, dict[str, dict[str, int]]] = {row: {} for row in rows}
-    for class_id, stock in snapshot.stocks.items():
-        low, high = np.searchsorted(stock.rows.values, (rows.start, rows.stop))
+    for class_id, inventories in snapshot.inventories.items():
+        low, high = np.searchsorted(inventories.rows.values, (rows.start, rows.stop))
         if low == high:
             # Perhaps of a class that is no more: only what is in use has to have a name.
             continue
@@ -226,9 +226,9 @@ def providers_json(
         if version < 27 and asked is not None and name not in asked:
             continue
         entries = zip(
-            stock.rows.values[low:high].tolist(),
-            stock.capacity.values[low:high].tolist(),
-            stock.free.values[low:high].tolist(),
+            inventories.rows.values[low:high].tolist(),
+            inventories.capacity.values[low:high].tolist(),
+            inventories.free.values[low:high].tolist(),
             strict=True,
         )
         for row, capacity, free in entries:

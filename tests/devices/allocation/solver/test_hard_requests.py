@@ -71,7 +71,7 @@ def test_many_nodes_that_are_too_hard_share_the_steps_of_a_few(
         spent.append(most_steps)
         raise SearchGivenUp
 
-    monkeypatch.setattr("dovetail.devices.allocation.solver.choose.assign", too_hard)
+    monkeypatch.setattr("dovetail.devices.allocation.choose.assign", too_hard)
     nodes = [[device("d", "a", units=9 + number)] for number in range(100)]
     kept = inventory([SINGLE], *nodes)
     assert not kept.fits([DeviceRequest("a", 9)]).any()

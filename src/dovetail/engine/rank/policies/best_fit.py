@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Hashable
 
-from dovetail.engine.columns import Rows
 from dovetail.engine.combine.round_robin import Block
+from dovetail.engine.inventories import Rows
 from dovetail.engine.rank.policies.policy import (
     MILLION,
     POINT,

@@ -8,9 +8,9 @@ from typing import NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from dovetail.engine.columns import Rows
 from dovetail.engine.combine.round_robin import Block
 from dovetail.engine.feasible import Slot
+from dovetail.engine.inventories import Rows
 from dovetail.engine.rank.totals import TreeTotals, totals_of
 from dovetail.engine.rank.typical import Typical
 from dovetail.engine.snapshot import Snapshot
@@ -67,10 +67,10 @@ class PolicyCase:
 
     def free_and_capacity(self, name: str, rows: Rows) -> tuple[Numbers, Numbers]:
         """What rows that have some of the class have free, and their capacities."""
-        stock = self.snapshot.stock(name)
-        assert stock
-        at = stock.rows.values.searchsorted(rows)
-        return stock.free.values[at], stock.capacity.values[at]
+        inventories = self.snapshot.inventories_of(name)
+        assert inventories
+        at = inventories.rows.values.searchsorted(rows)
+        return inventories.free.values[at], inventories.capacity.values[at]
 
 
 def share(part: Numbers, whole: Numbers | int) -> Numbers:

@@ -18,7 +18,7 @@ from dovetail.engine.rank.demand import demand_of
 from dovetail.engine.rank.losses import Losses
 from dovetail.engine.rank.policies.policy import Numbers, PolicyCase, PolicyScores
 from dovetail.engine.rank.rarity import rarities_of
-from dovetail.engine.rank.shortage import Shortage
+from dovetail.engine.rank.shortage import CompanionShortage
 from dovetail.engine.rank.trees import Trees, device_units
 
 WEIGHT = 3, 4
@@ -36,7 +36,7 @@ class Scarcity:
 
     def _make_losses(self) -> Losses:
         demand = self._demand
-        shortage = Shortage(demand)
+        shortage = CompanionShortage(demand)
 
         def measure(trees: Trees) -> Numbers:
             return demand.units_lost(trees) + shortage.of(trees)

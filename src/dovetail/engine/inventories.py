@@ -16,7 +16,7 @@ LARGEST_UNIT = 2**31 - 1
 """What a limit on one allocation can be at most."""
 
 
-class Stock:
+class ClassInventories:
     """Who has how much of one resource class: an entry per inventory, ascending by row."""
 
     __slots__ = (
@@ -52,16 +52,16 @@ class Stock:
             self.step_size,
         )
 
-    def copy(self) -> Stock:
-        twin = Stock()
+    def copy(self) -> ClassInventories:
+        twin = ClassInventories()
         for mine, theirs in zip(self.columns(), twin.columns(), strict=True):
             theirs.extend(mine.values)
         twin.plain, twin.always_allowed = self.plain, self.always_allowed
         return twin
 
-    def emptied(self) -> Stock:
+    def emptied(self) -> ClassInventories:
         """The same with nothing in use, for reading only."""
-        twin = Stock()
+        twin = ClassInventories()
         for name in self.__slots__:
             setattr(twin, name, getattr(self, name))
         twin.free = Column(np.int64)
