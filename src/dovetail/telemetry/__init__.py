@@ -1,1 +1,1 @@
-"""What a server tells about itself: metrics, and spans by phase. Imports nothing of ours."""
+"""What a process tells about itself: logs, metrics, and spans by phase. Imports nothing of ours."""

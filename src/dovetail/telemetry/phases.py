@@ -10,12 +10,12 @@ from typing import Any, Literal, get_args
 from dovetail.telemetry.metrics import METRICS, SECONDS
 from dovetail.telemetry.tracing import TRACING
 
-Name = Literal["parse", "snapshot", "suppose", "explain", "search", "encode", "read", "write"]
+PhaseName = Literal["parse", "snapshot", "suppose", "explain", "search", "encode", "read", "write"]
 
 PHASES = METRICS.histogram(
     "phase_duration_seconds", "Where requests spend their time.", SECONDS, "phase"
 )
-OBSERVERS = {name: PHASES.labels(name).observe for name in get_args(Name)}
+OBSERVERS = {name: PHASES.labels(name).observe for name in get_args(PhaseName)}
 
 
 class phase:  # noqa: N801
@@ -23,7 +23,7 @@ class phase:  # noqa: N801
 
     __slots__ = ("_name", "_span", "_started")
 
-    def __init__(self, name: Name) -> None:
+    def __init__(self, name: PhaseName) -> None:
         self._name = name
 
     def __enter__(self) -> None:

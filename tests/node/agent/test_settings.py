@@ -13,6 +13,7 @@ from click.testing import CliRunner
 from hypothesis import given
 from hypothesis import strategies as st
 
+from dovetail.cli.agent.client import DEFAULT, VARIABLE
 from dovetail.cli.agent.settings import AGENT, options
 from dovetail.cli.main import main
 from dovetail.config.values import BadSettings
@@ -105,6 +106,11 @@ def test_the_daemon_reads_its_environment() -> None:
     assert "environment DOVETAIL_AGENT_LOG_LEVEL: 'loud' is not one of" in " ".join(
         done.output.split()
     )
+
+
+def test_whoever_asks_the_daemon_finds_it_where_it_is_set() -> None:
+    setting = AGENT.settings["control_socket"]
+    assert (setting.variable, setting.default) == (VARIABLE, DEFAULT)
 
 
 def test_the_names_of_the_specification_and_the_kubelet_are_known() -> None:

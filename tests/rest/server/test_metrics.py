@@ -9,7 +9,7 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
 from dovetail.rest.server.metrics import METHODS
-from dovetail.telemetry.phases import Name
+from dovetail.telemetry.phases import PhaseName
 from tests.rest.client import Client
 from tests.rest.conftest import Make
 
@@ -104,7 +104,7 @@ def test_a_search_is_told_by_phase_and_size(client: Client) -> None:
 
 def test_every_phase_is_told_from_the_start(client: Client) -> None:
     """So that a rate over a phase that nobody has needed yet is 0, not missing."""
-    assert set(get_args(Name)) <= label_values(client)
+    assert set(get_args(PhaseName)) <= label_values(client)
 
 
 def test_the_snapshot_tells_its_size_and_when_it_was_true(client: Client) -> None:
