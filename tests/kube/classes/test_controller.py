@@ -128,7 +128,7 @@ def test_a_ledger_that_is_away_is_waited_for(world: World) -> None:
         stage.set_devices("n1", "g0")
         async with stage.leading():
             await stage.controller.published.wait()
-        assert tries == 3
+        assert tries >= 3
         assert await stage.can_claim("n1")
 
     asyncio.run(story())

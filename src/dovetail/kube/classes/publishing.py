@@ -94,6 +94,9 @@ class Publisher(Generic[T]):
         else:
             await self._put(name, thing)
         self._told[name] = thing
+        if self._things.get(name) != thing:
+            # It changed meanwhile, and another worker may have told that before this was written.
+            self._queue.add(name)
 
 
 def publishable_devices(
