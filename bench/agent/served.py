@@ -12,23 +12,23 @@ from dovetail.node.cri_proxy.proxy import Proxy
 
 
 class Open:
-    async def admit(self, sandbox: Sandbox) -> None:
+    async def admit_pod(self, sandbox: Sandbox) -> None:
         pass
 
-    async def settings(
+    async def admit_container(
         self, sandbox: Sandbox, container: str, asked: ContainerSettings
     ) -> ContainerSettings:
         return ContainerSettings()
 
-    def held(self, uid: str, container: str) -> ContainerSettings:
+    def current_settings(self, uid: str, container: str) -> ContainerSettings:
         return ContainerSettings()
 
-    async def created(
+    async def container_created(
         self, sandbox: Sandbox, container: str, id_: str, given: ContainerSettings
     ) -> None:
         pass
 
-    async def gone(self, sandbox: Sandbox) -> None:
+    async def sandbox_gone(self, sandbox: Sandbox) -> None:
         pass
 
 

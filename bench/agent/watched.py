@@ -18,7 +18,7 @@ from typing import Any
 
 from dovetail.cli.main import main as dovetail
 from dovetail.node.admission import pod_admission as admission
-from dovetail.node.admission.gate import Manager
+from dovetail.node.admission.gate import AdmissionGate
 from dovetail.node.hints.merge import merge
 from dovetail.node.registry.endpoint import PluginEndpoint
 from dovetail.node.sources.directory import ManifestDirectory
@@ -91,7 +91,7 @@ def merges(original: Callable[..., Any]) -> Callable[..., Any]:
 
 def install() -> None:
     for owner, name, watched in (
-        (Manager, "_admit", admissions(Manager._admit)),
+        (AdmissionGate, "_admit_pod", admissions(AdmissionGate._admit_pod)),
         (PluginEndpoint, "call", calls(PluginEndpoint.call, lambda _, method, __: method.name)),
         (StateStore, "commit", calls(StateStore.commit, lambda _: "checkpoint")),
         (ManifestDirectory, "pod", calls(ManifestDirectory.pod, lambda *_: "source")),

@@ -79,7 +79,7 @@ def test_defect_3_two_names_of_one_resource_are_a_bad_request(
     cpu = Pieces()
     own = pod("a", container(cpu=1, **{MILLI: 1}))
     with pytest.raises(AdmissionRejected, match=f"both cpu and {MILLI}") as caught:
-        asyncio.run(Node(tmp_path, [cpu], [own], configuration).manager.admit(sandbox(own)))
+        asyncio.run(Node(tmp_path, [cpu], [own], configuration).manager.admit_pod(sandbox(own)))
     assert caught.value.reason == "bad_request"
     assert not cpu.calls
 
@@ -140,7 +140,7 @@ def test_defect_6_order_of_allocation_and_of_errors_is_fixed(tmp_path: Path) -> 
             plugins.append(plugin)
         own = pod(str(turn), container(**{each.resource: 1 for each in plugins}))
         with pytest.raises(AdmissionRejected) as caught:
-            asyncio.run(Node(tmp_path, plugins, [own]).manager.admit(sandbox(own)))
+            asyncio.run(Node(tmp_path, plugins, [own]).manager.admit_pod(sandbox(own)))
         words.add(str(caught.value))
         assert order[:4] == sorted(names)
         order.clear()
@@ -173,7 +173,7 @@ def test_defect_7_a_plugin_that_is_down_does_not_keep_a_pod_for_ever(tmp_path: P
     async def story() -> None:
         await node.start(own)
         gone.up = False
-        await node.manager.release("a")
+        await node.manager.collector.release("a")
 
     asyncio.run(story())
     assert "a" not in node.store.pods
@@ -203,8 +203,8 @@ def test_defect_9_what_a_plugin_sets_is_there_when_the_container_is_created(
     node = Node(tmp_path, [cpu], [own])
 
     async def story() -> Any:
-        await node.manager.admit(sandbox(own))
-        return await node.manager.settings(sandbox(own), "main", ContainerSettings())
+        await node.manager.admit_pod(sandbox(own))
+        return await node.manager.admit_container(sandbox(own), "main", ContainerSettings())
 
     assert asyncio.run(story()).numbers == {"CpuShares": 77}
 
@@ -231,7 +231,7 @@ def test_defect_11_what_cannot_be_written_down_is_not_admitted(tmp_path: Path, r
     own = pod("a", container(cpu=2))
     node = Node(tmp_path, [cpu], [own], checkpoint=disk)
     with pytest.raises(AdmissionRejected, match="No space left") as caught:
-        asyncio.run(node.manager.admit(sandbox(own)))
+        asyncio.run(node.manager.admit_pod(sandbox(own)))
     assert (caught.value.reason, caught.value.later) == ("checkpoint_failed", True)
     assert bool(cpu.asked("Allocate")) == bool(room)
     assert cpu.held == {}

@@ -73,7 +73,7 @@ async def script(node: Node, results: dict[str, object]) -> None:
         if name not in results:
             results[name] = await started(node, own)
     if "a is gone" not in results:
-        await node.manager.release("a")
+        await node.manager.collector.release("a")
         results["a is gone"] = True
     if "d" not in results:
         results["d"] = await started(node, PODS[3])
@@ -126,7 +126,7 @@ def test_a_crash_at_any_step_changes_nothing(tmp_path: Path) -> None:
 
 async def all_released(node: Node) -> None:
     for uid in list(node.store.pods):
-        await node.manager.release(uid)
+        await node.manager.collector.release(uid)
     await node.manager.removals.deliver()
     assert not node.store.state.removals
 

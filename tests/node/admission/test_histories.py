@@ -63,7 +63,7 @@ class History:
             plugin.up = whom != "down"
             plugin.failure = PluginFailure.REFUSED if whom == "refusing" else None
         elif what == "release":
-            await self.node.manager.release(whom)
+            await self.node.manager.collector.release(whom)
         elif what == "start":
             await self.start(whom)
         else:

@@ -24,7 +24,7 @@ def by(outage: Outage, wait: float = 0.2) -> AdmissionConfiguration:
 
 def rejected(node: Node) -> AdmissionRejected:
     with pytest.raises(AdmissionRejected) as caught:
-        asyncio.run(node.manager.admit(sandbox(OWN)))
+        asyncio.run(node.manager.admit_pod(sandbox(OWN)))
     return caught.value
 
 
@@ -102,7 +102,7 @@ def test_fail_open_starts_without_and_says_so(tmp_path: Path) -> None:
     assert asyncio.run(node.start(own)) == {"main": ""}
     assert other.held, "the other one is asked as always"
     assert node.store.pods["a"].containers["main"].missing == ("cpu",)
-    record = node.manager.records.of("a")[0]
+    record = node.manager.gate.log.of("a")[0]
     assert (record.result, record.reason) == ("admitted", "plugin_down")
     assert record.words == "cpu is not there"
 
@@ -113,7 +113,7 @@ def test_fail_open_makes_up_for_it_when_the_container_is_created_again(tmp_path:
     node = Node(tmp_path, [cpu], [OWN], by(Outage.FAIL_OPEN))
     asyncio.run(node.start(OWN))
     cpu.up = True
-    settings = asyncio.run(node.manager.settings(sandbox(OWN), "main", ContainerSettings()))
+    settings = asyncio.run(node.manager.admit_container(sandbox(OWN), "main", ContainerSettings()))
     assert settings.cpus == "0-1"
     assert node.store.pods["a"].containers["main"].missing == ()
 
@@ -131,8 +131,8 @@ def test_a_plugin_that_was_asked_and_did_not_answer_hears_of_the_end(tmp_path: P
     node = Node(tmp_path, [cpu], [OWN], by(Outage.FAIL_OPEN))
 
     async def story() -> None:
-        await node.manager.admit(sandbox(OWN))
-        await node.manager.release("a")
+        await node.manager.admit_pod(sandbox(OWN))
+        await node.manager.collector.release("a")
 
     asyncio.run(story())
     assert cpu.asked("RemovePod")
@@ -159,7 +159,7 @@ def test_what_is_started_without_is_counted(tmp_path: Path) -> None:
     before = counted._value.get()
     cpu = Pieces()
     cpu.up = False
-    asyncio.run(Node(tmp_path, [cpu], [OWN], by(Outage.FAIL_OPEN)).manager.admit(sandbox(OWN)))
+    asyncio.run(Node(tmp_path, [cpu], [OWN], by(Outage.FAIL_OPEN)).manager.admit_pod(sandbox(OWN)))
     assert counted._value.get() == before + 1
 
 
@@ -180,9 +180,9 @@ def test_a_plugin_that_is_down_when_a_container_it_knows_starts(
     node = Node(tmp_path, [cpu], [OWN], by(outage, wait=0.05))
 
     async def story() -> str:
-        await node.manager.admit(sandbox(OWN))
+        await node.manager.admit_pod(sandbox(OWN))
         cpu.up = False
-        return (await node.manager.settings(sandbox(OWN), "main", ContainerSettings())).cpus
+        return (await node.manager.admit_container(sandbox(OWN), "main", ContainerSettings())).cpus
 
     if starts:
         assert asyncio.run(story()) == "0-1"

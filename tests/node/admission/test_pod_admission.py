@@ -11,7 +11,6 @@ import msgspec
 import pytest
 
 from dovetail.core.explanation import Verdict
-from dovetail.node.admission import gate as manager
 from dovetail.node.admission.admission_log import AdmissionLog, AdmissionRecord
 from dovetail.node.admission.configuration import AdmissionConfiguration, Scope
 from dovetail.node.admission.explain import explanation_of
@@ -57,8 +56,8 @@ def test_a_container_gets_cpus_and_memory_of_one_node(tmp_path: Path) -> None:
     node = Node(tmp_path, [cpu, mems], [own])
 
     async def story() -> ContainerSettings:
-        await node.manager.admit(sandbox(own))
-        return await node.manager.settings(sandbox(own), "main", ContainerSettings())
+        await node.manager.admit_pod(sandbox(own))
+        return await node.manager.admit_container(sandbox(own), "main", ContainerSettings())
 
     settings = asyncio.run(story())
     assert (settings.cpus, settings.mems) == ("4-5", "1")
@@ -99,7 +98,7 @@ def test_init_containers_come_first_then_the_main_one(tmp_path: Path) -> None:
         container("main", 1, cpu=1),
         container("debug", 0, cpu=1, type=ContainerType.EPHEMERAL),
     )
-    asyncio.run(Node(tmp_path, [cpu], [own]).manager.admit(sandbox(own)))
+    asyncio.run(Node(tmp_path, [cpu], [own]).manager.admit_pod(sandbox(own)))
     order = [each.container_name for each in cpu.asked("Allocate")]
     assert order == ["prepare", "mesh", "main", "logs"]
 
@@ -119,7 +118,7 @@ def test_a_failure_takes_back_what_others_gave(tmp_path: Path) -> None:
     own = pod("a", container(cpu=2, memory=1))
     node = Node(tmp_path, [cpu, mems], [own])
     with pytest.raises(AdmissionRejected) as caught:
-        asyncio.run(node.manager.admit(sandbox(own)))
+        asyncio.run(node.manager.admit_pod(sandbox(own)))
     assert caught.value.reason == "plugin_refused"
     assert not caught.value.later
     assert cpu.asked("Allocate")
@@ -134,7 +133,7 @@ def test_a_later_container_that_fails_takes_the_earlier_ones_along(tmp_path: Pat
     cpu = Pieces()
     own = pod("a", container(cpu=3), container("second", 1, cpu=5, type=ContainerType.SIDECAR))
     with pytest.raises(AdmissionRejected, match="second") as caught:
-        asyncio.run(Node(tmp_path, [cpu], [own]).manager.admit(sandbox(own)))
+        asyncio.run(Node(tmp_path, [cpu], [own]).manager.admit_pod(sandbox(own)))
     assert caught.value.reason == "topology_affinity"
     assert cpu.held == {}
 
@@ -152,7 +151,7 @@ def test_what_cannot_be_taken_back_now_is_when_the_plugin_returns(tmp_path: Path
 
     async def story() -> None:
         with pytest.raises(AdmissionRejected):
-            await node.manager.admit(sandbox(own))
+            await node.manager.admit_pod(sandbox(own))
         assert node.store.state.removals == {"a": ("cpu",)}
         await node.manager.removals.deliver()
         assert cpu.held
@@ -172,7 +171,7 @@ def test_a_pod_that_comes_again_first_gives_back_what_waits_to_be(tmp_path: Path
     node.store.drop("a", ["cpu"])
 
     async def story() -> None:
-        await node.manager.admit(sandbox(own))
+        await node.manager.admit_pod(sandbox(own))
         await node.manager.removals.deliver()
 
     asyncio.run(story())
@@ -227,8 +226,8 @@ def test_stored_hints_count_when_only_another_resource_is_asked(tmp_path: Path) 
     node.source.pods["a"] = grown = pod("a", container(cpu=2, memory=1))  # type: ignore[union-attr]
 
     async def story() -> ContainerSettings:
-        await node.manager.admit(sandbox(grown))
-        return await node.manager.settings(sandbox(grown), "main", ContainerSettings())
+        await node.manager.admit_pod(sandbox(grown))
+        return await node.manager.admit_container(sandbox(grown), "main", ContainerSettings())
 
     assert asyncio.run(story()).mems == "1"
     assert len(cpu.asked("Allocate")) == 1
@@ -246,7 +245,7 @@ def test_an_answer_without_allocation_is_garbage(tmp_path: Path) -> None:
     cpu.override["Allocate"] = ResourceAllocationResponse()
     own = pod("a", container(cpu=1))
     with pytest.raises(AdmissionRejected, match="it allocated nothing") as caught:
-        asyncio.run(Node(tmp_path, [cpu], [own]).manager.admit(sandbox(own)))
+        asyncio.run(Node(tmp_path, [cpu], [own]).manager.admit_pod(sandbox(own)))
     assert caught.value.reason == "plugin_garbage"
 
 
@@ -272,7 +271,7 @@ def test_a_quantity_that_is_none_is_garbage(tmp_path: Path, quantity: float) -> 
     own = pod("a", container(cpu=1))
     node = Node(tmp_path, [cpu], [own])
     with pytest.raises(AdmissionRejected) as caught:
-        asyncio.run(node.manager.admit(sandbox(own)))
+        asyncio.run(node.manager.admit_pod(sandbox(own)))
     assert caught.value.reason == "plugin_garbage"
     assert Node(tmp_path, [cpu], [own]).store.troubles == ()
 
@@ -281,7 +280,7 @@ def test_hints_for_nodes_that_are_not_there_are_garbage(tmp_path: Path) -> None:
     cpu = Pieces(nodes={0: [0], 7: [1, 2, 3]})
     own = pod("a", container(cpu=2))
     with pytest.raises(AdmissionRejected, match="7") as caught:
-        asyncio.run(Node(tmp_path, [cpu], [own]).manager.admit(sandbox(own)))
+        asyncio.run(Node(tmp_path, [cpu], [own]).manager.admit_pod(sandbox(own)))
     assert caught.value.reason == "plugin_garbage"
 
 
@@ -301,8 +300,8 @@ def test_accompanying_resources_are_kept_under_their_names(tmp_path: Path) -> No
     node = Node(tmp_path, [cpu], [own])
 
     async def story() -> ContainerSettings:
-        await node.manager.admit(sandbox(own))
-        return await node.manager.settings(sandbox(own), "main", ContainerSettings())
+        await node.manager.admit_pod(sandbox(own))
+        return await node.manager.admit_container(sandbox(own), "main", ContainerSettings())
 
     assert asyncio.run(story()).envs == {"CACHE": "3"}
     assert set(node.store.pods["a"].containers["main"].allocations) == {"cpu", "cache"}
@@ -314,7 +313,7 @@ def test_plugins_that_contradict_each_other_reject_the_pod(tmp_path: Path) -> No
     with pytest.raises(
         AdmissionRejected, match="cpu and dsa set the property CpusetCpus"
     ) as caught:
-        asyncio.run(Node(tmp_path, [one, other], [own]).manager.admit(sandbox(own)))
+        asyncio.run(Node(tmp_path, [one, other], [own]).manager.admit_pod(sandbox(own)))
     assert caught.value.reason == "conflicting_settings"
     assert one.held == other.held == {}
 
@@ -392,7 +391,7 @@ def test_what_a_plugin_counts_besides_is_asked_together(tmp_path: Path, scope: S
             "hugepages-2Mi": 2.0**22,
             "limits/hugepages-2Mi": 2.0**22,
         }
-    (record,) = node.manager.records.of("a")
+    (record,) = node.manager.gate.log.of("a")
     assert [each.requested for each in record.resources] == ["1Gi, hugepages-2Mi 4Mi"]
 
 
@@ -451,7 +450,7 @@ def test_the_same_pod_is_admitted_in_turn(tmp_path: Path) -> None:
     node = Node(tmp_path, [cpu], [own])
 
     async def story() -> None:
-        await asyncio.gather(*(node.manager.admit(sandbox(own)) for _ in range(3)))
+        await asyncio.gather(*(node.manager.admit_pod(sandbox(own)) for _ in range(3)))
 
     asyncio.run(story())
     assert len(cpu.asked("Allocate")) == 1
@@ -466,7 +465,7 @@ def test_who_stops_waiting_finds_it_done_later(tmp_path: Path) -> None:
     async def story() -> dict[str, str]:
         with pytest.raises(TimeoutError):
             async with asyncio.timeout(0.01):
-                await node.manager.admit(sandbox(own))
+                await node.manager.admit_pod(sandbox(own))
         return await node.start(own)
 
     assert asyncio.run(story()) == {"main": "0"}
@@ -482,7 +481,7 @@ def test_when_the_agent_ends_nothing_is_left_half_done(tmp_path: Path) -> None:
     async def story() -> None:
         with pytest.raises(TimeoutError):
             async with asyncio.timeout(0.01):
-                await node.manager.admit(sandbox(own))
+                await node.manager.admit_pod(sandbox(own))
         await node.manager.stop()
         # Now another agent may begin, with what is on the disk.
         assert StateStore.open(tmp_path).pods["a"].admitted
@@ -490,22 +489,19 @@ def test_when_the_agent_ends_nothing_is_left_half_done(tmp_path: Path) -> None:
     asyncio.run(story())
 
 
-def test_an_agent_that_ends_takes_back_what_takes_too_long(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_agent_that_ends_takes_back_what_takes_too_long(tmp_path: Path) -> None:
     class Slow(Pieces):
         async def call(self, method: Any, question: Any) -> Any:
             if method.name == "Allocate":
                 await asyncio.sleep(600)
             return await super().call(method, question)
 
-    monkeypatch.setattr(manager, "GRACE", 0.01)
     cpu, slow = Pieces("cpu"), Slow("gpu")
     own = pod("a", container(cpu=1, gpu=1))
-    node = Node(tmp_path, [cpu, slow], [own], AdmissionConfiguration())
+    node = Node(tmp_path, [cpu, slow], [own], AdmissionConfiguration(), grace_seconds=0.01)
 
     async def story() -> None:
-        asking = asyncio.create_task(node.manager.admit(sandbox(own)))
+        asking = asyncio.create_task(node.manager.admit_pod(sandbox(own)))
         await eventually(lambda: bool(cpu.held), 5)
         await node.manager.stop()
         await asyncio.gather(asking, return_exceptions=True)
@@ -518,7 +514,7 @@ def test_an_agent_that_ends_takes_back_what_takes_too_long(
 
 def test_a_pod_that_nobody_knows_may_come_later(tmp_path: Path) -> None:
     with pytest.raises(AdmissionRejected) as caught:
-        asyncio.run(Node(tmp_path, [Pieces()]).manager.admit(sandbox("a")))
+        asyncio.run(Node(tmp_path, [Pieces()]).manager.admit_pod(sandbox("a")))
     assert (caught.value.reason, caught.value.later) == ("pod_unknown", True)
 
 
@@ -530,9 +526,9 @@ def test_without_a_source_containers_are_what_the_runtime_says(tmp_path: Path) -
     )
 
     async def story() -> ContainerSettings:
-        await node.manager.admit(sandbox("a"))
-        await node.manager.settings(sandbox("a"), "first", asked)
-        return await node.manager.settings(sandbox("a"), "second", asked)
+        await node.manager.admit_pod(sandbox("a"))
+        await node.manager.admit_container(sandbox("a"), "first", asked)
+        return await node.manager.admit_container(sandbox("a"), "second", asked)
 
     settings = asyncio.run(story())
     assert (settings.cpus, settings.mems) == ("4-5", "1")
@@ -548,7 +544,7 @@ def test_pods_may_be_skipped_the_first_time(tmp_path: Path) -> None:
     own = pod("a", container(cpu=1), annotations={"katalyst.kubewharf.io/skip_qrm_admit": "true"})
     node = Node(tmp_path, [cpu], [own])
     assert asyncio.run(node.start(own)) == {"main": ""}
-    assert node.manager.records.of("a")[-1].result == "skipped"
+    assert node.manager.gate.log.of("a")[-1].result == "skipped"
     assert not cpu.calls
     assert asyncio.run(node.start(own)) == {"main": "0"}
 
@@ -639,7 +635,9 @@ class TestPodScope:
             own, containers=(*own.containers, debug)
         )
         assert (
-            asyncio.run(node.manager.settings(sandbox(own), "debug", ContainerSettings())).cpus
+            asyncio.run(
+                node.manager.admit_container(sandbox(own), "debug", ContainerSettings())
+            ).cpus
             == "0-1"
         )
         assert not cpu.asked("Allocate")
@@ -652,7 +650,7 @@ class TestRecords:
         own = pod("a", container(cpu=2, memory=2**30))
         node = Node(tmp_path, [cpu, mems], [own])
         asyncio.run(node.start(own))
-        (record,) = node.manager.records.of("default/pod-a")
+        (record,) = node.manager.gate.log.of("default/pod-a")
         told = msgspec.json.decode(msgspec.json.encode(record))
         first, second = told["resources"]
         assert (first["resource"], first["requested"]) == ("cpu", "2")
@@ -665,8 +663,8 @@ class TestRecords:
         own = pod("a", container(cpu=5))
         node = Node(tmp_path, [Pieces()], [own])
         with pytest.raises(AdmissionRejected):
-            asyncio.run(node.manager.admit(sandbox(own)))
-        (record,) = node.manager.records.of("a")
+            asyncio.run(node.manager.admit_pod(sandbox(own)))
+        (record,) = node.manager.gate.log.of("a")
         assert (record.result, record.reason) == ("rejected", "topology_affinity")
         explanation = explanation_of(record)
         assert (explanation.verdict, explanation.summary) == (Verdict.NOT_NOW, record.words)
@@ -683,8 +681,8 @@ class TestRecords:
         assert node.source
         node.source.pod = broken  # type: ignore[method-assign,assignment]
         with pytest.raises(ZeroDivisionError):
-            asyncio.run(node.manager.admit(sandbox("a")))
-        (record,) = node.manager.records.of("a")
+            asyncio.run(node.manager.admit_pod(sandbox("a")))
+        (record,) = node.manager.gate.log.of("a")
         assert record.result == "failed"
         assert "a bug" in record.words
 
@@ -706,11 +704,11 @@ class TestRecords:
         node = Node(tmp_path, [plugin], pods)
 
         async def story() -> None:
-            await asyncio.gather(*(node.manager.admit(sandbox(each)) for each in pods))
+            await asyncio.gather(*(node.manager.admit_pod(sandbox(each)) for each in pods))
 
         asyncio.run(story())
-        assert not node.manager.records.of("0")
-        assert node.manager.records.of("1004")
+        assert not node.manager.gate.log.of("0")
+        assert node.manager.gate.log.of("1004")
 
 
 def test_unknown_plugins_do_not_disturb(tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ from fractions import Fraction
 import pytest
 
 from dovetail.node.admission.resource_requests import asks, pod_limits_of, pod_requests_of, rounded
-from dovetail.node.admission.reuse import suffices
+from dovetail.node.admission.resource_slot import suffices
 from dovetail.node.common.pod_identity import identity_of
 from dovetail.node.common.ports import AdmissionRejected
 from dovetail.node.wire.resource_plugin import ContainerType, ResourceAllocationInfo

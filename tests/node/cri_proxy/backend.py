@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import grpc
 import grpc.aio
 
-from dovetail.node.common.ports import Gate
+from dovetail.node.common.ports import AdmissionPort
 from dovetail.node.cri_proxy.proxy import Proxy
 from tests.support.node.gates import Scripted
 
@@ -88,7 +88,7 @@ class Between(NamedTuple):
 
 
 @asynccontextmanager
-async def between(gate: Gate | None = None) -> AsyncIterator[Between]:
+async def between(gate: AdmissionPort | None = None) -> AsyncIterator[Between]:
     directory = Path(tempfile.mkdtemp(prefix="dt", dir="/tmp"))
     backend = Backend()
     server = grpc.aio.server(options=BIG)

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dovetail.node.cri.client import LARGEST
+from dovetail.node.cri.client import LARGEST_MESSAGE_BYTES
 from dovetail.node.cri_proxy.envelope import opened, sealed
 from dovetail.node.wire.rpc import Refused
 
@@ -26,7 +26,11 @@ def test_what_is_sealed_can_be_opened(message: bytes) -> None:
         (b"\0\0\0\0\2x", grpc.StatusCode.INVALID_ARGUMENT, "1 bytes where one message of 2"),
         (sealed(b"a") + sealed(b"b"), grpc.StatusCode.INVALID_ARGUMENT, "one message of 1"),
         (b"\1\0\0\0\1x", grpc.StatusCode.UNIMPLEMENTED, "compressed"),
-        (sealed(bytes(LARGEST + 1)), grpc.StatusCode.RESOURCE_EXHAUSTED, "more than 16777216"),
+        (
+            sealed(bytes(LARGEST_MESSAGE_BYTES + 1)),
+            grpc.StatusCode.RESOURCE_EXHAUSTED,
+            "more than 16777216",
+        ),
     ],
     ids=["nothing", "cut off", "too short", "two", "compressed", "too long"],
 )
@@ -37,4 +41,4 @@ def test_anything_else_is_refused(data: bytes, code: grpc.StatusCode, words: str
 
 
 def test_the_largest_message_is_not_too_long() -> None:
-    assert len(opened(sealed(bytes(LARGEST)))) == LARGEST
+    assert len(opened(sealed(bytes(LARGEST_MESSAGE_BYTES)))) == LARGEST_MESSAGE_BYTES

@@ -14,7 +14,7 @@ from dovetail.node.common.container_settings import ContainerSettings
 from dovetail.node.common.metrics import AGENT_METRICS
 from dovetail.node.common.pods import Sandbox
 from dovetail.node.common.ports import AdmissionRejected
-from dovetail.node.cri.client import LARGEST
+from dovetail.node.cri.client import LARGEST_MESSAGE_BYTES
 from dovetail.node.cri_proxy.frames import (
     PREFACE,
     ErrorCode,
@@ -52,14 +52,14 @@ class Slow(Scripted):
         self.asked_now, self.decide = asyncio.Event(), asyncio.Event()
         self.cancelled = False
 
-    async def admit(self, sandbox: Sandbox) -> None:
+    async def admit_pod(self, sandbox: Sandbox) -> None:
         self.asked_now.set()
         try:
             await self.decide.wait()
         except asyncio.CancelledError:
             self.cancelled = True
             raise
-        await super().admit(sandbox)
+        await super().admit_pod(sandbox)
 
 
 def run(test: Coroutine[Any, Any, None]) -> None:
@@ -147,7 +147,7 @@ def test_question_beyond_what_is_allowed_is_refused() -> None:
         async with between() as here:
             unbounded = [("grpc.max_send_message_length", -1)]
             async with grpc.aio.insecure_channel(f"unix:{here.listen}", unbounded) as channel:
-                error = await failure(call(channel, RUN, pod(LARGEST + 1)))
+                error = await failure(call(channel, RUN, pod(LARGEST_MESSAGE_BYTES + 1)))
                 assert error.code() is grpc.StatusCode.RESOURCE_EXHAUSTED
                 assert await call(channel, VERSION, b"next") == b"next"
             assert here.backend.bodies == [b"next"]
@@ -244,9 +244,9 @@ def test_end_of_the_runtime_ends_connections_and_what_waits_on_them() -> None:
 def test_answer_comes_after_the_gate_knows_what_was_created() -> None:
     async def test() -> None:
         class Noting(Scripted):
-            async def created(self, *args: Any) -> None:
+            async def container_created(self, *args: Any) -> None:
                 await asyncio.sleep(0.2)
-                await super().created(*args)
+                await super().container_created(*args)
 
         gate = Noting()
         async with between(gate) as here:

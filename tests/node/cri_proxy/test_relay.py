@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dovetail.node.cri_proxy.envelope import LARGEST_SEALED, sealed
+from dovetail.node.cri_proxy.envelope import LARGEST_SEALED_BYTES, sealed
 from dovetail.node.cri_proxy.frames import (
     END_HEADERS,
     END_STREAM,
@@ -169,12 +169,12 @@ def test_answer_that_is_too_long_passes_and_is_not_kept() -> None:
     stream = world.call(WATCHED, b"q")
     world.send(stream, b"q")
     for _ in range(3):
-        world.down(data(stream, bytes(LARGEST_SEALED // 2), ends=False))
-    world.down(world.server.answer(stream, bytes(LARGEST_SEALED // 2)))
+        world.down(data(stream, bytes(LARGEST_SEALED_BYTES // 2), ends=False))
+    world.down(world.server.answer(stream, bytes(LARGEST_SEALED_BYTES // 2)))
     world.relay.settled(stream)
     world.deliver()
-    assert len(world.client.bodies[stream]) > 2 * LARGEST_SEALED - 5
-    assert len(world.seen.ended_[stream] or b"") < 2 * LARGEST_SEALED - 5
+    assert len(world.client.bodies[stream]) > 2 * LARGEST_SEALED_BYTES - 5
+    assert len(world.seen.ended_[stream] or b"") < 2 * LARGEST_SEALED_BYTES - 5
 
 
 @pytest.mark.parametrize("sent", [False, True], ids=["undecided", "sent"])
@@ -294,11 +294,11 @@ def test_what_waits_of_a_cancelled_call_is_not_sent() -> None:
 
 def test_question_that_is_too_long_is_told_before_its_end() -> None:
     world = World()
-    stream, begin = world.client.call(WATCHED, bytes(LARGEST_SEALED + 100_000))
+    stream, begin = world.client.call(WATCHED, bytes(LARGEST_SEALED_BYTES + 100_000))
     world.up(begin)
     while stream in world.client.unsent:
         world.up(world.client.more())
-    assert LARGEST_SEALED < len(world.seen.asked_[stream]) <= LARGEST_SEALED + WINDOW
+    assert LARGEST_SEALED_BYTES < len(world.seen.asked_[stream]) <= LARGEST_SEALED_BYTES + WINDOW
 
 
 def test_question_without_a_message_is_the_runtimes_to_answer() -> None:

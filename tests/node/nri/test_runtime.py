@@ -20,7 +20,6 @@ from dovetail.node.common.ports import (
     ObservedContainer,
     RuntimeRefused,
 )
-from dovetail.node.nri import runtime as back_end
 from dovetail.node.nri.adjustment import resources
 from dovetail.node.nri.runtime import NriRuntime
 from dovetail.node.wire import nri
@@ -124,7 +123,7 @@ Test = Callable[[Connections, NriRuntime], Awaitable[None]]
 
 
 @asynccontextmanager
-async def plugin(gate: Scripted) -> AsyncIterator[tuple[Connections, NriRuntime]]:
+async def plugin(gate: Scripted, **timing: float) -> AsyncIterator[tuple[Connections, NriRuntime]]:
     directory = Path(tempfile.mkdtemp(prefix="dt", dir="/tmp"))
     connections: Connections = asyncio.Queue()
     writers: list[asyncio.StreamWriter] = []
@@ -134,7 +133,7 @@ async def plugin(gate: Scripted) -> AsyncIterator[tuple[Connections, NriRuntime]
         connections.put_nowait(Played(reader, writer))
 
     server = await asyncio.start_unix_server(accept, directory / "nri.sock")
-    runtime = NriRuntime(directory / "nri.sock", Seen(), gate, name="me", index=7)
+    runtime = NriRuntime(directory / "nri.sock", Seen(), gate, name="me", index=7, **timing)
     await runtime.start()
     try:
         yield connections, runtime
@@ -148,9 +147,9 @@ async def plugin(gate: Scripted) -> AsyncIterator[tuple[Connections, NriRuntime]
         shutil.rmtree(directory)
 
 
-def playing(gate: Scripted, test: Test) -> None:
+def playing(gate: Scripted, test: Test, **timing: float) -> None:
     async def go() -> None:
-        async with asyncio.timeout(30), plugin(gate) as (connections, runtime):
+        async with asyncio.timeout(30), plugin(gate, **timing) as (connections, runtime):
             await test(connections, runtime)
 
     asyncio.run(go())
@@ -223,12 +222,12 @@ def test_pod_is_admitted_or_not(own_method: bool) -> None:
 
 def test_slow_admission_is_refused_in_good_time_and_goes_on() -> None:
     class Slow(Scripted):
-        async def admit(self, sandbox: Sandbox) -> None:
+        async def admit_pod(self, sandbox: Sandbox) -> None:
             await asyncio.sleep(0.4)
-            await super().admit(sandbox)
+            await super().admit_pod(sandbox)
 
-        async def gone(self, sandbox: Sandbox) -> None:
-            await super().gone(sandbox)
+        async def sandbox_gone(self, sandbox: Sandbox) -> None:
+            await super().sandbox_gone(sandbox)
             self.told.set()
 
         told = asyncio.Event()
@@ -332,9 +331,7 @@ def test_garbage_ends_the_connection_and_there_is_a_new_one(garbage: bytes) -> N
     playing(Scripted(), test)
 
 
-def test_update_that_is_refused_or_not_answered(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(back_end, "DEADLINE", 0.2)
-
+def test_update_that_is_refused_or_not_answered() -> None:
     async def test(connections: Connections, runtime: NriRuntime) -> None:
         played = await connections.get()
         await played.welcome()
@@ -344,4 +341,4 @@ def test_update_that_is_refused_or_not_answered(monkeypatch: pytest.MonkeyPatch)
         with pytest.raises(RuntimeRefused, match="container c was not updated"):
             await played.updated(runtime, failed=True)
 
-    playing(Scripted(), test)
+    playing(Scripted(), test, deadline_seconds=0.2)

@@ -26,7 +26,7 @@ async def prove() -> bool:
     from tests.support.node import containerd, cri_client, pods_on
     from tests.support.node.gates import Scripted
 
-    cri.DEADLINE = cri_client.SECONDS = PATIENCE
+    cri.DEADLINE_SECONDS = cri_client.SECONDS = PATIENCE
     cpus = {node: (NODES / f"node{node}/cpulist").read_text().strip() for node in (0, 1)}
     print(f"nodes {cpus}", flush=True)
     with containerd.running(ready_seconds=PATIENCE) as server:

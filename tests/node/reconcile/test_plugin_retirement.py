@@ -84,8 +84,8 @@ def test_not_as_long_as_a_pod_has_something_of_it(tmp_path: Path) -> None:
         world.go()
         assert await world.look(1000)
         with pytest.raises(AdmissionRejected, match="cpu is not there"):
-            await world.node.manager.admit(sandbox("b"))
-        await world.node.manager.release("a")
+            await world.node.manager.admit_pod(sandbox("b"))
+        await world.node.manager.collector.release("a")
         assert not await world.look(1001)
 
     asyncio.run(story())
@@ -111,7 +111,7 @@ def test_it_hears_of_pods_that_went_should_it_come_back_after_all(tmp_path: Path
     async def story() -> None:
         await world.node.start(world.pods[0])
         world.go()
-        await world.node.manager.release("a")
+        await world.node.manager.collector.release("a")
         assert not await world.look(1000)
         world.cpu.up = True
         await world.node.manager.removals.deliver()

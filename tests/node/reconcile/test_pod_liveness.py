@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 
 from dovetail.node.admission.pod_locks import PodLocks
+from dovetail.node.admission.remove_pod_queue import RemovePodQueue
 from dovetail.node.common.pods import Pod
 from dovetail.node.common.ports import PluginError, PluginFailure
-from dovetail.node.reconcile.pod_liveness import STARTING, PodLiveness, unlisted
-from dovetail.node.reconcile.remove_pod_queue import RemovePodQueue
+from dovetail.node.reconcile.pod_liveness import STARTING_SECONDS, PodLiveness, unlisted
 from dovetail.node.state.pod_state import PodState
 from dovetail.node.state.store import StateStore
 from tests.support.node.fakes import (
@@ -46,7 +46,7 @@ class TestWithASource:
             source.known = case.get("known", True)
             if not case["listed"]:
                 source.pods.clear()
-            await node.manager.collect(runtime, 0)
+            await node.manager.collector.collect(runtime, 0)
 
         asyncio.run(story())
         return node, cpu
@@ -82,7 +82,7 @@ class TestWithASource:
                 node.source.pods.clear()  # type: ignore[union-attr]
                 return ()
 
-        assert asyncio.run(node.manager.collect(Late(), 0)) == []
+        assert asyncio.run(node.manager.collector.collect(Late(), 0)) == []
         assert node.store.pods
 
     def test_a_manifest_without_uid_counts_by_name(self) -> None:
@@ -100,9 +100,9 @@ class TestWithoutASource:
 
         async def story() -> list[list[str]]:
             runtime = FakeRuntime()
-            first = list(await again.manager.collect(runtime, 0.05))
+            first = list(await again.manager.collector.collect(runtime, 0.05))
             await asyncio.sleep(0.06)
-            return [first, list(await again.manager.collect(runtime, 0.05))]
+            return [first, list(await again.manager.collector.collect(runtime, 0.05))]
 
         assert asyncio.run(story()) == [[], ["a"]]
         assert not cpu.held
@@ -112,29 +112,29 @@ class TestWithoutASource:
         absences.look(["a"], [], 0)
         absences.look(["a"], ["a"], 5)
         absences.look(["a"], [], 6)
-        assert absences.longer_than(3, 8) == set()
-        assert absences.longer_than(3, 9) == {"a"}
+        assert absences.absent_for(3, 8) == set()
+        assert absences.absent_for(3, 9) == {"a"}
 
     def test_one_that_was_just_admitted_has_time_to_come_up(self) -> None:
         absences = PodLiveness()
-        absences.admitted("a", 0)
-        absences.look(["a"], [], STARTING - 1)
-        assert absences.longer_than(0, STARTING - 1) == set()
-        absences.look(["a"], [], STARTING)
-        assert absences.longer_than(0, STARTING) == {"a"}
+        absences.pod_admitted("a", 0)
+        absences.look(["a"], [], STARTING_SECONDS - 1)
+        assert absences.absent_for(0, STARTING_SECONDS - 1) == set()
+        absences.look(["a"], [], STARTING_SECONDS)
+        assert absences.absent_for(0, STARTING_SECONDS) == {"a"}
 
     def test_unless_its_sandbox_is_said_to_have_failed(self) -> None:
         absences = PodLiveness()
-        absences.admitted("a", 0)
-        absences.removed("a")
+        absences.pod_admitted("a", 0)
+        absences.sandbox_gone("a")
         absences.look(["a"], [], 1)
-        assert absences.longer_than(3, 4) == {"a"}
+        assert absences.absent_for(3, 4) == {"a"}
 
 
 def test_a_sandbox_that_went_is_a_reason_to_look_soon(tmp_path: Path) -> None:
     node = Node(tmp_path, [])
-    asyncio.run(node.manager.gone(sandbox("a")))
-    assert node.manager.look_soon.is_set()
+    asyncio.run(node.manager.sandbox_gone(sandbox("a")))
+    assert node.manager.collector.look_soon.is_set()
 
 
 class Clock:
@@ -234,14 +234,14 @@ def test_pods_come_and_go_and_leave_nothing(tmp_path: Path) -> None:
     async def story() -> None:
         for own in pods:
             await node.start(own)
-            await node.manager.release(own.uid)
+            await node.manager.collector.release(own.uid)
 
     asyncio.run(story())
     empty = node.store.state
     assert (empty.pods, empty.removals, node.store.applied) == ({}, {}, {})
-    manager = node.manager
-    assert not manager._touched
-    assert len(manager._admissions) == 0
-    assert not manager._locks._locks
-    assert not manager._absences._awaited
+    gate, collector = node.manager.gate, node.manager.collector
+    assert not collector._liveness._admitted_at
+    assert len(gate._admissions) == 0
+    assert not gate._locks._locks
+    assert not collector._liveness._awaited
     assert (tmp_path / "qos_resource_manager_state").stat().st_size < 1000

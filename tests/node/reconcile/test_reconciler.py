@@ -21,9 +21,7 @@ from dovetail.node.common.ports import (
     PluginFailure,
     RuntimeRefused,
 )
-from dovetail.node.reconcile import reconciler as reconcile
 from dovetail.node.reconcile.reconciler import DRIFT, UPDATES, Reconciler
-from dovetail.node.registry import poll
 from dovetail.node.wire.resource_plugin import (
     ContainerResources,
     GetResourcesAllocationResponse,
@@ -101,15 +99,19 @@ class World:
         self.pods = [pod(uid, container(cpu=2)) for uid in uids]
         plugins: list[FakePlugin] = [self.cpu, *more.pop("others", ())]
         names = more.pop("names", None)
+        timing = {key: more.pop(key) for key in ("wait_seconds", "shortest_pause") if key in more}
         self.node = Node(directory, plugins, self.pods, **more)
         self.runtime = Runtime()
         self.now = 1000.0
         self.reconciler = Reconciler(
-            self.node.manager,
+            self.node.manager.gate,
+            self.node.manager.collector,
+            self.node.store,
             self.node.plugins,
             self.runtime,
             names=names,
             clock=lambda: self.now,
+            **timing,
         )
 
     async def start(self) -> None:
@@ -327,12 +329,9 @@ def test_who_gives_cpus_away_goes_before_who_gets_them(tmp_path: Path) -> None:
     play(story)
 
 
-def test_a_plugin_that_hangs_holds_up_nobody(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_plugin_that_hangs_holds_up_nobody(tmp_path: Path) -> None:
     hanging = FakePlugin("gpu")
-    world = World(tmp_path, "a", others=[hanging])
-    monkeypatch.setattr(world.reconciler._polls, "_patience", 0.05)
+    world = World(tmp_path, "a", others=[hanging], wait_seconds=0.05)
 
     async def story() -> None:
         await world.start()
@@ -355,9 +354,7 @@ def test_a_plugin_that_hangs_holds_up_nobody(
 def test_a_late_answer_counts_unless_the_container_got_something_else_meanwhile(
     tmp_path: Path, changed: bool
 ) -> None:
-    world = World(tmp_path, "a")
-    slow: poll.PluginPoll[Any, Any, Any] = world.reconciler._polls
-    slow._patience = 0.01
+    world = World(tmp_path, "a", wait_seconds=0.01)
 
     async def story() -> None:
         await world.start()
@@ -589,11 +586,8 @@ def test_a_pod_that_is_over_is_released(tmp_path: Path) -> None:
     play(story)
 
 
-def test_a_plugin_that_does_not_let_a_pod_go_holds_up_nobody(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    world = World(tmp_path, "a", "b")
-    monkeypatch.setattr(world.reconciler._background, "_wait_seconds", 0.05)
+def test_a_plugin_that_does_not_let_a_pod_go_holds_up_nobody(tmp_path: Path) -> None:
+    world = World(tmp_path, "a", "b", wait_seconds=0.05)
     removing = asyncio.Event()
     answering = world.cpu.call
 
@@ -703,7 +697,7 @@ def test_adopted_pods_are_for_plugins_that_come_later_too(
 def test_looks_go_on_and_are_hastened_by_a_sandbox_that_went(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    world = World(tmp_path, "a")
+    world = World(tmp_path, "a", shortest_pause=0.05)
     looks = 0
 
     async def look() -> None:
@@ -713,13 +707,12 @@ def test_looks_go_on_and_are_hastened_by_a_sandbox_that_went(
             raise PluginError("cpu", PluginFailure.DOWN, "one look that fails is not the last")
 
     monkeypatch.setattr(world.reconciler, "look", look)
-    monkeypatch.setattr(reconcile, "SHORTEST_PAUSE", 0.05)
 
     async def story() -> None:
         running = asyncio.create_task(world.reconciler.run())
         await asyncio.sleep(0.01)
         for _ in range(20):
-            await world.node.manager.gone(sandbox("a"))
+            await world.node.manager.sandbox_gone(sandbox("a"))
             await asyncio.sleep(0)
         await asyncio.sleep(0.3)
         # The period is 3 seconds; the second look is for all that went.

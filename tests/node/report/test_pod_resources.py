@@ -12,7 +12,7 @@ import msgspec
 import pytest
 
 from dovetail.node.common.ports import PluginFailure
-from dovetail.node.report import pod_resources
+from dovetail.node.registry.poll import ANSWER_WAIT_SECONDS
 from dovetail.node.report.capacity import NodeCapacity
 from dovetail.node.report.pod_resources import PodResourcesApi
 from dovetail.node.wire import pod_resources as wire
@@ -78,6 +78,7 @@ class World:
     def __init__(self, directory: Path, *pods: Any, **more: Any) -> None:
         self.cpu, self.memory = Cpu(aligned=False), Memory()
         self.pods = pods
+        wait_seconds = more.pop("wait_seconds", ANSWER_WAIT_SECONDS)
         self.node = Node(directory, [self.cpu, self.memory], pods, **more)
         self.capacity = NodeCapacity(self.node.store, self.node.plugins)
         self.now = 0.0
@@ -87,6 +88,7 @@ class World:
             self.capacity,
             self.node.source,
             clock=lambda: self.now,
+            wait_seconds=wait_seconds,
         )
 
     async def start(self) -> None:
@@ -193,11 +195,8 @@ def test_a_plugin_that_is_away_or_fails_does_not_make_the_list_shorter(
     play(story)
 
 
-def test_a_plugin_that_hangs_does_not_make_the_list_late(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(pod_resources, "PATIENCE", 0.01)
-    world = World(tmp_path, pod("a", container(cpu=2)))
+def test_a_plugin_that_hangs_does_not_make_the_list_late(tmp_path: Path) -> None:
+    world = World(tmp_path, pod("a", container(cpu=2)), wait_seconds=0.01)
 
     async def story() -> None:
         await world.start()

@@ -16,17 +16,10 @@ import pytest
 from dovetail.node.common.container_settings import ContainerSettings
 from dovetail.node.common.pods import Sandbox
 from dovetail.node.common.ports import AdmissionRejected
-from dovetail.node.sources import directory, kubelet
 from dovetail.node.sources.directory import ManifestDirectory
 from dovetail.node.sources.kubelet import BadSource, KubeletPods
 from dovetail.node.sources.runtime import amounts
 from tests.rest.certificates import Authority
-
-
-@pytest.fixture(autouse=True)
-def no_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
-    for module in (kubelet, directory):
-        monkeypatch.setattr(module, "BETWEEN", 0.01)
 
 
 def document(uid: str, name: str = "", **more: Any) -> dict[str, Any]:
@@ -85,7 +78,7 @@ async def serving(context: ssl.SSLContext | None = None) -> AsyncIterator[tuple[
 def with_kubelet(story: Callable[[Server, KubeletPods], Awaitable[None]], **options: Any) -> None:
     async def run() -> None:
         async with serving() as (server, url):
-            source = KubeletPods(url, **options)
+            source = KubeletPods(url, retry_seconds=0.01, **options)
             try:
                 await story(server, source)
             finally:
@@ -187,15 +180,13 @@ class TestKubelet:
 
         asyncio.run(story())
 
-    def test_more_than_anybody_can_have_is_not_read(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(kubelet, "MOST_BYTES", 100)
-
+    def test_more_than_anybody_can_have_is_not_read(self) -> None:
         async def story(server: Server, source: KubeletPods) -> None:
             server.pods = [document(str(each)) for each in range(10)]
             with pytest.raises(AdmissionRejected, match="more than 100 bytes"):
                 await source.pod(sandbox("1"))
 
-        with_kubelet(story)
+        with_kubelet(story, largest_bytes=100)
 
     def test_the_token_is_read_each_time(self, tmp_path: Path) -> None:
         token = tmp_path / "token"
@@ -270,14 +261,19 @@ class TestDirectory:
         (tmp_path / "3.yml").write_text(json.dumps({"kind": "List", "items": [document("d")]}))
         (tmp_path / ".hidden.json").write_text("?")
         (tmp_path / "README").write_text("?")
-        assert self.active(ManifestDirectory(tmp_path)) == ["pod-a", "b", "c", "pod-d"]
+        assert self.active(ManifestDirectory(tmp_path, retry_seconds=0.01)) == [
+            "pod-a",
+            "b",
+            "c",
+            "pod-d",
+        ]
 
     def test_a_changed_file_is_read_again_and_others_are_not(
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         for uid in "ab":
             (tmp_path / f"{uid}.json").write_text(json.dumps(document(uid)))
-        source = ManifestDirectory(tmp_path)
+        source = ManifestDirectory(tmp_path, retry_seconds=0.01)
         assert self.active(source) == ["pod-a", "pod-b"]
         (tmp_path / "b.json").write_text(json.dumps(document("b", "new")))
         os.utime(tmp_path / "b.json", ns=(1, 1))
@@ -299,21 +295,21 @@ class TestDirectory:
     ) -> None:
         (tmp_path / "a.json").write_text(json.dumps(document("a")))
         (tmp_path / "b.json").write_text('{"metadata": {')
-        source = ManifestDirectory(tmp_path)
+        source = ManifestDirectory(tmp_path, retry_seconds=0.01)
         assert self.active(source) is None
         assert asyncio.run(source.pod(sandbox("a")))
         (tmp_path / "b.json").write_text(json.dumps(document("b")))
         assert self.active(source) == ["pod-a", "pod-b"]
 
     def test_so_does_a_directory_that_is_not_there(self, tmp_path: Path) -> None:
-        source = ManifestDirectory(tmp_path / "missing")
+        source = ManifestDirectory(tmp_path / "missing", retry_seconds=0.01)
         assert self.active(source) is None
         assert asyncio.run(source.pod(sandbox("a"))) is None
 
     def test_a_bad_pod_is_rejected_with_its_place(self, tmp_path: Path) -> None:
         (tmp_path / "a.json").write_text(json.dumps([1]))
         (tmp_path / "b.json").write_text(json.dumps({"items": [document("x"), bad("b")]}))
-        source = ManifestDirectory(tmp_path)
+        source = ManifestDirectory(tmp_path, retry_seconds=0.01)
         with pytest.raises(
             AdmissionRejected, match=r"b.json \(document 2\): spec.containers\[0\].resources"
         ):
@@ -322,7 +318,9 @@ class TestDirectory:
 
     def test_a_manifest_without_uid_is_for_the_pod_of_its_name(self, tmp_path: Path) -> None:
         (tmp_path / "a.json").write_text(json.dumps(document("", "web")))
-        pod = asyncio.run(ManifestDirectory(tmp_path).pod(sandbox("whatever", "web")))
+        pod = asyncio.run(
+            ManifestDirectory(tmp_path, retry_seconds=0.01).pod(sandbox("whatever", "web"))
+        )
         assert pod
         assert pod.uid == "whatever"
 

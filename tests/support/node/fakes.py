@@ -9,8 +9,10 @@ from itertools import combinations
 from pathlib import Path
 from typing import Any
 
+import msgspec
+
 from dovetail.node.admission.configuration import AdmissionConfiguration
-from dovetail.node.admission.gate import Manager
+from dovetail.node.agent.manager import Manager
 from dovetail.node.common.container_settings import ContainerSettings
 from dovetail.node.common.cpus import CpuSet
 from dovetail.node.common.pods import ContainerSpec, Pod, Sandbox
@@ -168,6 +170,12 @@ class FakePlugins:
     def all(self) -> Sequence[FakePlugin]:
         return [self.known[each] for each in sorted(self.known)]
 
+    def forget(self, resource: str) -> bool:
+        return self.known.pop(resource, None) is not None
+
+    def statuses(self) -> Sequence[msgspec.Struct]:
+        return ()
+
 
 class FakeSource:
     def __init__(self, *pods: Pod) -> None:
@@ -230,19 +238,24 @@ class Node:
         pods: Sequence[Pod] | None = (),
         configuration: AdmissionConfiguration = TWO_NODES,
         checkpoint: Checkpoint | None = None,
+        **timing: float,
     ) -> None:
         """`pods` of None: nobody knows them."""
         self.plugins = FakePlugins(*plugins)
         self.source = None if pods is None else FakeSource(*pods)
         self.store = StateStore(checkpoint or Checkpoint(directory))
-        self.manager = Manager(configuration, self.plugins, self.store, self.source)
+        self.manager = Manager(configuration, self.plugins, self.store, self.source, **timing)
 
     async def start(self, pod: Pod) -> dict[str, str]:
         """As the kubelet does: the sandbox, then each container. The CPUs of each container."""
-        await self.manager.admit(sandbox(pod))
+        await self.manager.admit_pod(sandbox(pod))
         found = {}
         for each in pod.containers:
-            settings = await self.manager.settings(sandbox(pod), each.name, ContainerSettings())
-            await self.manager.created(sandbox(pod), each.name, f"id-{each.name}", settings)
+            settings = await self.manager.admit_container(
+                sandbox(pod), each.name, ContainerSettings()
+            )
+            await self.manager.container_created(
+                sandbox(pod), each.name, f"id-{each.name}", settings
+            )
             found[each.name] = settings.cpus
         return found

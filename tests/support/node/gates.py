@@ -19,12 +19,12 @@ class Scripted:
         """Uid of the pod, name and id of the container."""
         self.left: list[str] = []
 
-    async def admit(self, sandbox: Sandbox) -> None:
+    async def admit_pod(self, sandbox: Sandbox) -> None:
         if self.rejects:
             raise self.rejects
         self.admitted.append(sandbox)
 
-    async def settings(
+    async def admit_container(
         self, sandbox: Sandbox, container: str, asked: ContainerSettings
     ) -> ContainerSettings:
         self.asked.append(container)
@@ -32,16 +32,16 @@ class Scripted:
             raise self.rejects
         return self.given.get(container, ContainerSettings())
 
-    def held(self, uid: str, container: str) -> ContainerSettings:
+    def current_settings(self, uid: str, container: str) -> ContainerSettings:
         if self.rejects:
             raise self.rejects
         return self.given.get(container, ContainerSettings())
 
-    async def created(
+    async def container_created(
         self, sandbox: Sandbox, container: str, id_: str, given: ContainerSettings
     ) -> None:
         assert given == self.given.get(container, ContainerSettings())
         self.made.append((sandbox.uid, container, id_))
 
-    async def gone(self, sandbox: Sandbox) -> None:
+    async def sandbox_gone(self, sandbox: Sandbox) -> None:
         self.left.append(sandbox.uid)

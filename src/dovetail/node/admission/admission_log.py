@@ -10,7 +10,7 @@ import msgspec
 from dovetail.core.explanation import Explanation
 from dovetail.node.wire.resource_plugin import ResourceAllocationInfo
 
-MOST = 1000
+MOST_PODS = 1000
 """Pods that are kept in mind."""
 
 
@@ -67,7 +67,7 @@ class AdmissionRecord(msgspec.Struct, kw_only=True, omit_defaults=True):
 class AdmissionLog:
     """The latest admissions of the latest pods: a few of the whole, and of each late container."""
 
-    def __init__(self, most: int = MOST, each: int = 4) -> None:
+    def __init__(self, most: int = MOST_PODS, each: int = 4) -> None:
         self._most, self._each = most, each
         self._pods: OrderedDict[str, list[AdmissionRecord]] = OrderedDict()
 

@@ -1,16 +1,14 @@
-"""The gate: pods and containers are admitted, told what is theirs, and released.
+"""The admission gate: a pod or container may start only after its plugins gave it what it asks for.
 
-What is done to one pod is done in turn; different pods do not wait for each other.
+The manager calls it for the back ends (CRI proxy, NRI), and the reconciler for containers that run
+already. What is done to one pod is done in turn; different pods do not wait for each other.
 """
 
 from __future__ import annotations
 
-import asyncio
 import time
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
-from math import inf
-from typing import TypeVar
 
 import structlog
 
@@ -21,14 +19,13 @@ from dovetail.node.admission.configuration import AdmissionConfiguration
 from dovetail.node.admission.merge_settings import settings_of
 from dovetail.node.admission.outage_policy import OutagePolicy
 from dovetail.node.admission.pod_locks import PodLocks
+from dovetail.node.admission.remove_pod_queue import RemovePodQueue
 from dovetail.node.admission.transaction import AdmissionTransactions
 from dovetail.node.common.container_settings import ContainerSettings
 from dovetail.node.common.metrics import AGENT_METRICS, SECONDS
 from dovetail.node.common.pods import Pod, Sandbox
-from dovetail.node.common.ports import AdmissionRejected, PluginError, Plugins, PodSource, Runtime
+from dovetail.node.common.ports import AdmissionRejected, PluginError, Plugins, PodSource
 from dovetail.node.common.reasons import POD_UNKNOWN, rejection
-from dovetail.node.reconcile.pod_liveness import PodLiveness, unlisted
-from dovetail.node.reconcile.remove_pod_queue import RemovePodQueue
 from dovetail.node.sources import runtime as told_by_runtime
 from dovetail.node.state.pod_state import ContainerHolding
 from dovetail.node.state.store import AppliedSettings, StateStore
@@ -45,105 +42,66 @@ ADMISSION_SECONDS = AGENT_METRICS.histogram(
 )
 
 LOG = structlog.get_logger("dovetail.node.manager")
-T = TypeVar("T")
 
-GRACE = 30.0
-"""Seconds for admissions under way when the agent ends."""
+GRACE_SECONDS = 30.0
+"""For admissions under way when the agent ends."""
 
 
-class Manager:
-    """A `ports.Gate`."""
-
+class AdmissionGate:
     def __init__(
         self,
         configuration: AdmissionConfiguration,
         plugins: Plugins,
         store: StateStore,
         source: PodSource | None,
+        *,
+        locks: PodLocks,
+        removals: RemovePodQueue,
+        on_admitted: Callable[[str, float], None],
+        grace_seconds: float = GRACE_SECONDS,
     ) -> None:
-        """Without a `source`, pods are what the runtime tells of them."""
+        """Without a `source`, pods are what the runtime tells of them.
+
+        `on_admitted` is called with the uid and the monotonic time of each pod that came through,
+        while its lock is held.
+        """
         self._configuration, self._plugins, self._source = configuration, plugins, source
-        self.store, self.records = store, AdmissionLog()
-        self._locks = PodLocks()
-        self.removals = RemovePodQueue(store, plugins, self._locks)
-        self._transactions = AdmissionTransactions(configuration, plugins, store, self.removals)
-        self.look_soon = asyncio.Event()
-        """Set when a sandbox went: it is worth a look whether its pod did."""
-        self._absences = PodLiveness()
-        self._touched: dict[str, float] = {}
-        """When pods came by, on the monotonic clock: what was seen before does not count."""
+        self._store, self._locks = store, locks
+        self._on_admitted, self._grace_seconds = on_admitted, grace_seconds
+        self._transactions = AdmissionTransactions(configuration, plugins, store, removals)
         self._admissions = Background()
+        self.log = AdmissionLog()
 
-    async def admit(self, sandbox: Sandbox) -> None:
-        await self._admissions.complete(self._admit(sandbox))
+    async def admit_pod(self, sandbox: Sandbox) -> None:
+        await self._admissions.complete(self._admit_pod(sandbox))
 
-    async def settings(
+    async def admit_container(
         self, sandbox: Sandbox, container: str, asked: ContainerSettings
     ) -> ContainerSettings:
-        return await self._admissions.complete(self._settings(sandbox, container, asked))
+        return await self._admissions.complete(self._admit_container(sandbox, container, asked))
 
-    def held(self, uid: str, container: str) -> ContainerSettings:
+    def current_settings(self, uid: str, container: str) -> ContainerSettings:
         holding = self._holding(uid, container)
         return settings_of(holding.allocations) if holding else ContainerSettings()
 
-    async def created(
+    def container_created(
         self, sandbox: Sandbox, container: str, id_: str, given: ContainerSettings
     ) -> None:
-        if self.store.pod(sandbox.uid):
-            self.store.applied[sandbox.uid, container] = AppliedSettings(id=id_, settings=given)
-
-    async def gone(self, sandbox: Sandbox) -> None:
-        self._absences.removed(sandbox.uid)
-        self.look_soon.set()
-
-    async def collect(self, runtime: Runtime, period: float) -> Sequence[str]:
-        """Release pods that are over; their uids. Raises RuntimeRefused.
-
-        Without a source, a pod is over if it had no sandbox for a whole `period`, in seconds.
-        """
-        looked = time.monotonic()
-        sandboxes = {each.uid for each in await runtime.sandboxes()}
-        if self._source is None:
-            self._absences.look(self.store.pods, sandboxes, looked)
-            over = self._absences.longer_than(period, looked)
-        else:
-            active = await self._source.active()
-            over = set() if active is None else unlisted(self.store.pods, active)
-        # Together, so that they share writes and none waits for the plugins of another.
-        going = sorted(over - sandboxes)
-        gone = await asyncio.gather(*(self.release(uid, looked) for uid in going))
-        return [uid for uid, released in zip(going, gone, strict=True) if released]
-
-    async def release(self, uid: str, looked: float = inf) -> bool:
-        """The pod is over: forget it, and tell its plugins as soon as they can be told.
-
-        Not if it came by after it was `looked` for, on the monotonic clock.
-        """
-        async with self._locks.of(uid):
-            pod = self.store.pod(uid)
-            if pod is None or self._touched.get(uid, 0.0) > looked:
-                return False
-            self.store.drop(uid, pod.plugins)
-            self._absences.forget(uid)
-            self._touched.pop(uid, None)
-            await self.removals.save()
-            await self.removals.attempt(uid)
-            await self.removals.save()
-        LOG.info("pod released", pod=f"{pod.namespace}/{pod.name}", uid=uid)
-        return True
+        if self._store.pod(sandbox.uid):
+            self._store.applied[sandbox.uid, container] = AppliedSettings(id=id_, settings=given)
 
     async def stop(self) -> None:
         """Let admissions end that nobody waits for any longer, or be taken back."""
-        await self._admissions.stop(GRACE)
+        await self._admissions.stop(self._grace_seconds)
 
-    async def _admit(self, sandbox: Sandbox) -> None:
+    async def _admit_pod(self, sandbox: Sandbox) -> None:
         with ADMISSION_SECONDS.time():
             async with self._locks.of(sandbox.uid), self._recorded(sandbox) as record:
                 pod = await self._pod(sandbox)
                 containers = resource_requests.in_order(pod.containers)
                 await self._transactions.admit(pod, containers, record)
 
-    async def _settings(
+    async def _admit_container(
         self, sandbox: Sandbox, container: str, asked: ContainerSettings
     ) -> ContainerSettings:
         async with self._locks.of(sandbox.uid):
@@ -156,7 +114,7 @@ class Manager:
             return settings_of(holding.allocations)
 
     def _holding(self, uid: str, container: str) -> ContainerHolding | None:
-        pod = self.store.pod(uid)
+        pod = self._store.pod(uid)
         return pod.containers.get(container) if pod and pod.admitted else None
 
     async def _admit_late(
@@ -165,8 +123,10 @@ class Manager:
         """A container that its pod did not have, or that had to do without something."""
         pod = await self._pod(sandbox)
         if self._source is None:
-            known = self.store.pod(sandbox.uid)
-            pod = told_by_runtime.with_container(pod, name, asked, known)
+            known = self._store.pod(sandbox.uid)
+            pod = told_by_runtime.with_container(
+                pod, name, asked, known.containers if known else ()
+            )
         chosen = [each for each in pod.containers if each.name == name]
         if not chosen:
             words = f"the pod {sandbox.namespace}/{sandbox.name} has no container {name}"
@@ -185,7 +145,7 @@ class Manager:
 
     async def _pre_start(self, sandbox: Sandbox, container: str, holding: ContainerHolding) -> None:
         """Plugins that want to know hear that the container is about to start."""
-        pod = self.store.pod(sandbox.uid)
+        pod = self._store.pod(sandbox.uid)
         asking = OutagePolicy(
             self._configuration.outage_of(pod.role if pod else ""), self._configuration.outage_wait
         )
@@ -228,14 +188,12 @@ class Manager:
             record.result, record.words = "failed", repr(error)
             raise
         else:
-            now = time.monotonic()
-            self._touched[sandbox.uid] = now
-            self._absences.admitted(sandbox.uid, now)
+            self._on_admitted(sandbox.uid, time.monotonic())
             if failed := [each for each in record.resources if each.failure]:
                 record.reason = failed[0].failure
                 record.words = "; ".join(dict.fromkeys(each.missing for each in failed))
         finally:
-            self.records.add(record)
+            self.log.add(record)
             ADMISSIONS.labels(record.result, record.reason).inc()
             LOG.info(
                 record.result,

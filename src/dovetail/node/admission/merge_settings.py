@@ -6,7 +6,12 @@ import json
 from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
-from dovetail.node.common.container_settings import INTEGER_PROPERTIES, ContainerSettings
+from dovetail.node.common.container_settings import (
+    CPUSET_CPUS,
+    CPUSET_MEMS,
+    INTEGER_PROPERTIES,
+    ContainerSettings,
+)
 from dovetail.node.common.cpus import BadCpuList, CpuSet
 from dovetail.node.common.ports import AdmissionRejected
 from dovetail.node.common.reasons import CONFLICTING_SETTINGS, PLUGIN_GARBAGE, UNKNOWN_PROPERTY
@@ -15,7 +20,7 @@ from dovetail.node.wire.resource_plugin import ResourceAllocationInfo
 
 V = TypeVar("V")
 
-CPUS, MEMS, UNIFIED, HUGEPAGES = "CpusetCpus", "CpusetMems", "Unified", "HugepageLimits"
+UNIFIED, HUGEPAGES = "Unified", "HugepageLimits"
 
 
 class OwnedSettings(dict[str, V]):
@@ -64,7 +69,7 @@ class SettingsDraft:
     def _property(self, resource: str, name: str, result: str) -> None:
         if name in INTEGER_PROPERTIES:
             self.numbers.set(name, _read(_integer, resource, name, result), resource)
-        elif name in (CPUS, MEMS):
+        elif name in (CPUSET_CPUS, CPUSET_MEMS):
             self.sets.set(name, _read(_cpus, resource, name, result), resource)
         elif name == UNIFIED:
             for file, text in _read(_texts, resource, name, result).items():
@@ -73,7 +78,9 @@ class SettingsDraft:
             for size, limit in _read(_sizes, resource, name, result).items():
                 self.hugepages.set(size, limit, resource)
         else:
-            known = ", ".join(sorted((*INTEGER_PROPERTIES, CPUS, MEMS, UNIFIED, HUGEPAGES)))
+            known = ", ".join(
+                sorted((*INTEGER_PROPERTIES, CPUSET_CPUS, CPUSET_MEMS, UNIFIED, HUGEPAGES))
+            )
             raise AdmissionRejected(
                 UNKNOWN_PROPERTY,
                 f"the plugin of {resource} sets the property {name!r}, which containers do not"
@@ -83,8 +90,8 @@ class SettingsDraft:
     def finished(self) -> ContainerSettings:
         return ContainerSettings(
             numbers=dict(self.numbers),
-            cpus=self.sets.get(CPUS, ""),
-            mems=self.sets.get(MEMS, ""),
+            cpus=self.sets.get(CPUSET_CPUS, ""),
+            mems=self.sets.get(CPUSET_MEMS, ""),
             hugepages=dict(self.hugepages),
             unified=dict(self.unified),
             envs=dict(self.envs),

@@ -14,8 +14,8 @@ from dovetail.node.wire.rpc import A, Method, Q
 OUTAGES = (PluginFailure.DOWN, PluginFailure.TIMEOUT)
 """Other failures are answers: the plugin is there, and says no or nonsense."""
 
-LOOK = 0.05
-"""Seconds between looks whether a plugin is back."""
+LOOK_PERIOD_SECONDS = 0.05
+"""Between looks whether a plugin is back."""
 
 
 class OutagePolicy:
@@ -42,7 +42,7 @@ class OutagePolicy:
         if self._until is None:
             self._until = now + self._wait
         while now < self._until:
-            await asyncio.sleep(min(LOOK, self._until - now))
+            await asyncio.sleep(min(LOOK_PERIOD_SECONDS, self._until - now))
             if plugin.up:
                 return True
             now = time.monotonic()

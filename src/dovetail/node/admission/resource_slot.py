@@ -6,13 +6,14 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import partial
+from math import ceil
 
 from dovetail.core.quantity import format as written
 from dovetail.node.admission import resource_requests
 from dovetail.node.admission.admission_log import HintRecord, ResourceRecord
 from dovetail.node.admission.configuration import AdmissionConfiguration, Scope
 from dovetail.node.admission.resource_requests import RequestedResource
-from dovetail.node.admission.reuse import suffices
+from dovetail.node.common.container_settings import CPUSET_MEMS
 from dovetail.node.common.pods import ContainerSpec, Pod
 from dovetail.node.common.ports import AdmissionRejected, Plugin, Plugins
 from dovetail.node.common.reasons import CONFLICTING_SETTINGS
@@ -158,6 +159,16 @@ def _slot(
     if known and (plugin is None or suffices(known, amount)):
         slot.keep()
     return slot
+
+
+def suffices(info: ResourceAllocationInfo, requested: Fraction) -> bool:
+    """Whether a container that is admitted again can have what it had.
+
+    What binds memory counts NUMA nodes, or bytes, as its plugin likes: it is not compared.
+    """
+    if info.oci_property_name == CPUSET_MEMS:
+        return bool(info.allocation_result)
+    return info.is_scalar_resource and ceil(info.allocated_quantity) >= requested
 
 
 def held(before: PodState | None, container: str) -> ContainerHolding:

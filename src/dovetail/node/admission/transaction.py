@@ -17,12 +17,12 @@ from dovetail.node.admission.configuration import AdmissionConfiguration, Scope
 from dovetail.node.admission.merge_settings import settings_of
 from dovetail.node.admission.outage_policy import OutagePolicy
 from dovetail.node.admission.pod_admission import AllocationCount, PodAdmission
+from dovetail.node.admission.remove_pod_queue import RemovePodQueue
 from dovetail.node.admission.resource_slot import ResourceSlot, holdings, slots
 from dovetail.node.common import pod_identity
 from dovetail.node.common.pods import ContainerSpec, Pod
 from dovetail.node.common.ports import AdmissionRejected, PluginError, Plugins
 from dovetail.node.common.reasons import CHECKPOINT_FAILED, PLUGIN_REFUSED, TOPOLOGY_AFFINITY
-from dovetail.node.reconcile.remove_pod_queue import RemovePodQueue
 from dovetail.node.state.pod_state import ContainerHolding, PodState
 from dovetail.node.state.store import NotWritten, StateStore
 

@@ -6,13 +6,13 @@ from pathlib import Path
 from typing import Protocol
 
 from dovetail.node.agent.settings import RuntimeSettings
-from dovetail.node.common.ports import Gate, Runtime
+from dovetail.node.common.ports import AdmissionPort, Runtime
 from dovetail.node.cri.client import CriRuntime
 from dovetail.node.cri_proxy.proxy import Proxy
 from dovetail.node.nri.runtime import NriRuntime
 
-GRACE = 30.0
-"""Seconds for calls under way when the agent ends: a plugin may take 10 for each question."""
+GRACE_SECONDS = 30.0
+"""For calls under way when the agent ends: a plugin may take 10 for each question."""
 
 
 class RuntimeBackend(Protocol):
@@ -40,24 +40,24 @@ class CriBackend:
 class ProxyBackend:
     """The proxy lets pods in; containers are seen and changed at the runtime itself."""
 
-    def __init__(self, settings: RuntimeSettings, gate: Gate) -> None:
+    def __init__(self, settings: RuntimeSettings, manager: AdmissionPort) -> None:
         self.runtime = CriRuntime(Path(settings.socket))
-        self._proxy = Proxy(Path(settings.listen), Path(settings.socket), gate)
+        self._proxy = Proxy(Path(settings.listen), Path(settings.socket), manager)
 
     async def start(self) -> None:
         await self._proxy.start()
 
     async def stop(self) -> None:
-        await self._proxy.stop(GRACE)
+        await self._proxy.stop(GRACE_SECONDS)
         await self.runtime.close()
 
 
 class NriBackend:
     """A plugin of the runtime, by NRI; containers are seen at the runtime itself."""
 
-    def __init__(self, settings: RuntimeSettings, gate: Gate) -> None:
+    def __init__(self, settings: RuntimeSettings, manager: AdmissionPort) -> None:
         self._seen = CriRuntime(Path(settings.socket))
-        self.runtime = NriRuntime(Path(settings.nri_socket), self._seen, gate)
+        self.runtime = NriRuntime(Path(settings.nri_socket), self._seen, manager)
 
     async def start(self) -> None:
         await self.runtime.start()
@@ -67,7 +67,7 @@ class NriBackend:
         await self._seen.close()
 
 
-def backend_of(settings: RuntimeSettings, gate: Gate) -> RuntimeBackend:
+def backend_of(settings: RuntimeSettings, manager: AdmissionPort) -> RuntimeBackend:
     if settings.backend == "proxy":
-        return ProxyBackend(settings, gate)
-    return NriBackend(settings, gate) if settings.backend == "nri" else CriBackend(settings)
+        return ProxyBackend(settings, manager)
+    return NriBackend(settings, manager) if settings.backend == "nri" else CriBackend(settings)

@@ -20,8 +20,8 @@ STATIC = {
 }
 """Files of the kubelet: the manager that writes it, and how it is switched off."""
 
-LONGEST_SOCKET = 103
-"""Bytes of a socket's path: 107 are possible, and it is made under a longer name first."""
+LONGEST_SOCKET_BYTES = 103
+"""Of a socket's path: 107 are possible, and it is made under a longer name first."""
 
 
 class NotHere(DovetailError):
@@ -64,10 +64,10 @@ def check_sockets(config: AgentSettings) -> None:
         if Path(config.runtime.listen).absolute() == Path(config.runtime.socket).absolute():
             raise BadSettings("runtime.listen and runtime.socket are the same: it would ask itself")
     for key, path in served.items():
-        if not path or len(os.fsencode(path)) > LONGEST_SOCKET:
+        if not path or len(os.fsencode(path)) > LONGEST_SOCKET_BYTES:
             size = len(os.fsencode(path))
             raise BadSettings(
-                f"{key}: {path!r} has {size} bytes; 1 to {LONGEST_SOCKET} are possible"
+                f"{key}: {path!r} has {size} bytes; 1 to {LONGEST_SOCKET_BYTES} are possible"
             )
     if len({Path(path).absolute() for path in served.values()}) < len(served):
         raise BadSettings(f"{', '.join(served)} must be different sockets")

@@ -14,14 +14,11 @@ import msgspec
 import orjson
 import structlog
 
-from dovetail.node.admission.gate import Manager
-from dovetail.node.agent import views
-from dovetail.node.registry.registry import Registry
-from dovetail.node.report.capacity import NodeCapacity
+from dovetail.node.common.ports import ManagerPort
 from dovetail.node.wire.rpc import Refused
 
 SERVICE = "dovetail.agent.v1.Agent"
-LARGEST_QUESTION = 4096
+LARGEST_QUESTION_BYTES = 4096
 
 LOG = structlog.get_logger("dovetail.node.agent")
 
@@ -37,8 +34,8 @@ class NoQuestion(msgspec.Struct, forbid_unknown_fields=True):
 
 
 class ControlSocket:
-    def __init__(self, manager: Manager, registry: Registry, capacity: NodeCapacity) -> None:
-        self._manager, self._registry, self._capacity = manager, registry, capacity
+    def __init__(self, manager: ManagerPort) -> None:
+        self._manager = manager
 
     def handler(self) -> grpc.GenericRpcHandler:
         methods: Mapping[str, Callable[[bytes], Any]] = {
@@ -56,15 +53,15 @@ class ControlSocket:
 
     def _state(self, body: bytes) -> Any:
         question(body, NoQuestion)
-        return views.state(self._manager.store, self._capacity.status)
+        return self._manager.state()
 
     def _plugins(self, body: bytes) -> Any:
         question(body, NoQuestion)
-        return {"plugins": msgspec.to_builtins(self._registry.statuses())}
+        return {"plugins": msgspec.to_builtins(self._manager.plugin_statuses())}
 
     def _explain(self, body: bytes) -> Any:
         name = question(body, ExplainQuestion).pod
-        found = views.explanation(name, self._manager.records, self._manager.store)
+        found = self._manager.explanation(name)
         if found is None:
             words = (
                 f"nothing is known of a pod {name!r}: it did not come by since the agent started, "
@@ -79,8 +76,8 @@ Q = TypeVar("Q")
 
 def question(body: bytes, kind: type[Q]) -> Q:
     """Raises Refused."""
-    if len(body) > LARGEST_QUESTION:
-        words = f"a question has {LARGEST_QUESTION} bytes at most"
+    if len(body) > LARGEST_QUESTION_BYTES:
+        words = f"a question has {LARGEST_QUESTION_BYTES} bytes at most"
         raise Refused(grpc.StatusCode.INVALID_ARGUMENT, words)
     try:
         return msgspec.json.decode(body or b"{}", type=kind)

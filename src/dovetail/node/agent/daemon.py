@@ -8,28 +8,24 @@ under way still find their plugins.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Coroutine
+from collections.abc import Callable
 from contextlib import AsyncExitStack
 from pathlib import Path
-from typing import Any
 
 import structlog
 
 from dovetail import __version__
-from dovetail.node.admission.gate import Manager
+from dovetail.aio.background import Background
 from dovetail.node.agent import checks
 from dovetail.node.agent.backends import RuntimeBackend, backend_of
 from dovetail.node.agent.control import ControlSocket
 from dovetail.node.agent.device_publisher import DevicePublisher, Publish
+from dovetail.node.agent.manager import Manager, regularly
 from dovetail.node.agent.parts import configuration_of, source_of
 from dovetail.node.agent.settings import AgentSettings, seconds
 from dovetail.node.common.metrics import AGENT_METRICS
-from dovetail.node.common.ports import PodSource
-from dovetail.node.reconcile.plugin_retirement import PluginRetirement
-from dovetail.node.reconcile.reconciler import Reconciler
+from dovetail.node.common.ports import ManagerPort, PodSource
 from dovetail.node.registry.registry import Registry
-from dovetail.node.report.capacity import PERIOD, NodeCapacity
-from dovetail.node.report.pod_resources import PodResourcesApi
 from dovetail.node.sources.implicit_resources import ImplicitResources
 from dovetail.node.sources.kubelet import KubeletPods
 from dovetail.node.state.store import StateStore
@@ -37,9 +33,6 @@ from dovetail.node.topology.reader import read
 from dovetail.node.wire.listening import CannotServe, Listening
 
 LOG = structlog.get_logger("dovetail.node.agent")
-
-REMOVALS_PERIOD = 1.0
-"""Seconds between looks whether plugins that missed the end of a pod are back."""
 
 
 async def run(
@@ -54,7 +47,9 @@ async def run(
             await start(config, stack)
             if publish is not None:
                 look = DevicePublisher(config, publish).look
-                background(regularly(look, seconds(config.devices.period)), stack)
+                publishing = Background()
+                publishing.start(regularly(look, seconds(config.devices.period)))
+                stack.push_async_callback(publishing.stop)
             LOG.info("agent started", version=__version__, backend=config.runtime.backend)
             ready()
             await stop.wait()
@@ -73,30 +68,17 @@ async def start(config: AgentSettings, stack: AsyncExitStack) -> None:
     registry = await opened_registry(config, store, stack)
     # 3. Who decides.
     source = opened_source(config, stack)
-    manager = Manager(configuration, registry, store, source)
+    period = seconds(config.reconcile_period)
+    manager: ManagerPort = Manager(configuration, registry, store, source, period=period)
     stack.push_async_callback(manager.stop)
-    capacity = NodeCapacity(store, registry)
-    stack.push_async_callback(capacity.stop)
     # 4. The way to containers.
     backend = backend_of(config.runtime, manager)
     await opened(backend, stack)
-    reconciler = Reconciler(
-        manager,
-        registry,
-        backend.runtime,
-        period=seconds(config.reconcile_period),
-        names=configuration.names,
-    )
-    background(reconciler.run(), stack)
-    background(regularly(manager.removals.deliver, REMOVALS_PERIOD), stack)
-    background(regularly(capacity.look, PERIOD), stack)
-    background(regularly(PluginRetirement(store, registry).look, PERIOD), stack)
+    await stack.enter_async_context(manager.reconciling(backend.runtime))
     # 5. Those who only want to know.
-    resources = PodResourcesApi(store, registry, capacity, source)
-    control = ControlSocket(manager, registry, capacity)
-    await opened(
-        Listening(Path(config.pod_resources_socket), served=tuple(resources.served())), stack
-    )
+    resources = Listening(Path(config.pod_resources_socket), served=tuple(manager.pod_resources()))
+    await opened(resources, stack)
+    control = ControlSocket(manager)
     await opened(Listening(Path(config.control_socket), handlers=[control.handler()]), stack)
     serve_metrics(config.metrics_address, stack)
 
@@ -129,26 +111,6 @@ def opened_source(config: AgentSettings, stack: AsyncExitStack) -> PodSource | N
 async def opened(part: RuntimeBackend | Listening | Registry, stack: AsyncExitStack) -> None:
     await part.start()
     stack.push_async_callback(part.stop)
-
-
-def background(work: Coroutine[Any, Any, None], stack: AsyncExitStack) -> None:
-    """Beside everything else, until the end."""
-    task = asyncio.create_task(work)
-
-    async def end() -> None:
-        task.cancel()
-        await asyncio.gather(task, return_exceptions=True)
-
-    stack.push_async_callback(end)
-
-
-async def regularly(work: Callable[[], Awaitable[object]], period: float) -> None:
-    while True:
-        try:
-            await work()
-        except Exception:
-            LOG.exception("failed", work=getattr(work, "__qualname__", ""))
-        await asyncio.sleep(period)
 
 
 def serve_metrics(address: str, stack: AsyncExitStack) -> None:

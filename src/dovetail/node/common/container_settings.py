@@ -27,6 +27,8 @@ class ContainerSettings(msgspec.Struct, frozen=True, kw_only=True):
     devices: tuple[DeviceSpec, ...] = ()
 
 
+CPUSET_CPUS, CPUSET_MEMS = "CpusetCpus", "CpusetMems"
+
 INTEGER_PROPERTIES = (
     "CpuPeriod",
     "CpuQuota",
@@ -35,3 +37,4 @@ INTEGER_PROPERTIES = (
     "OomScoreAdj",
     "MemorySwapLimitInBytes",
 )
+"""Names of properties of LinuxContainerResources, as plugins write them."""

@@ -9,7 +9,7 @@ from itertools import chain, groupby
 
 from dovetail.core.errors import DovetailError
 
-LARGEST = 2**16
+CPU_LIMIT = 2**16
 """No kernel numbers that many CPUs: what is above is a mistake, and would fill the memory."""
 
 PART = re.compile(r"(\d{1,9})(?:-(\d{1,9})(?::(\d{1,9})/(\d{1,9}))?)?", re.ASCII)
@@ -63,7 +63,7 @@ def _part(text: str) -> Iterable[int]:
     low, high, used, group = (None if each is None else int(each) for each in found.groups())
     assert low is not None
     high = low if high is None else high
-    if high < low or high >= LARGEST:
+    if high < low or high >= CPU_LIMIT:
         raise BadCpuList(f"{text!r} is no range of CPUs: it ends at {high}")
     if not group:
         return range(low, high + 1)

@@ -1,10 +1,15 @@
-"""Where the parts of the agent meet: what each asks of the others."""
+"""Ports of the agent (protocols): what its rooms ask of each other without importing each other.
+
+The back ends, the control socket and the daemon see the manager through `ManagerPort` only; the
+manager sees plugins, pods and the runtime through `PluginRegistry`, `PodSource` and `Runtime`.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager
 from enum import StrEnum
-from typing import Protocol
+from typing import Any, Protocol
 
 import msgspec
 
@@ -13,7 +18,7 @@ from dovetail.core.explanation import Explanation
 from dovetail.node.common.container_settings import ContainerSettings
 from dovetail.node.common.pods import Pod, Sandbox
 from dovetail.node.wire.resource_plugin import ResourcePluginOptions
-from dovetail.node.wire.rpc import A, Method, Q
+from dovetail.node.wire.rpc import A, Method, Q, Served
 
 
 class PluginFailure(StrEnum):
@@ -66,6 +71,16 @@ class Plugins(Protocol):
         ...
 
 
+class PluginRegistry(Plugins, Protocol):
+    """The plugins of a node, with what only their manager does."""
+
+    def forget(self, resource: str) -> bool:
+        """Of a plugin that was uninstalled; whether it was forgotten: not if it has a socket."""
+        ...
+
+    def statuses(self) -> Sequence[msgspec.Struct]: ...
+
+
 class AdmissionRejected(DovetailError):
     """A pod or container that may not start."""
 
@@ -82,14 +97,14 @@ class AdmissionRejected(DovetailError):
         self.reason, self.later, self.explanation = reason, later, explanation
 
 
-class Gate(Protocol):
-    """What a back end asks before it lets the runtime start something."""
+class AdmissionPort(Protocol):
+    """The half of the manager's port that a back end (CRI proxy, NRI) calls for the runtime."""
 
-    async def admit(self, sandbox: Sandbox) -> None:
+    async def admit_pod(self, sandbox: Sandbox) -> None:
         """Before a sandbox is made; raises AdmissionRejected, and then nothing is held."""
         ...
 
-    async def settings(
+    async def admit_container(
         self, sandbox: Sandbox, container: str, asked: ContainerSettings
     ) -> ContainerSettings:
         """Before a container is created: what it is given; raises AdmissionRejected.
@@ -98,17 +113,17 @@ class Gate(Protocol):
         """
         ...
 
-    def held(self, uid: str, container: str) -> ContainerSettings:
+    def current_settings(self, uid: str, container: str) -> ContainerSettings:
         """What a container of the pod was given before, if anything; nobody is asked."""
         ...
 
-    async def created(
+    async def container_created(
         self, sandbox: Sandbox, container: str, id_: str, given: ContainerSettings
     ) -> None:
         """After that: what is applied to it now."""
         ...
 
-    async def gone(self, sandbox: Sandbox) -> None:
+    async def sandbox_gone(self, sandbox: Sandbox) -> None:
         """After a sandbox was removed: a reason to look soon whether its pod is."""
         ...
 
@@ -156,4 +171,32 @@ class PodSource(Protocol):
 
     async def active(self) -> Sequence[Pod] | None:
         """All pods that are not over; None if that is not known at the moment."""
+        ...
+
+
+class ManagerPort(AdmissionPort, Protocol):
+    """The one way to all that the agent decides and knows: daemon and control socket use it."""
+
+    def state(self) -> Mapping[str, Any]:
+        """What pods hold, which plugins are to hear of pods that went, and what the node has."""
+        ...
+
+    def plugin_statuses(self) -> Sequence[msgspec.Struct]:
+        """Of each socket, and of each resource whose plugin has none at the moment."""
+        ...
+
+    def explanation(self, pod: str) -> Mapping[str, Any] | None:
+        """Of a pod by uid, namespace/name or name: what it holds, and why; None if unknown."""
+        ...
+
+    def pod_resources(self) -> Iterable[Served]:
+        """The methods of the pod resources API."""
+        ...
+
+    def reconciling(self, runtime: Runtime) -> AbstractAsyncContextManager[None]:
+        """Inside, containers of the runtime are kept as plugins want them, until it is left."""
+        ...
+
+    async def stop(self) -> None:
+        """Let admissions under way end, or be taken back."""
         ...

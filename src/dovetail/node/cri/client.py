@@ -28,18 +28,18 @@ from dovetail.node.wire.rpc import A, Method, Q, call
 
 LOG = structlog.get_logger("dovetail.node.runtime")
 
-DEADLINE = 10.0
-"""Seconds for a call. An update takes some 20 ms, on a busy machine a few seconds."""
+DEADLINE_SECONDS = 10.0
+"""For a call. An update takes some 20 ms, on a busy machine a few seconds."""
 
 AT_ONCE = 8
 """Containers asked about at the same time."""
 
-LARGEST = 16 * 2**20
-"""Bytes of a message, which is what the kubelet and containerd allow each other."""
+LARGEST_MESSAGE_BYTES = 16 * 2**20
+"""Of a message, which is what the kubelet and containerd allow each other."""
 
 OPTIONS = (
-    ("grpc.max_receive_message_length", LARGEST),
-    ("grpc.max_send_message_length", LARGEST),
+    ("grpc.max_receive_message_length", LARGEST_MESSAGE_BYTES),
+    ("grpc.max_send_message_length", LARGEST_MESSAGE_BYTES),
     ("grpc.use_local_subchannel_pool", 1),
     # A socket of this machine: nothing is spared by waiting two minutes for its return.
     ("grpc.initial_reconnect_backoff_ms", 100),
@@ -143,7 +143,7 @@ class CriRuntime:
 
     async def _ask(self, method: Method[Q, A], question: Q) -> A:
         try:
-            return await call(self._channel, method, question, DEADLINE)
+            return await call(self._channel, method, question, DEADLINE_SECONDS)
         except grpc.aio.AioRpcError as error:
             kind = (
                 ContainerNotFound if error.code() is grpc.StatusCode.NOT_FOUND else RuntimeRefused

@@ -6,11 +6,11 @@ import struct
 
 import grpc
 
-from dovetail.node.cri.client import LARGEST
+from dovetail.node.cri.client import LARGEST_MESSAGE_BYTES
 from dovetail.node.wire.rpc import Refused
 
 ENVELOPE = struct.Struct(">BI")
-LARGEST_SEALED = LARGEST + ENVELOPE.size
+LARGEST_SEALED_BYTES = LARGEST_MESSAGE_BYTES + ENVELOPE.size
 
 
 def sealed(message: bytes) -> bytes:
@@ -23,8 +23,8 @@ def opened(data: bytes) -> bytes:
     Kubelets do not compress. A message that did come compressed must not pass unread, and what it
     would be without is not ours to find out.
     """
-    if len(data) > LARGEST_SEALED:
-        words = f"a message of more than {LARGEST} bytes"
+    if len(data) > LARGEST_SEALED_BYTES:
+        words = f"a message of more than {LARGEST_MESSAGE_BYTES} bytes"
         raise Refused(grpc.StatusCode.RESOURCE_EXHAUSTED, words)
     if len(data) < ENVELOPE.size:
         raise Refused(grpc.StatusCode.INVALID_ARGUMENT, "a call without a message")

@@ -22,10 +22,10 @@ HEAD = struct.Struct(">BHBBI")
 SETTING = struct.Struct(">HI")
 NUMBER = struct.Struct(">I")
 LAST_STREAM = 2**31 - 1
-SMALLEST_FRAME = 2**14
+SMALLEST_FRAME_BYTES = 2**14
 """Bytes that everybody takes in one frame."""
 
-LARGEST_BLOCK = 2**20
+LARGEST_HEADERS_BYTES = 2**20
 """Bytes of headers, packed."""
 
 
@@ -159,8 +159,8 @@ class FrameSplitter:
         if goes_on != bool(self._open) or frame.stream != first.stream:
             raise BadFrames(f"a frame of kind {frame.kind} where headers begin or go on")
         self._open.append(frame)
-        if sum(len(each.raw) for each in self._open) > LARGEST_BLOCK:
-            raise BadFrames(f"headers of more than {LARGEST_BLOCK} bytes")
+        if sum(len(each.raw) for each in self._open) > LARGEST_HEADERS_BYTES:
+            raise BadFrames(f"headers of more than {LARGEST_HEADERS_BYTES} bytes")
         if not frame.flags & END_HEADERS:
             return None
         whole = first._replace(raw=b"".join(each.raw for each in self._open))
@@ -188,7 +188,9 @@ def goaway(last: int, code: ErrorCode) -> bytes:
 
 def last_headers(stream: int, block: bytes) -> bytes:
     """Headers that end the stream, in as many frames as it takes."""
-    parts = [block[at : at + SMALLEST_FRAME] for at in range(0, len(block), SMALLEST_FRAME)]
+    parts = [
+        block[at : at + SMALLEST_FRAME_BYTES] for at in range(0, len(block), SMALLEST_FRAME_BYTES)
+    ]
     kinds = [FrameType.HEADERS] + [FrameType.CONTINUATION] * (len(parts) - 1)
     flags = [END_STREAM] + [0] * (len(parts) - 1)
     flags[-1] |= END_HEADERS

@@ -10,9 +10,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from dovetail.node.cri_proxy.frames import END_STREAM, SMALLEST_FRAME, Frame, FrameType, made
+from dovetail.node.cri_proxy.frames import END_STREAM, SMALLEST_FRAME_BYTES, Frame, FrameType, made
 
-WINDOW = 2**16 - 1
+INITIAL_WINDOW_BYTES = 2**16 - 1
 """Bytes that may be sent, if nothing is said."""
 
 
@@ -28,9 +28,9 @@ class Outlet:
 
     def __init__(self, out: list[bytes]) -> None:
         self._out = out
-        self._initial, self._largest = WINDOW, SMALLEST_FRAME
+        self._initial, self._largest = INITIAL_WINDOW_BYTES, SMALLEST_FRAME_BYTES
         """What the runtime set: the window of a stream, the bytes of a frame."""
-        self._window = WINDOW
+        self._window = INITIAL_WINDOW_BYTES
         """For all streams together."""
         self._owed = 0
         self._own: dict[int, int] = {}

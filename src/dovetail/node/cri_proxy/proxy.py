@@ -19,7 +19,7 @@ import structlog
 
 from dovetail.node.common.container_settings import ContainerSettings
 from dovetail.node.common.pods import Sandbox
-from dovetail.node.common.ports import AdmissionRejected, Gate
+from dovetail.node.common.ports import AdmissionPort, AdmissionRejected
 from dovetail.node.cri import injection
 from dovetail.node.cri.client import connect, sandbox_of
 from dovetail.node.cri_proxy.connection import Handler, ProxyConnection, Send
@@ -30,18 +30,18 @@ from dovetail.node.wire.rpc import Refused, call
 
 LOG = structlog.get_logger("dovetail.node.runtime")
 
-LOOK = 5.0
-"""Seconds for a question of our own to the runtime."""
+LOOK_TIMEOUT_SECONDS = 5.0
+"""For a question of our own to the runtime."""
 
-FAREWELL = 1.0
-"""Seconds for clients to take what was written to them."""
+FAREWELL_SECONDS = 1.0
+"""For clients to take what was written to them."""
 
 
 class Proxy:
     """Serves CRI at `listen` and passes calls on to the runtime at `runtime`."""
 
-    def __init__(self, listen: Path, runtime: Path, gate: Gate) -> None:
-        self._listen, self._runtime, self._gate = listen, runtime, gate
+    def __init__(self, listen: Path, runtime: Path, manager: AdmissionPort) -> None:
+        self._listen, self._runtime, self._manager = listen, runtime, manager
         self._listener = Listener(listen, self._accept)
         self._handlers = {path: _guarded(path, each) for path, each in self._seen().items()}
         self._connections: list[ProxyConnection] = []
@@ -62,7 +62,7 @@ class Proxy:
         await _all((each.idle for each in here), grace)
         for each in here:
             each.close()
-        await _all((each.over for each in here), FAREWELL)
+        await _all((each.over for each in here), FAREWELL_SECONDS)
         for each in here:
             each.abort()
         await _all((each.over for each in here), None)
@@ -87,12 +87,12 @@ class Proxy:
     async def _run_pod_sandbox(self, body: bytes, send: Send) -> None:
         request = decode(cri.RunPodSandboxRequest, body)
         sandbox = _sandbox(request.config, runtime_class=request.runtime_handler)
-        await self._gate.admit(sandbox)
+        await self._manager.admit_pod(sandbox)
         try:
             await send(body)
         except BaseException:
             # The kubelet will try again, or not: the gate is to look which.
-            self._soon(self._gate.gone(sandbox))
+            self._soon(self._manager.sandbox_gone(sandbox))
             raise
 
     async def _create_container(self, body: bytes, send: Send) -> None:
@@ -102,11 +102,11 @@ class Proxy:
         asked = injection.read_back(
             cooked(cri.LinuxContainerResources, request.config.linux.resources)
         )
-        settings = await self._gate.settings(sandbox, name, asked)
+        settings = await self._manager.admit_container(sandbox, name, asked)
         injection.inject(request, settings)
         answer = await send(request.SerializeToString())
         id_ = decode(cri.CreateContainerResponse, answer).container_id
-        await self._quietly(self._gate.created(sandbox, name, id_, settings))
+        await self._quietly(self._manager.container_created(sandbox, name, id_, settings))
 
     async def _update_container_resources(self, body: bytes, send: Send) -> None:
         request = _parsed(cri.UpdateContainerResourcesRequest, body)
@@ -122,17 +122,17 @@ class Proxy:
         )
         await send(body)
         if sandbox:
-            self._soon(self._gate.gone(sandbox))
+            self._soon(self._manager.sandbox_gone(sandbox))
 
     async def _held(self, id_: str) -> ContainerSettings:
         """By a container that is there. It must not fail: the kubelet may change what runs."""
         question = cri.ListContainersRequest(filter=cri.ContainerFilter(id=id_))
         try:
-            listed = await call(self._channel, cri.LIST_CONTAINERS, question, LOOK)
+            listed = await call(self._channel, cri.LIST_CONTAINERS, question, LOOK_TIMEOUT_SECONDS)
             container = _only(listed.containers, id_)
             sandbox = container and await self._sandbox_by_id(container.pod_sandbox_id)
             if container and sandbox:
-                return self._gate.held(sandbox.uid, container.metadata.name)
+                return self._manager.current_settings(sandbox.uid, container.metadata.name)
         except (grpc.aio.AioRpcError, BadMessage, AdmissionRejected) as error:
             LOG.warning("update passed as it came", container=id_, why=str(error))
         return ContainerSettings()
@@ -140,7 +140,7 @@ class Proxy:
     async def _sandbox_by_id(self, id_: str) -> Sandbox | None:
         question = cri.ListPodSandboxRequest(filter=cri.PodSandboxFilter(id=id_))
         try:
-            listed = await call(self._channel, cri.LIST_POD_SANDBOX, question, LOOK)
+            listed = await call(self._channel, cri.LIST_POD_SANDBOX, question, LOOK_TIMEOUT_SECONDS)
         except (grpc.aio.AioRpcError, BadMessage) as error:
             LOG.warning("sandbox unknown", sandbox=id_, why=str(error))
             return None

@@ -18,7 +18,7 @@ from typing import Protocol
 import grpc
 
 from dovetail.node.cri_proxy import frames
-from dovetail.node.cri_proxy.envelope import LARGEST_SEALED, sealed
+from dovetail.node.cri_proxy.envelope import LARGEST_SEALED_BYTES, sealed
 from dovetail.node.cri_proxy.frames import (
     PREFACE,
     BadFrames,
@@ -152,7 +152,7 @@ class Relay:
         if held.asked:
             return
         held.question += frame.body
-        if frame.ends or len(held.question) > LARGEST_SEALED:
+        if frame.ends or len(held.question) > LARGEST_SEALED_BYTES:
             held.asked = True
             self._calls.asked(frame.stream, held.path, bytes(held.question))
             held.question.clear()
@@ -161,7 +161,7 @@ class Relay:
         held = self._held.get(frame.stream)
         if held:
             held.begun = True
-            if frame.kind == FrameType.DATA and len(held.answer) <= LARGEST_SEALED:
+            if frame.kind == FrameType.DATA and len(held.answer) <= LARGEST_SEALED_BYTES:
                 held.answer += frame.body
         if frame.kind == FrameType.RST_STREAM:
             self._end(frame.stream, None)

@@ -18,7 +18,7 @@ import grpc
 import structlog
 
 from dovetail.node.common.pods import Sandbox
-from dovetail.node.common.ports import AdmissionRejected, Gate
+from dovetail.node.common.ports import AdmissionPort, AdmissionRejected
 from dovetail.node.cri.injection import has_resources
 from dovetail.node.nri import adjustment
 from dovetail.node.wire import nri
@@ -28,11 +28,11 @@ from dovetail.node.wire.rpc import Refused
 
 LOG = structlog.get_logger("dovetail.node.runtime")
 
-PATIENCE = 2.0
-"""Seconds that the runtime waits for us, if it does not say: containerd's default."""
+REQUEST_TIMEOUT_SECONDS = 2.0
+"""That the runtime waits for us, if it does not say: containerd's default."""
 
-IN_GOOD_TIME = 0.75
-"""The part of the runtime's patience that we use."""
+USED_PART_OF_TIMEOUT = 0.75
+"""The part of that time that we use."""
 
 T = TypeVar("T")
 Handler = Callable[[nri.PodEvent], Awaitable[Message]]
@@ -42,10 +42,10 @@ class NriEvents:
     """Of one connection. What there is is not followed: a runtime that was restarted is silent
     about the end of pods from before."""
 
-    def __init__(self, gate: Gate, synchronized: asyncio.Event) -> None:
+    def __init__(self, manager: AdmissionPort, synchronized: asyncio.Event) -> None:
         """`synchronized` is set as soon as the runtime takes calls of ours."""
-        self._gate, self._synchronized = gate, synchronized
-        self._patience = PATIENCE
+        self._manager, self._synchronized = manager, synchronized
+        self._timeout = REQUEST_TIMEOUT_SECONDS
         self._going_on: set[asyncio.Task[Any]] = set()
         self._handlers: dict[nri.Event, Handler] = {
             nri.Event.RUN_POD_SANDBOX: self._run_pod_sandbox,
@@ -76,7 +76,7 @@ class NriEvents:
         return encode(await handler(event))
 
     def _configure(self, request: nri.ConfigureRequest) -> nri.ConfigureResponse:
-        self._patience = request.request_timeout / 1000 or PATIENCE
+        self._timeout = request.request_timeout / 1000 or REQUEST_TIMEOUT_SECONDS
         LOG.info("nri configured", runtime=request.runtime_name, version=request.runtime_version)
         return nri.ConfigureResponse(events=sum(1 << (event - 1) for event in self._handlers))
 
@@ -89,21 +89,25 @@ class NriEvents:
 
     async def _run_pod_sandbox(self, event: nri.PodEvent) -> Message:
         sandbox = sandbox_of(event.pod)
-        await self._in_time(self._gate.admit(sandbox), lambda: self._gate.gone(sandbox))
+        await self._in_time(
+            self._manager.admit_pod(sandbox), lambda: self._manager.sandbox_gone(sandbox)
+        )
         return nri.Empty()
 
     async def _sandbox_went(self, event: nri.PodEvent) -> Message:
         """One that was stopped never runs again, even if it is kept for a while."""
-        await self._quietly(self._gate.gone(sandbox_of(event.pod)))
+        await self._quietly(self._manager.sandbox_gone(sandbox_of(event.pod)))
         return nri.Empty()
 
     async def _create_container(self, event: nri.PodEvent) -> Message:
         sandbox, container = sandbox_of(event.pod), event.container
         asked = adjustment.read_back(container)
-        settings = await self._in_time(self._gate.settings(sandbox, container.name, asked))
+        settings = await self._in_time(
+            self._manager.admit_container(sandbox, container.name, asked)
+        )
         adjusted = adjustment.adjustment(container, settings, _devices(settings.devices))
         # It has its id already. Should it not come to be, nothing will be seen under that id.
-        created = self._gate.created(sandbox, container.name, container.id, settings)
+        created = self._manager.container_created(sandbox, container.name, container.id, settings)
         await self._quietly(created)
         return nri.CreateContainerResponse(adjust=adjusted)
 
@@ -111,7 +115,7 @@ class NriEvents:
         """The kubelet changes something that runs: it may, but not what is ours."""
         container = event.container
         try:
-            settings = self._gate.held(event.pod.uid, container.name)
+            settings = self._manager.current_settings(event.pod.uid, container.name)
         except AdmissionRejected as error:
             LOG.warning("update passed as it came", container=container.id, why=str(error))
             return nri.UpdateContainerResponse()
@@ -124,18 +128,20 @@ class NriEvents:
         what: Coroutine[Any, Any, T],
         if_late: Callable[[], Coroutine[Any, Any, None]] | None = None,
     ) -> T:
-        """The answer of the gate, or an error before the runtime loses patience.
+        """The answer of the gate, or an error before the runtime gives up.
 
         What takes longer goes on; `if_late` is done after it.
         """
         task = asyncio.create_task(what)
         self._keep(task)
         try:
-            return await asyncio.wait_for(asyncio.shield(task), self._patience * IN_GOOD_TIME)
+            return await asyncio.wait_for(
+                asyncio.shield(task), self._timeout * USED_PART_OF_TIMEOUT
+            )
         except TimeoutError:
             if if_late:
                 self._keep(asyncio.create_task(_after(task, if_late)))
-            words = f"dovetail: no answer of the plugins within {self._patience:g} s; try again"
+            words = f"dovetail: no answer of the plugins within {self._timeout:g} s; try again"
             raise Refused(grpc.StatusCode.UNAVAILABLE, words) from None
         except AdmissionRejected as error:
             LOG.info("refused", reason=error.reason, why=str(error))

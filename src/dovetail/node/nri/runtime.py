@@ -14,9 +14,10 @@ from pathlib import Path
 
 import structlog
 
+from dovetail.aio.backoff import doubling
 from dovetail.node.common.container_settings import ContainerSettings
 from dovetail.node.common.pods import Sandbox
-from dovetail.node.common.ports import Gate, ObservedContainer, Runtime, RuntimeRefused
+from dovetail.node.common.ports import AdmissionPort, ObservedContainer, Runtime, RuntimeRefused
 from dovetail.node.cri.injection import has_resources
 from dovetail.node.nri import adjustment
 from dovetail.node.nri.events import NriEvents
@@ -25,23 +26,31 @@ from dovetail.node.wire.ttrpc import CallFailed, Closed, Link
 
 LOG = structlog.get_logger("dovetail.node.runtime")
 
-DEADLINE = 10.0
-"""Seconds for a call of ours."""
+DEADLINE_SECONDS = 10.0
+"""For a call of ours."""
 
-FIRST_PAUSE, LONGEST_PAUSE = 0.1, 5.0
-"""Seconds before connecting again."""
+FIRST_RETRY_SECONDS, LONGEST_RETRY_SECONDS = 0.1, 5.0
+"""Before connecting again."""
 
 
 class NriRuntime:
     """A `Runtime`, and what asks the gate, over containerd's NRI socket."""
 
     def __init__(
-        self, socket: Path, seen: Runtime, gate: Gate, *, name: str = "dovetail", index: int = 50
+        self,
+        socket: Path,
+        seen: Runtime,
+        manager: AdmissionPort,
+        *,
+        name: str = "dovetail",
+        index: int = 50,
+        deadline_seconds: float = DEADLINE_SECONDS,
     ) -> None:
         """`seen`: shows what runs; `index`: plugins are asked in the order of these numbers, 0 to
         99."""
-        self._socket, self._seen, self._gate = socket, seen, gate
+        self._socket, self._seen, self._manager = socket, seen, manager
         self._me = nri.RegisterPluginRequest(plugin_name=name, plugin_idx=f"{index:02}")
+        self._deadline_seconds = deadline_seconds
         self._link: Link | None = None
         self._synchronized = asyncio.Event()
 
@@ -71,7 +80,7 @@ class NriRuntime:
             raise RuntimeRefused(f"NRI at {self._socket}: not connected")
         question = nri.UpdateContainersRequest(update=(adjustment.update(id_, change),))
         try:
-            answer = await self._link.call(nri.UPDATE_CONTAINERS, question, DEADLINE)
+            answer = await self._link.call(nri.UPDATE_CONTAINERS, question, self._deadline_seconds)
         except CallFailed as error:
             raise RuntimeRefused(f"NRI at {self._socket}: {error}") from None
         if answer.failed:
@@ -80,29 +89,29 @@ class NriRuntime:
             )
 
     async def _stay_connected(self) -> None:
-        pause = FIRST_PAUSE
+        failures = 0
         while True:
             try:
                 await self._session()
             except (OSError, CallFailed, Closed) as error:
                 if self._synchronized.is_set():
-                    pause = FIRST_PAUSE
+                    failures = 0
                 LOG.warning("nri not connected", socket=str(self._socket), why=str(error))
             finally:
                 self._synchronized.clear()
                 self._link = None
-            await asyncio.sleep(pause)
-            pause = min(2 * pause, LONGEST_PAUSE)
+            failures += 1
+            await asyncio.sleep(doubling(failures, FIRST_RETRY_SECONDS, LONGEST_RETRY_SECONDS))
 
     async def _session(self) -> None:
         """From connecting to the end of the connection."""
         reader, writer = await asyncio.open_unix_connection(str(self._socket))
-        events = NriEvents(self._gate, self._synchronized)
+        events = NriEvents(self._manager, self._synchronized)
         link = Link(reader, writer, nri.RUNTIME_CONNECTION, events.serve)
         running = asyncio.create_task(link.run())
         try:
             self._link = link
-            await link.call(nri.REGISTER_PLUGIN, self._me, DEADLINE)
+            await link.call(nri.REGISTER_PLUGIN, self._me, self._deadline_seconds)
             await running
         finally:
             running.cancel()

@@ -9,13 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence, Set
 from functools import partial
-from typing import Protocol
 
 import msgspec
 import structlog
 
 from dovetail.aio.backoff import KeyedBackoff
-from dovetail.node.common.container_settings import ContainerSettings
+from dovetail.node.admission.gate import AdmissionGate
 from dovetail.node.common.pod_identity import SKIP
 from dovetail.node.common.pods import Sandbox
 from dovetail.node.common.ports import AdmissionRejected, ObservedContainer
@@ -31,21 +30,9 @@ Key = tuple[str, str]
 """The uid of a pod and the name of a container."""
 
 
-class Admitting(Protocol):
-    """What is asked of the manager."""
-
-    store: StateStore
-
-    async def admit(self, sandbox: Sandbox) -> None: ...
-
-    async def settings(
-        self, sandbox: Sandbox, container: str, asked: ContainerSettings
-    ) -> ContainerSettings: ...
-
-
 class Adoption:
-    def __init__(self, keeper: Admitting, clock: Callable[[], float]) -> None:
-        self._keeper, self._store, self._clock = keeper, keeper.store, clock
+    def __init__(self, gate: AdmissionGate, store: StateStore, clock: Callable[[], float]) -> None:
+        self._gate, self._store, self._clock = gate, store, clock
         self._attempts: KeyedBackoff[tuple[Key, str]] = KeyedBackoff(
             FIRST_WAIT_SECONDS, LONGEST_WAIT_SECONDS
         )
@@ -112,9 +99,9 @@ class Adoption:
 
     async def _adopt(self, sandbox: Sandbox, observed: ObservedContainer) -> None:
         if self._store.pod(sandbox.uid) is None:
-            await self._keeper.admit(sandbox)
+            await self._gate.admit_pod(sandbox)
         if holding_of(self._store.pod(sandbox.uid), observed.container) is None:
-            await self._keeper.settings(sandbox, observed.container, observed.applied)
+            await self._gate.admit_container(sandbox, observed.container, observed.applied)
 
     async def _give_again(self, resources: Set[str], observed: ObservedContainer) -> None:
         pod = self._store.pod(observed.pod_uid)
@@ -130,7 +117,7 @@ class Adoption:
             annotations=pod.annotations,
         )
         try:
-            await self._keeper.settings(sandbox, observed.container, observed.applied)
+            await self._gate.admit_container(sandbox, observed.container, observed.applied)
         except AdmissionRejected:
             now = self._store.pod(pod.uid)
             if now is not None:

@@ -8,31 +8,24 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable
-from typing import Protocol
 
 import structlog
 
-from dovetail.node.common.ports import Plugin, Plugins
-from dovetail.node.report.capacity import GRACE
+from dovetail.node.common.ports import Plugin, PluginRegistry
+from dovetail.node.registry.deadlines import GONE_SECONDS
 from dovetail.node.state.pod_state import PodState
 from dovetail.node.state.store import NotWritten, StateStore
 
 LOG = structlog.get_logger("dovetail.node.manager")
 
 
-class RetirablePlugins(Plugins, Protocol):
-    def forget(self, resource: str) -> bool:
-        """Whether it was forgotten: not if it has a socket."""
-        ...
-
-
 class PluginRetirement:
     def __init__(
         self,
         store: StateStore,
-        plugins: RetirablePlugins,
+        plugins: PluginRegistry,
         *,
-        grace: float = GRACE,
+        grace: float = GONE_SECONDS,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._store, self._plugins, self._grace, self._clock = store, plugins, grace, clock

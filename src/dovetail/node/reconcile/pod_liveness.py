@@ -1,14 +1,30 @@
-"""Which pods are over. Wrongly taken for gone, a running pod would lose its CPUs to others."""
+"""Garbage collection of pods: which pods are over, and their release; the reconciler asks for it.
+
+A running pod that is wrongly taken for gone would lose its CPUs to others. So a pod is over only if
+its source does not list it (or, where nobody lists pods, if it had no sandbox for a whole period),
+the runtime has no sandbox of it, and it did not come by while we looked.
+"""
 
 from __future__ import annotations
 
+import asyncio
+import time
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from math import inf
 
+import structlog
+
+from dovetail.node.admission.pod_locks import PodLocks
+from dovetail.node.admission.remove_pod_queue import RemovePodQueue
 from dovetail.node.common.pods import Pod
+from dovetail.node.common.ports import PodSource, Runtime
 from dovetail.node.state.pod_state import PodState
+from dovetail.node.state.store import StateStore
 
-STARTING = 240.0
-"""Seconds that the kubelet gives a sandbox to come up."""
+LOG = structlog.get_logger("dovetail.node.manager")
+
+STARTING_SECONDS = 240.0
+"""That the kubelet gives a sandbox to come up."""
 
 
 def unlisted(held: Mapping[str, PodState], active: Sequence[Pod]) -> set[str]:
@@ -23,18 +39,20 @@ def unlisted(held: Mapping[str, PodState], active: Sequence[Pod]) -> set[str]:
 
 
 class PodLiveness:
-    """Since when pods have had no sandbox, for nodes where nobody tells which pods there are."""
+    """When pods came by, and since when they have had no sandbox. Times are monotonic."""
 
     def __init__(self) -> None:
+        self._admitted_at: dict[str, float] = {}
         self._awaited: dict[str, float] = {}
         """Admitted at that time, and not seen with a sandbox yet."""
         self._since: dict[str, float] = {}
 
-    def admitted(self, uid: str, now: float) -> None:
+    def pod_admitted(self, uid: str, now: float) -> None:
+        self._admitted_at[uid] = now
         self._since.pop(uid, None)
         self._awaited[uid] = now
 
-    def removed(self, uid: str) -> None:
+    def sandbox_gone(self, uid: str) -> None:
         """Its sandbox is said to be gone: no need to wait for it to come up."""
         self._awaited.pop(uid, None)
 
@@ -43,12 +61,73 @@ class PodLiveness:
             if uid in sandboxes:
                 self._awaited.pop(uid, None)
                 self._since.pop(uid, None)
-            elif now - self._awaited.get(uid, -STARTING) >= STARTING:
+            elif now - self._awaited.get(uid, -STARTING_SECONDS) >= STARTING_SECONDS:
                 self._since.setdefault(uid, now)
 
-    def longer_than(self, period: float, now: float) -> set[str]:
+    def is_admitted_since(self, uid: str, then: float) -> bool:
+        return self._admitted_at.get(uid, 0.0) > then
+
+    def absent_for(self, period: float, now: float) -> set[str]:
+        """Pods that have had no sandbox for so many seconds."""
         return {uid for uid, since in self._since.items() if now - since >= period}
 
     def forget(self, uid: str) -> None:
+        self._admitted_at.pop(uid, None)
         self._since.pop(uid, None)
         self._awaited.pop(uid, None)
+
+
+class PodCollector:
+    def __init__(
+        self,
+        store: StateStore,
+        source: PodSource | None,
+        *,
+        locks: PodLocks,
+        removals: RemovePodQueue,
+        liveness: PodLiveness,
+    ) -> None:
+        """Without a `source`, sandboxes alone tell which pods there are."""
+        self._store, self._source, self._locks = store, source, locks
+        self._removals, self._liveness = removals, liveness
+        self.look_soon = asyncio.Event()
+        """Set when a sandbox went: it is worth a look whether its pod did."""
+
+    def sandbox_gone(self, uid: str) -> None:
+        self._liveness.sandbox_gone(uid)
+        self.look_soon.set()
+
+    async def collect(self, runtime: Runtime, period: float) -> Sequence[str]:
+        """Release pods that are over; their uids. Raises RuntimeRefused.
+
+        Without a source, a pod is over if it had no sandbox for a whole `period`, in seconds.
+        """
+        looked = time.monotonic()
+        sandboxes = {each.uid for each in await runtime.sandboxes()}
+        if self._source is None:
+            self._liveness.look(self._store.pods, sandboxes, looked)
+            over = self._liveness.absent_for(period, looked)
+        else:
+            active = await self._source.active()
+            over = set() if active is None else unlisted(self._store.pods, active)
+        # Together, so that they share writes and none waits for the plugins of another.
+        going = sorted(over - sandboxes)
+        gone = await asyncio.gather(*(self.release(uid, looked) for uid in going))
+        return [uid for uid, released in zip(going, gone, strict=True) if released]
+
+    async def release(self, uid: str, looked: float = inf) -> bool:
+        """The pod is over: forget it, and tell its plugins as soon as they can be told.
+
+        Not if it came by after it was `looked` for, on the monotonic clock.
+        """
+        async with self._locks.of(uid):
+            pod = self._store.pod(uid)
+            if pod is None or self._liveness.is_admitted_since(uid, looked):
+                return False
+            self._store.drop(uid, pod.plugins)
+            self._liveness.forget(uid)
+            await self._removals.save()
+            await self._removals.attempt(uid)
+            await self._removals.save()
+        LOG.info("pod released", pod=f"{pod.namespace}/{pod.name}", uid=uid)
+        return True

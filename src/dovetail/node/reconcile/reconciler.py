@@ -9,39 +9,39 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from functools import partial
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 import structlog
 
 from dovetail.aio.background import NamedBackground
 from dovetail.aio.backoff import KeyedBackoff
+from dovetail.node.admission.gate import AdmissionGate
 from dovetail.node.admission.merge_settings import settings_of
-from dovetail.node.admission.reuse import refreshed
 from dovetail.node.common.container_settings import ContainerSettings
 from dovetail.node.common.metrics import AGENT_METRICS, SECONDS
 from dovetail.node.common.ports import (
     AdmissionRejected,
+    ContainerPhase,
     ObservedContainer,
     PluginError,
     Plugins,
     Runtime,
     RuntimeRefused,
 )
-from dovetail.node.common.ports import ContainerPhase as Running
 from dovetail.node.reconcile.adoption import (
     FIRST_WAIT_SECONDS,
     LONGEST_WAIT_SECONDS,
-    Admitting,
     Adoption,
     Key,
     holding_of,
 )
+from dovetail.node.reconcile.pod_liveness import PodCollector
 from dovetail.node.reconcile.settings_diff import described, difference, drifted, narrows
-from dovetail.node.registry.poll import PATIENCE, PluginAnswer, PluginPoll
-from dovetail.node.state.pod_state import AgentState, Allocations
-from dovetail.node.state.store import AppliedSettings, NotWritten
+from dovetail.node.registry.poll import ANSWER_WAIT_SECONDS, PluginAnswer, PluginPoll
+from dovetail.node.state.pod_state import AgentState, Allocations, refreshed
+from dovetail.node.state.store import AppliedSettings, NotWritten, StateStore
 from dovetail.node.wire.resource_plugin import (
     GET_RESOURCES_ALLOCATION,
     GetResourcesAllocationRequest,
@@ -63,23 +63,15 @@ RECONCILE_SECONDS = AGENT_METRICS.histogram(
 
 LOG = structlog.get_logger("dovetail.node.reconcile")
 
-ALIVE = (Running.CREATED, Running.RUNNING)
-SHORTEST_PAUSE = 0.2
-"""Seconds between two looks, however much happens."""
+ALIVE = (ContainerPhase.CREATED, ContainerPhase.RUNNING)
+PERIOD_SECONDS = 3.0
+"""Between looks, if nothing happens."""
+SHORTEST_PAUSE_SECONDS = 0.2
+"""Between two looks, however much happens."""
 AT_ONCE = 8
 """Containers that are updated at the same time."""
 
 Answers = Mapping[str, PluginAnswer[GetResourcesAllocationResponse, AgentState]]
-
-
-class Keeper(Admitting, Protocol):
-    """What is asked of the manager."""
-
-    look_soon: asyncio.Event
-
-    async def collect(self, runtime: Runtime, period: float) -> Sequence[str]:
-        """Release pods that are over; raises RuntimeRefused."""
-        ...
 
 
 class PendingUpdate(NamedTuple):
@@ -101,31 +93,39 @@ class PendingUpdate(NamedTuple):
 class Reconciler:
     def __init__(
         self,
-        keeper: Keeper,
+        gate: AdmissionGate,
+        collector: PodCollector,
+        store: StateStore,
         plugins: Plugins,
         runtime: Runtime,
         *,
-        period: float = 3.0,
+        period: float = PERIOD_SECONDS,
+        shortest_pause: float = SHORTEST_PAUSE_SECONDS,
+        wait_seconds: float = ANSWER_WAIT_SECONDS,
         names: Mapping[str, str] | None = None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        """`names`: resources that are served by the plugin of another name."""
+        """`names`: resources that are served by the plugin of another name.
+
+        `wait_seconds`: for a slow plugin or task, before the others are gone on with.
+        """
         self._names = names or {}
-        self._keeper, self._plugins, self._runtime = keeper, plugins, runtime
-        self._store, self._period, self._clock = keeper.store, period, clock
+        self._collector, self._store = collector, store
+        self._plugins, self._runtime = plugins, runtime
+        self._period, self._shortest_pause, self._clock = period, shortest_pause, clock
         self._polls: PluginPoll[
             GetResourcesAllocationRequest, GetResourcesAllocationResponse, AgentState
-        ] = PluginPoll(GET_RESOURCES_ALLOCATION, GetResourcesAllocationRequest())
+        ] = PluginPoll(GET_RESOURCES_ALLOCATION, GetResourcesAllocationRequest(), wait_seconds)
         self._updates: KeyedBackoff[Key] = KeyedBackoff(FIRST_WAIT_SECONDS, LONGEST_WAIT_SECONDS)
-        self._background = NamedBackground(PATIENCE, LOG)
-        self._latecomers = Adoption(keeper, clock)
+        self._background = NamedBackground(wait_seconds, LOG)
+        self._adoption = Adoption(gate, store, clock)
         self._drifts: dict[Key, ContainerSettings] = {}
 
     async def run(self) -> None:
         """For ever: every period, and soon after a sandbox went."""
         try:
             while True:
-                self._keeper.look_soon.clear()
+                self._collector.look_soon.clear()
                 try:
                     await self.look()
                 except Exception:
@@ -163,11 +163,11 @@ class Reconciler:
 
     async def _pause(self) -> None:
         # Many may go at once: one look is for all of them.
-        shortest = min(SHORTEST_PAUSE, self._period)
+        shortest = min(self._shortest_pause, self._period)
         await asyncio.sleep(shortest)
         try:
             async with asyncio.timeout(self._period - shortest):
-                await self._keeper.look_soon.wait()
+                await self._collector.look_soon.wait()
         except TimeoutError:
             return
 
@@ -222,13 +222,13 @@ class Reconciler:
 
     async def _give(self, answers: Answers, alive: Mapping[Key, ObservedContainer]) -> None:
         resources = {each.resource for each in self._plugins.all()}
-        await self._latecomers.adopt(await self._runtime.sandboxes(), alive, resources)
+        await self._adoption.adopt(await self._runtime.sandboxes(), alive, resources)
         await self._give_again(answers, alive)
-        self._latecomers.keep(alive)
+        self._adoption.keep(alive)
 
     async def _collect(self) -> None:
         try:
-            await self._keeper.collect(self._runtime, self._period)
+            await self._collector.collect(self._runtime, self._period)
         except RuntimeRefused as error:
             LOG.warning("sandboxes not seen", why=str(error))
 
@@ -244,7 +244,7 @@ class Reconciler:
             }
             for key in sorted(alive.keys() - told):
                 if self._same(key, resource, answer.context) and self._needs(key, resource):
-                    await self._latecomers.give_again(key, resource, alive[key])
+                    await self._adoption.give_again(key, resource, alive[key])
 
     def _needs(self, key: Key, resource: str) -> bool:
         pod = self._store.pod(key[0])

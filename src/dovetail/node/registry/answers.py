@@ -17,7 +17,7 @@ from dovetail.node.wire.resource_plugin import (
 LARGEST_NODE = 1023
 """The kernel numbers no NUMA node higher. What is above would fill the memory as a bit mask."""
 
-LARGEST = 2.0**63
+QUANTITY_LIMIT = 2.0**63
 """Amounts are handed on as integers of 64 bits."""
 
 
@@ -50,7 +50,10 @@ def faults_inside(value: object, where: str = "") -> Iterator[str]:
         for node in _nodes(value):
             if not 0 <= node <= LARGEST_NODE:
                 yield f"{where} names the NUMA node {node}; there are none above {LARGEST_NODE}"
-        if isinstance(value, TopologyAwareQuantity) and not 0 <= value.resource_value < LARGEST:
+        if (
+            isinstance(value, TopologyAwareQuantity)
+            and not 0 <= value.resource_value < QUANTITY_LIMIT
+        ):
             yield f"{where} is {value.resource_value}, which nobody can have of anything"
         for name in value.__struct_fields__:
             yield from faults_inside(getattr(value, name), f"{where}.{name}" if where else name)

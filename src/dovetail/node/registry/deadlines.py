@@ -9,6 +9,9 @@ import msgspec
 from dovetail.node.wire.resource_plugin import PRE_START_CONTAINER
 from dovetail.node.wire.rpc import Method
 
+GONE_SECONDS = 300.0
+"""How long a plugin may be away before it counts as uninstalled: its resources and name stay."""
+
 
 class Deadlines(msgspec.Struct, frozen=True, kw_only=True):
     info: float = 1.0

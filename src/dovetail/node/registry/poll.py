@@ -18,8 +18,8 @@ C = TypeVar("C")
 
 LOG = structlog.get_logger("dovetail.node.manager")
 
-PATIENCE = 2.0
-"""Seconds until those who have answered are dealt with. The others have their deadline."""
+ANSWER_WAIT_SECONDS = 2.0
+"""Until those who have answered are dealt with. The others have their deadline."""
 
 
 class PendingAnswer(NamedTuple, Generic[A, C]):
@@ -34,8 +34,10 @@ class PluginAnswer(NamedTuple, Generic[A, C]):
 
 
 class PluginPoll(Generic[Q, A, C]):
-    def __init__(self, method: Method[Q, A], question: Q, patience: float = PATIENCE) -> None:
-        self._method, self._question, self._patience = method, question, patience
+    def __init__(
+        self, method: Method[Q, A], question: Q, wait_seconds: float = ANSWER_WAIT_SECONDS
+    ) -> None:
+        self._method, self._question, self._wait_seconds = method, question, wait_seconds
         self._asked: dict[str, PendingAnswer[A, C]] = {}
 
     async def ask(self, plugins: Iterable[Plugin], context: C) -> Mapping[str, PluginAnswer[A, C]]:
@@ -46,7 +48,7 @@ class PluginPoll(Generic[Q, A, C]):
             self._asked[plugin.resource] = PendingAnswer(asking, context)
         if fresh:
             waiting = [self._asked[each.resource].answer for each in fresh]
-            await asyncio.wait(waiting, timeout=self._patience)
+            await asyncio.wait(waiting, timeout=self._wait_seconds)
         done = sorted(each for each, one in self._asked.items() if one.answer.done())
         return {resource: self._taken(resource) for resource in done}
 

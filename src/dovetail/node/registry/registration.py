@@ -38,8 +38,8 @@ LOG = structlog.get_logger("dovetail.node.registry")
 
 FIRST_RETRY_SECONDS, LONGEST_RETRY_SECONDS = 0.5, 120.0
 
-STEADY = 10.0
-"""Seconds after which a plugin that was up is not taken for one that keeps failing."""
+STEADY_SECONDS = 10.0
+"""After which a plugin that was up is not taken for one that keeps failing."""
 
 
 class RegistrationState(StrEnum):
@@ -231,7 +231,10 @@ class PluginRegistration:
         )
 
     async def _fail(self, why: str) -> None:
-        steady = self.state is RegistrationState.UP and self.desk.clock() - self.up_since >= STEADY
+        steady = (
+            self.state is RegistrationState.UP
+            and self.desk.clock() - self.up_since >= STEADY_SECONDS
+        )
         failures = 0 if steady else self.retry.failures + 1
         self._turn(RegistrationState.FAILED, why)
         wait = doubling(failures, FIRST_RETRY_SECONDS, LONGEST_RETRY_SECONDS)

@@ -13,6 +13,7 @@ import msgspec
 
 from dovetail.node.common.metrics import AGENT_METRICS
 from dovetail.node.common.ports import PluginError, Plugins
+from dovetail.node.registry.deadlines import GONE_SECONDS
 from dovetail.node.registry.poll import PluginPoll
 from dovetail.node.state.pod_state import PodState
 from dovetail.node.state.store import StateStore
@@ -30,11 +31,8 @@ NODE_RESOURCES = AGENT_METRICS.gauge(
     "kind",
 )
 
-GRACE = 300.0
-"""Seconds for which the resources of a plugin that does not answer stay."""
-
-PERIOD = 10.0
-"""Seconds between looks, as often as a kubelet tells its status."""
+PERIOD_SECONDS = 10.0
+"""Between looks, as often as a kubelet tells its status."""
 
 Response = GetTopologyAwareAllocatableResourcesResponse
 Told = Mapping[str, AllocatableTopologyAwareResource]
@@ -64,7 +62,7 @@ class NodeCapacity:
         store: StateStore,
         plugins: Plugins,
         *,
-        grace: float = GRACE,
+        grace: float = GONE_SECONDS,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._store, self._plugins, self._grace, self._clock = store, plugins, grace, clock

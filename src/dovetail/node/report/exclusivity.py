@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Set
 
-from dovetail.node.admission.merge_settings import CPUS
+from dovetail.node.common.container_settings import CPUSET_CPUS
 from dovetail.node.common.cpus import BadCpuList, CpuSet
 from dovetail.node.common.pods import ContainerSpec
 from dovetail.node.state.pod_state import ContainerHolding, PodState
@@ -35,7 +35,7 @@ def exclusive(holding: ContainerHolding, specified: ContainerSpec | None, owners
     if not any(
         asked.get(resource) == len(own)
         for resource, info in holding.allocations.items()
-        if info.oci_property_name == CPUS
+        if info.oci_property_name == CPUSET_CPUS
     ):
         return CpuSet()
     return own if all(len(owners[each]) == 1 for each in own) else CpuSet()
@@ -45,7 +45,7 @@ def cpus_of(holding: ContainerHolding) -> CpuSet:
     return CpuSet(
         cpu
         for info in holding.allocations.values()
-        if info.oci_property_name == CPUS
+        if info.oci_property_name == CPUSET_CPUS
         for cpu in held(info)
     )
 

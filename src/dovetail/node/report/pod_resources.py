@@ -18,7 +18,7 @@ from dovetail.aio.token_bucket import TokenBucket
 from dovetail.node.common.cpus import CpuSet
 from dovetail.node.common.pods import ContainerSpec, Pod
 from dovetail.node.common.ports import PluginError, Plugins, PodSource
-from dovetail.node.registry.poll import PATIENCE
+from dovetail.node.registry.poll import ANSWER_WAIT_SECONDS
 from dovetail.node.report.capacity import NodeCapacity
 from dovetail.node.report.exclusivity import Owners, exclusive, owners
 from dovetail.node.state.pod_state import Allocations, ContainerHolding, PodState
@@ -36,7 +36,7 @@ from dovetail.node.wire.resource_plugin import (
 )
 from dovetail.node.wire.rpc import Refused, Served
 
-RATE, BURST = 100.0, 10.0
+CALLS_PER_SECOND, BURST_CALLS = 100.0, 10.0
 """Questions a second, and how many at once. The kubelet has the same."""
 
 MEMORY = ("memory", "hugepages-")
@@ -49,11 +49,15 @@ class PodResourcesApi:
         plugins: Plugins,
         capacity: NodeCapacity,
         source: PodSource | None,
+        *,
         clock: Callable[[], float] = time.monotonic,
+        wait_seconds: float = ANSWER_WAIT_SECONDS,
     ) -> None:
+        """`wait_seconds`: for a plugin's own words; without them they are made of allocations."""
         self._store, self._plugins, self._capacity = store, plugins, capacity
+        self._wait_seconds = wait_seconds
         self._source = source
-        self._bucket = TokenBucket(RATE, BURST, clock)
+        self._bucket = TokenBucket(CALLS_PER_SECOND, BURST_CALLS, clock)
         self._all = NextRun(self._listed)
 
     def served(self) -> Iterable[Served]:
@@ -112,7 +116,7 @@ class PodResourcesApi:
 
     def _limit(self) -> None:
         if not self._bucket.take():
-            words = f"more than {RATE:.0f} questions a second: ask later"
+            words = f"more than {CALLS_PER_SECOND:.0f} questions a second: ask later"
             raise Refused(grpc.StatusCode.RESOURCE_EXHAUSTED, words)
 
     async def _listed(self) -> tuple[wire.PodResources, ...]:
@@ -179,7 +183,7 @@ class PodResourcesApi:
             return made
         question = GetTopologyAwareResourcesRequest(pod_uid=uid, container_name=container)
         try:
-            async with asyncio.timeout(PATIENCE):
+            async with asyncio.timeout(self._wait_seconds):
                 answer = await plugin.call(GET_TOPOLOGY_AWARE_RESOURCES, question)
         except (PluginError, TimeoutError):
             return made

@@ -22,8 +22,8 @@ from dovetail.node.wire.rpc import OPTIONS, offer
 
 LOG = structlog.get_logger("dovetail.node.sdk")
 
-LONGEST = 107
-"""Bytes of the path of a unix socket."""
+LONGEST_PATH_BYTES = 107
+"""Of the path of a unix socket."""
 
 
 class BadSocket(DovetailError):
@@ -83,8 +83,10 @@ class PluginServer:
         # By chance: plugins in containers share the directory, and often the number of a process.
         draft = self.socket.with_name(f".{secrets.token_hex(4)}")
         longest = max(len(os.fsencode(each)) for each in (draft, self.socket))
-        if longest > LONGEST:
-            raise BadSocket(f"{self.socket}: the path may have {LONGEST} bytes, not {longest}")
+        if longest > LONGEST_PATH_BYTES:
+            raise BadSocket(
+                f"{self.socket}: the path may have {LONGEST_PATH_BYTES} bytes, not {longest}"
+            )
         server = grpc.aio.server(options=OPTIONS)
         offer(server, self.plugin.served())
         try:

@@ -18,7 +18,7 @@ from dovetail.node.sources.known_pods import KnownPods
 LOG = structlog.get_logger("dovetail.node.sources")
 
 ENDINGS = (".json", ".yaml", ".yml")
-TRIES, BETWEEN = 3, 0.2
+TRIES, RETRY_SECONDS = 3, 0.2
 """Looks for a pod that is not there, and seconds between them."""
 
 
@@ -33,15 +33,15 @@ class ReadManifest(NamedTuple):
 class ManifestDirectory:
     """A `ports.PodSource`. Files are read again when they changed."""
 
-    def __init__(self, path: Path) -> None:
-        self._path = path
+    def __init__(self, path: Path, *, retry_seconds: float = RETRY_SECONDS) -> None:
+        self._path, self._retry_seconds = path, retry_seconds
         self._files: dict[Path, ReadManifest] = {}
         self._looking = NextRun(partial(asyncio.to_thread, self._look))
 
     async def pod(self, sandbox: Sandbox) -> Pod | None:
         for attempt in range(TRIES):
             if attempt:
-                await asyncio.sleep(BETWEEN)
+                await asyncio.sleep(self._retry_seconds)
             known, _ = await self._looking.join()
             if pod := known.pod(sandbox):
                 return pod

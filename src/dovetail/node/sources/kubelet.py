@@ -21,8 +21,8 @@ from dovetail.node.sources.known_pods import KnownPods
 
 LOG = structlog.get_logger("dovetail.node.sources")
 
-MOST_BYTES = 64 * 2**20
-TRIES, BETWEEN = 3, 0.2
+LARGEST_LIST_BYTES = 64 * 2**20
+TRIES, RETRY_SECONDS = 3, 0.2
 """Looks for a pod that is not listed, and seconds between them."""
 
 
@@ -44,10 +44,13 @@ class KubeletPods:
         token_file: Path | None = None,
         ca_file: Path | None = None,
         timeout: float = 5.0,
+        retry_seconds: float = RETRY_SECONDS,
+        largest_bytes: int = LARGEST_LIST_BYTES,
     ) -> None:
         """`url` as https://127.0.0.1:10250. Without TLS only on this machine: pods have secrets."""
         self._url = checked(url)
         self._token_file, self._timeout = token_file, timeout
+        self._retry_seconds, self._largest_bytes = retry_seconds, largest_bytes
         self._http = httpx2.AsyncClient(
             verify=trusting(ca_file),
             timeout=timeout,
@@ -60,7 +63,7 @@ class KubeletPods:
     async def pod(self, sandbox: Sandbox) -> Pod | None:
         for attempt in range(TRIES):
             if attempt:
-                await asyncio.sleep(BETWEEN)
+                await asyncio.sleep(self._retry_seconds)
             try:
                 known = await self._fetching.join()
             except Unanswered as error:
@@ -87,7 +90,7 @@ class KubeletPods:
                 asyncio.timeout(self._timeout),
                 self._http.stream("GET", url, headers=self._headers()) as response,
             ):
-                content = await _content(response)
+                content = await _content(response, self._largest_bytes)
         except (httpx2.HTTPError, TimeoutError, OSError) as error:
             why = str(error) or type(error).__name__
             raise Unanswered(f"the kubelet at {self._url} cannot be asked: {why}") from error
@@ -108,12 +111,12 @@ class KubeletPods:
         return {"Authorization": f"Bearer {token}"}
 
 
-async def _content(response: httpx2.Response) -> bytes:
+async def _content(response: httpx2.Response, largest: int) -> bytes:
     content = bytearray()
     async for part in response.aiter_bytes():
         content += part
-        if len(content) > MOST_BYTES:
-            raise Unanswered(f"the kubelet answers with more than {MOST_BYTES} bytes")
+        if len(content) > largest:
+            raise Unanswered(f"the kubelet answers with more than {largest} bytes")
     return bytes(content)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from fractions import Fraction
 from math import ceil
 
@@ -9,7 +10,6 @@ import msgspec
 
 from dovetail.node.common.container_settings import ContainerSettings
 from dovetail.node.common.pods import ContainerSpec, Pod, Sandbox
-from dovetail.node.state.pod_state import PodState
 from dovetail.node.wire.resource_plugin import ContainerType
 from dovetail.podfit.pods import BEST_EFFORT, BURSTABLE, GUARANTEED
 
@@ -33,9 +33,12 @@ def pod_of(sandbox: Sandbox) -> Pod:
     )
 
 
-def with_container(pod: Pod, name: str, asked: ContainerSettings, known: PodState | None) -> Pod:
-    """The first container that comes is the main one, unless an annotation says otherwise."""
-    others = [each for each in known.containers if each != name] if known else []
+def with_container(pod: Pod, name: str, asked: ContainerSettings, known: Collection[str]) -> Pod:
+    """With one more than the containers that are `known` by name.
+
+    The first container that comes is the main one, unless an annotation says otherwise.
+    """
+    others = [each for each in known if each != name]
     main = pod.annotations.get(MAIN) or (name if not others else "")
     requests, limits = amounts(asked)
     container = ContainerSpec(

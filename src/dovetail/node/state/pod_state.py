@@ -76,6 +76,20 @@ class AgentState(msgspec.Struct, frozen=True, kw_only=True):
         return msgspec.structs.replace(self, removals=removals)
 
 
+def refreshed(known: Allocations, found: Allocations) -> Allocations:
+    """What is known, brought up to date. A plugin that tells no hints has not lost them."""
+    fresh = {resource: with_hints(known.get(resource), info) for resource, info in found.items()}
+    return dict(sorted({**known, **fresh}.items()))
+
+
+def with_hints(
+    known: ResourceAllocationInfo | None, found: ResourceAllocationInfo
+) -> ResourceAllocationInfo:
+    if known is None or found.resource_hints is not None:
+        return found
+    return msgspec.structs.replace(found, resource_hints=known.resource_hints)
+
+
 def recovered(state: AgentState, *, exact: bool) -> AgentState:
     """The state to start with, after whatever ended the previous run.
 

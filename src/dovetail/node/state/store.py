@@ -14,11 +14,16 @@ import msgspec
 
 from dovetail.aio.single_flight import NextRun
 from dovetail.core.errors import DovetailError
-from dovetail.node.admission.reuse import refreshed
 from dovetail.node.common.container_settings import ContainerSettings
 from dovetail.node.common.metrics import AGENT_METRICS
 from dovetail.node.state.checkpoint import Checkpoint
-from dovetail.node.state.pod_state import AgentState, Allocations, ContainerHolding, PodState
+from dovetail.node.state.pod_state import (
+    AgentState,
+    Allocations,
+    ContainerHolding,
+    PodState,
+    refreshed,
+)
 from dovetail.node.wire.resource_plugin import ResourcePluginOptions
 
 PODS = AGENT_METRICS.gauge("pods", "Pods with allocations.")

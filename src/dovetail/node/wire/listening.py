@@ -14,8 +14,8 @@ import grpc.aio
 from dovetail.core.errors import DovetailError
 from dovetail.node.wire.rpc import OPTIONS, Served, offer
 
-GRACE = 2.0
-"""Seconds for questions under way when it ends."""
+GRACE_SECONDS = 2.0
+"""For questions under way when it ends."""
 
 
 class CannotServe(DovetailError):
@@ -56,7 +56,7 @@ class Listening:
         self._inode = self._path.stat().st_ino
         await self._server.start()
 
-    async def stop(self, grace: float = GRACE) -> None:
+    async def stop(self, grace: float = GRACE_SECONDS) -> None:
         # First the name, so that nobody comes who would be turned away; unless it is another's.
         if self._path.exists() and self._path.stat().st_ino == self._inode:
             self._path.unlink()

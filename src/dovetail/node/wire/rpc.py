@@ -14,12 +14,12 @@ from dovetail.node.wire.codec import BadMessage, Message, decode, encode
 Q = TypeVar("Q", bound=Message)
 A = TypeVar("A", bound=Message)
 
-LARGEST = 4 * 2**20
+LARGEST_MESSAGE_BYTES = 4 * 2**20
 """Bytes of a message, which is what gRPC allows by default."""
 
 OPTIONS = (
-    ("grpc.max_receive_message_length", LARGEST),
-    ("grpc.max_send_message_length", LARGEST),
+    ("grpc.max_receive_message_length", LARGEST_MESSAGE_BYTES),
+    ("grpc.max_send_message_length", LARGEST_MESSAGE_BYTES),
     # Not to share a connection that another channel to the same socket has, or had.
     ("grpc.use_local_subchannel_pool", 1),
 )

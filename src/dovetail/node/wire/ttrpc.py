@@ -25,7 +25,7 @@ LOG = structlog.get_logger("dovetail.node.ttrpc")
 
 FRAME = struct.Struct(">II")
 HEADER = struct.Struct(">IIBB")
-LARGEST = 4 * 2**20
+LARGEST_MESSAGE_BYTES = 4 * 2**20
 """Bytes of a message; a frame may have the header in addition."""
 
 
@@ -125,7 +125,7 @@ class Link:
 
     async def _frame(self) -> tuple[int, bytes]:
         number, length = FRAME.unpack(await self._reader.readexactly(FRAME.size))
-        if length > LARGEST + HEADER.size:
+        if length > LARGEST_MESSAGE_BYTES + HEADER.size:
             raise BadMessage(f"a frame of {length} bytes")
         return number, await self._reader.readexactly(length)
 
@@ -155,8 +155,10 @@ class Link:
         self._send(connection, number, Kind.RESPONSE, encode(answer))
 
     def _send(self, connection: int, number: int, kind: Kind, data: bytes) -> None:
-        if len(data) > LARGEST:
-            raise CallFailed(f"a message of {len(data)} bytes, where {LARGEST} are allowed")
+        if len(data) > LARGEST_MESSAGE_BYTES:
+            raise CallFailed(
+                f"a message of {len(data)} bytes, where {LARGEST_MESSAGE_BYTES} are allowed"
+            )
         # In a frame each: readers in Go want the header to end where a frame does.
         for part in (HEADER.pack(len(data), number, kind, 0), data):
             self._writer.write(FRAME.pack(connection, len(part)) + part)
@@ -171,7 +173,7 @@ def _message(buffer: bytearray) -> tuple[int, int, bytes] | None:
     if len(buffer) < HEADER.size:
         return None
     length, number, kind, _ = HEADER.unpack_from(buffer)
-    if length > LARGEST:
+    if length > LARGEST_MESSAGE_BYTES:
         raise BadMessage(f"a message of {length} bytes")
     end = HEADER.size + length
     if len(buffer) < end:

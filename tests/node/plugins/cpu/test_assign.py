@@ -7,9 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dovetail.node.common.cpus import CpuSet
+from dovetail.node.plugins.common.cpu_policy_options import conflict, unsuited
 from dovetail.node.plugins.cpu.assign import CpuPolicyOption, NotEnough, choose
 from dovetail.node.plugins.cpu.assign.distributed import take_distributed
-from dovetail.node.plugins.cpu.assign.options import conflict, unsuited
 from dovetail.node.plugins.cpu.assign.packed import take_packed
 from dovetail.node.topology import Cpu, Machine, NumaNode, synthetic
 from tests.node.plugins.cpu import literal

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from dovetail.node.common.cpus import CpuSet
+from dovetail.node.plugins.common.cpu_policy_options import conflict, unsuited
 from dovetail.node.plugins.common.roles import SHARED, AdjusterRule, CpuPool, PodRole, RoleBook
-from dovetail.node.plugins.cpu.assign.options import conflict, unsuited
 from dovetail.node.topology import Machine
 
 

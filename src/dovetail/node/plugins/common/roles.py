@@ -8,7 +8,7 @@ from typing import Literal
 import msgspec
 
 from dovetail.node.common.cpus import CpuSet
-from dovetail.node.plugins.cpu.assign.options import CpuPolicyOption
+from dovetail.node.plugins.common.cpu_policy_options import CpuPolicyOption
 
 SHARED = "shared"
 """The pool of all CPUs that are not reserved and in no other pool. It is always there."""

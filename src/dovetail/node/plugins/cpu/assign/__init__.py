@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable
 
 from dovetail.node.common.cpus import CpuSet
+from dovetail.node.plugins.common.cpu_policy_options import CpuPolicyOption
 from dovetail.node.plugins.cpu.assign.distributed import take_distributed
-from dovetail.node.plugins.cpu.assign.options import CpuPolicyOption
 from dovetail.node.plugins.cpu.assign.packed import NotEnough, take_packed
 from dovetail.node.topology import Machine
 
