@@ -33,6 +33,7 @@ from tests.engine.answers import loaded
 from tests.engine.forest import grow, node
 from tests.podfit.building import Fleet, pod
 from tests.podfit.building import node as pods_node
+from tests.support.paths import ROOT
 
 T = TypeVar("T")
 
@@ -182,3 +183,11 @@ def test_what_the_agent_refuses_for_is_in_the_vocabulary() -> None:
     tokens = {each for each in constants if isinstance(each, str)}
     assert len(tokens) == 10
     assert tokens <= {reason.value for reason in Reason}
+
+
+def test_every_token_is_explained_in_the_documentation() -> None:
+    pages = "".join(
+        (ROOT / "docs" / name).read_text(encoding="utf-8")
+        for name in ("explain.md", "node-agent.md")
+    )
+    assert [reason.value for reason in Reason if f"`{reason.value}`" not in pages] == []

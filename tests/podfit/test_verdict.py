@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dovetail.core.explanation import Counted, Reason, Verdict
-from dovetail.core.explanation_text import NODE_DEMANDS
+from dovetail.core.explanation_text import FILTER_TEXTS
 from dovetail.podfit.filters import FILTERS
 from tests.podfit.building import Fleet, node, pod
 
@@ -161,4 +161,4 @@ def test_pods_that_are_there_may_leave_and_others_may_come() -> None:
 def test_every_filter_has_a_token_of_its_own_and_words_for_it() -> None:
     tokens = [each.TOKEN for each in FILTERS]
     assert sorted(set(tokens)) == sorted(tokens)
-    assert set(tokens) == set(NODE_DEMANDS)
+    assert set(tokens) == set(FILTER_TEXTS)

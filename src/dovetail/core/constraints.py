@@ -49,22 +49,22 @@ def constraints(request: Request) -> tuple[Constraint, ...]:
 
 
 def of_roots(request: Request) -> Iterator[Constraint]:
-    yield from wanted(Reason.ROOT_TRAIT, request.root_required)
-    yield from unwanted(Reason.ROOT_FORBIDDEN_TRAIT, request.root_forbidden)
-    yield from wanted(Reason.ROOT_AGGREGATE, request.root_member_of)
-    yield from unwanted(Reason.ROOT_FORBIDDEN_AGGREGATE, request.root_not_member_of)
+    yield from any_of(Reason.ROOT_TRAIT, request.root_required)
+    yield from none_of(Reason.ROOT_FORBIDDEN_TRAIT, request.root_forbidden)
+    yield from any_of(Reason.ROOT_AGGREGATE, request.root_member_of)
+    yield from none_of(Reason.ROOT_FORBIDDEN_AGGREGATE, request.root_not_member_of)
 
 
 def of_group(group: Group) -> Iterator[Constraint]:
     for name, amount in group.resources.items():
         yield Constraint(Reason.AMOUNT, f"{name}:{amount}", group.suffix, name, amount)
     if group.suffix:
-        yield from wanted(Reason.TRAIT, group.required, group.suffix)
-    yield from unwanted(Reason.FORBIDDEN_TRAIT, group.forbidden, group.suffix)
-    yield from wanted(Reason.AGGREGATE, group.member_of, group.suffix)
-    yield from unwanted(Reason.FORBIDDEN_AGGREGATE, group.not_member_of, group.suffix)
+        yield from any_of(Reason.TRAIT, group.required, group.suffix)
+    yield from none_of(Reason.FORBIDDEN_TRAIT, group.forbidden, group.suffix)
+    yield from any_of(Reason.AGGREGATE, group.member_of, group.suffix)
+    yield from none_of(Reason.FORBIDDEN_AGGREGATE, group.not_member_of, group.suffix)
     for selector in group.selectors:
-        text = written(selector)
+        text = selector_text(selector)
         yield Constraint(Reason.ATTRIBUTE, text, group.suffix, selector=selector)
     for each in group.classes:
         yield Constraint(Reason.CLASS, each.name, group.suffix, each.name, selector=each.selector)
@@ -73,7 +73,7 @@ def of_group(group: Group) -> Iterator[Constraint]:
         yield Constraint(Reason.IN_TREE, group.in_tree, group.suffix, names=names)
 
 
-def written(selector: Selector) -> str:
+def selector_text(selector: Selector) -> str:
     return " or ".join(map(condition_text.write, selector))
 
 
@@ -84,7 +84,7 @@ def between_groups(request: Request) -> Iterator[Constraint]:
         yield Constraint(Reason.SHARED_CAPACITY, ",".join(contended), names=frozenset(contended))
     for group in request.groups:
         if not group.suffix:
-            yield from wanted(Reason.TOGETHER, group.required, "")
+            yield from any_of(Reason.TOGETHER, group.required, "")
     if request.isolated:
         text = ",".join(sorted(request.isolated))
         yield Constraint(Reason.ISOLATION, text, names=request.isolated)
@@ -96,7 +96,7 @@ def same_subtree(affinity: Affinity) -> Constraint:
     return Constraint(Reason.SAME_SUBTREE, ",".join(members), affinity=affinity)
 
 
-def wanted(
+def any_of(
     reason: Reason, sets: Iterable[frozenset[str]], group: str | None = None
 ) -> Iterator[Constraint]:
     for names in sets:
@@ -104,9 +104,7 @@ def wanted(
         yield Constraint(reason, f"in:{text}" if len(names) > 1 else text, group, names=names)
 
 
-def unwanted(
-    reason: Reason, names: Iterable[str], group: str | None = None
-) -> Iterator[Constraint]:
+def none_of(reason: Reason, names: Iterable[str], group: str | None = None) -> Iterator[Constraint]:
     for name in sorted(names):
         yield Constraint(reason, f"!{name}", group, names=frozenset([name]))
 
@@ -162,7 +160,7 @@ def names_of(kept: Collection[Constraint], reason: Reason) -> frozenset[str]:
     return frozenset(name for one in kept if one.reason is reason for name in one.names)
 
 
-def changed(request: Request, changes: dict[Constraint, Constraint | None]) -> Request | None:
+def with_changes(request: Request, changes: dict[Constraint, Constraint | None]) -> Request | None:
     """The request with some constraints replaced or dropped; None if nothing is asked for then.
 
     A group that asks for nothing any more and is tied to no other goes with what it demanded.
@@ -172,10 +170,10 @@ def changed(request: Request, changes: dict[Constraint, Constraint | None]) -> R
         other = changes.get(one, one)
         if other is not None:
             kept.append(other)
-    return tidied(only(request, kept))
+    return tidy(only(request, kept))
 
 
-def tidied(request: Request) -> Request | None:
+def tidy(request: Request) -> Request | None:
     while True:
         tied = {name for one in request.affinities for name in one.together | one.apart}
         groups = tuple(
@@ -184,15 +182,15 @@ def tidied(request: Request) -> Request | None:
             if group.resources or (group.suffix and group.suffix in tied)
         )
         suffixes = frozenset(group.suffix for group in groups if group.suffix)
-        tidy = replace(
+        found = replace(
             request,
             groups=groups,
             isolated=request.isolated & suffixes,
             affinities=tuple(tidy_affinities(request.affinities, suffixes)),
         )
-        if tidy == request:
-            return tidy if any(group.resources for group in groups) else None
-        request = tidy
+        if found == request:
+            return found if any(group.resources for group in groups) else None
+        request = found
 
 
 def tidy_affinities(affinities: Iterable[Affinity], suffixes: frozenset[str]) -> Iterator[Affinity]:

@@ -50,9 +50,9 @@ def summary_of_hosts(
     return f"No host of this fleet can ever serve this, even with nothing in use.{last}"
 
 
-def demand(constraint: Constraint) -> str:
+def constraint_text(constraint: Constraint) -> str:
     """What a constraint asks for."""
-    return f"{DEMANDS[constraint.reason](constraint)}{in_group(constraint)}"
+    return f"{CONSTRAINT_TEXTS[constraint.reason](constraint)}{in_group(constraint)}"
 
 
 def in_group(constraint: Constraint) -> str:
@@ -63,7 +63,7 @@ def joined(constraint: Constraint) -> str:
     return " or ".join(sorted(constraint.names))
 
 
-DEMANDS: dict[Reason, Callable[[Constraint], str]] = {
+CONSTRAINT_TEXTS: dict[Reason, Callable[[Constraint], str]] = {
     Reason.AMOUNT: lambda one: f"room for {one.text}",
     Reason.TRAIT: lambda one: f"trait {joined(one)}",
     Reason.FORBIDDEN_TRAIT: lambda one: f"not trait {joined(one)}",
@@ -88,7 +88,7 @@ def finding(
 ) -> str:
     """What a host has or lacks of a constraint; `provider` comes nearest to meeting it."""
     if supply is None:
-        return f"{demand(one)}: {'yes' if met else 'no'}{on(provider, one)}"
+        return f"{constraint_text(one)}: {'yes' if met else 'no'}{on(provider, one)}"
     if not supply.capacity and not met:
         return f"{one.name}{in_group(one)}: wants {one.amount}, {provider} has none"
     place = f"{one.name} on {provider}{in_group(one)}"
@@ -113,7 +113,7 @@ def relaxation(changes: Mapping[Constraint, Constraint | None], hosts: int) -> s
 
 def change(one: Constraint, other: Constraint | None) -> str:
     if other is None:
-        return f"{DROPS[one.reason](one)}{in_group(one)}"
+        return f"{DROPPED_TEXTS[one.reason](one)}{in_group(one)}"
     if one.affinity is None or other.affinity is None:
         return f"{one.text}{in_group(one)} becomes {other.amount}"
     out = sorted(members(one.affinity) - members(other.affinity))
@@ -124,7 +124,7 @@ def members(affinity: Affinity) -> frozenset[str]:
     return affinity.together | affinity.apart
 
 
-DROPS: dict[Reason, Callable[[Constraint], str]] = {
+DROPPED_TEXTS: dict[Reason, Callable[[Constraint], str]] = {
     Reason.AMOUNT: lambda one: f"{one.text} is not asked for",
     Reason.TRAIT: lambda one: f"trait {joined(one)} is not required",
     Reason.FORBIDDEN_TRAIT: lambda one: f"trait {joined(one)} is allowed",
@@ -166,7 +166,7 @@ def summary_of_nodes(fitting: int, nodes: int, reasons: Mapping[str, int]) -> st
     return f"{fitting}/{nodes} nodes are available{listed_reasons and f': {listed_reasons}'}."
 
 
-NODE_DEMANDS = {
+FILTER_TEXTS = {
     Reason.UNSCHEDULABLE: "not cordoned",
     Reason.TAINT: "no taint that the pod does not tolerate",
     Reason.NODE_AFFINITY: "labels as the pod's node selector and affinity want them",

@@ -21,7 +21,7 @@ from dovetail.core.explanation import (
     Stage,
     Verdict,
 )
-from dovetail.core.explanation_text import NODE_DEMANDS, summary_of_nodes
+from dovetail.core.explanation_text import FILTER_TEXTS, summary_of_nodes
 from dovetail.podfit.filters import FILTERS, NodeFilter, resources
 from dovetail.podfit.nodes import Nodes
 from dovetail.podfit.pod_request import PodRequest
@@ -100,7 +100,7 @@ class FilteredNodes:
                 group=None,
                 constraint=step.FIELD,
                 left=int(left.sum()),
-                words=NODE_DEMANDS[step.TOKEN],
+                words=FILTER_TEXTS[step.TOKEN],
             )
 
     def _passing_if_idle(self) -> Mask:

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import combinations, product
 
-from dovetail.core.constraints import RELATIONS, Constraint, changed, constraints, only
+from dovetail.core.constraints import RELATIONS, Constraint, constraints, only, with_changes
 from dovetail.core.explanation import Reason
 from dovetail.core.request import Request
 from dovetail.engine.explain.relax import with_amount
@@ -62,12 +62,12 @@ def smallest_sets(forest: Forest, request: Request, most: int) -> set[frozenset[
 def without(request: Request, chosen: Sequence[Constraint]) -> Iterator[Request]:
     """The request without these; if it asks for nothing then, with one of the amounts lowered."""
     changes: dict[Constraint, Constraint | None] = dict.fromkeys(chosen)
-    if relaxed := changed(request, changes):
+    if relaxed := with_changes(request, changes):
         yield relaxed
         return
     for one in chosen:
         for amount in range(1, one.amount):
-            lowered = changed(request, {**changes, one: with_amount(one, amount)})
+            lowered = with_changes(request, {**changes, one: with_amount(one, amount)})
             assert lowered
             yield lowered
 

@@ -9,7 +9,7 @@ import msgspec
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from dovetail.core.constraints import Constraint, changed, constraints
+from dovetail.core.constraints import Constraint, constraints, with_changes
 from dovetail.core.explanation import Reason
 from dovetail.core.request import Affinity, Group, Request
 from dovetail.engine.explain import RelaxedRequest, Work, any_fits, findings, funnel, relaxations
@@ -89,12 +89,12 @@ def test_relaxations_help_and_no_smaller_ones_do(forest: Forest, request: Reques
     assert {frozenset(named[one] for one in offer.changes) for offer in found} == smallest
     for offer in found:
         changes = {named[one]: other for one, other in offer.changes.items()}
-        relaxed = changed(request, changes)
+        relaxed = with_changes(request, changes)
         assert relaxed
         assert offer.trees == brute.how_many(forest, relaxed) > 0
         for one, other in changes.items():
             for less in smaller(one, other):
-                still = changed(request, {**changes, one: less})
+                still = with_changes(request, {**changes, one: less})
                 assert not still or not brute.how_many(forest, still)
 
 

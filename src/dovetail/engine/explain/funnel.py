@@ -34,7 +34,7 @@ def stage(constraint: Constraint, left: int) -> Stage:
         group=constraint.group,
         constraint=constraint.text,
         left=left,
-        words=explanation_text.demand(constraint),
+        words=explanation_text.constraint_text(constraint),
     )
 
 

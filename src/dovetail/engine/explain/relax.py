@@ -13,7 +13,7 @@ import msgspec
 import numpy as np
 from msgspec.structs import replace
 
-from dovetail.core.constraints import Constraint, changed, constraints, same_subtree
+from dovetail.core.constraints import Constraint, constraints, same_subtree, with_changes
 from dovetail.core.explanation import Reason
 from dovetail.core.request import Affinity, Request
 from dovetail.engine.explain.fits import Work, any_fits, how_many
@@ -45,7 +45,7 @@ def relaxations(
             start = yield from without(snapshot, request, chosen)
             if start is not None:
                 changes = yield from refined(snapshot, request, start)
-                relaxed = changed(request, changes)
+                relaxed = with_changes(request, changes)
                 assert relaxed
                 trees = yield from how_many(snapshot, relaxed)
                 found.append(RelaxedRequest(changes, relaxed, trees))
@@ -56,7 +56,7 @@ def relaxations(
 
 
 def helps(snapshot: Snapshot, request: Request, changes: Changes) -> Work[bool]:
-    relaxed = changed(request, changes)
+    relaxed = with_changes(request, changes)
     return relaxed is not None and (yield from any_fits(snapshot, relaxed))
 
 
@@ -68,7 +68,7 @@ def without(
     Something has to be asked for: if these are all the amounts there are, one is only lowered.
     """
     changes: Changes = dict.fromkeys(chosen)
-    if changed(request, changes) is not None:
+    if with_changes(request, changes) is not None:
         return changes if (yield from helps(snapshot, request, changes)) else None
     for one in chosen:
         if one.reason is Reason.AMOUNT:
@@ -172,7 +172,7 @@ def fewest_let_out(
     best, most = None, 0
     for left in one_less(affinity):
         kept = same_subtree(left)
-        relaxed = changed(request, {**changes, one: kept})
+        relaxed = with_changes(request, {**changes, one: kept})
         trees = 0 if relaxed is None else (yield from how_many(snapshot, relaxed))
         if trees > most:
             best, most = kept, trees
