@@ -1,0 +1,106 @@
+"""The pages cannot drift: what they name exists, and numbered tests have their row in a table."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from itertools import product
+from pathlib import Path
+
+import pytest
+
+from tests.support.paths import ROOT
+
+PACKAGE = ROOT / "src/dovetail"
+PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")])
+MAPS = [
+    ROOT / "ARCHITECTURE.md",
+    ROOT / "CONTRIBUTING.md",
+    ROOT / "docs/glossary.md",
+    ROOT / "docs/specifications.md",
+    *sorted((ROOT / "docs/decisions").glob("*.md")),
+    *sorted((ROOT / "docs/ambiguities").glob("*.md")),
+]
+"""Pages whose every path is one of the project's."""
+
+CODE = re.compile(r"`([^`\n]+)`")
+PATH = re.compile(r"[A-Za-z0-9_.{},*-]+(?:/[A-Za-z0-9_.{},*-]*)+")
+LINK = re.compile(r"\]\((?!https?:|#)([^)#\s]+)")
+BRACES = re.compile(r"\{([^{}]*)\}")
+NUMBERED = re.compile(r"def (test_(?:(row|defect)_)?(\d+)_\w*)")
+TABLE_ROW = re.compile(r"^\| (\d+) \|", re.MULTILINE)
+
+TO_COME = {"intents/", "machines/", "kube/machines/", "podfit/packing.py"}
+"""Named on the map before they are there."""
+
+
+def name(path: Path) -> str:
+    return str(path.relative_to(ROOT))
+
+
+def expanded(path: str) -> Iterator[str]:
+    """`a/{b,c}.py` as `a/b.py` and `a/c.py`."""
+    choices = [found.split(",") for found in BRACES.findall(path)]
+    for each in product(*choices):
+        rest = iter(each)
+        yield BRACES.sub(lambda _, rest=rest: next(rest), path)  # type: ignore[misc]
+
+
+def paths_in(text: str) -> Iterator[str]:
+    tops = {each.name for each in (*PACKAGE.iterdir(), *ROOT.iterdir()) if each.is_dir()}
+    for code in CODE.findall(text):
+        if PATH.fullmatch(code) and code.split("/")[0] in tops:
+            yield from expanded(code)
+
+
+@pytest.mark.parametrize("page", MAPS, ids=name)
+def test_every_path_that_a_map_names_exists(page: Path) -> None:
+    missing = [
+        path
+        for path in paths_in(page.read_text(encoding="utf-8"))
+        if path not in TO_COME and not any(list(base.glob(path)) for base in (PACKAGE, ROOT))
+    ]
+    assert not missing
+
+
+@pytest.mark.parametrize("page", PAGES, ids=name)
+def test_every_link_of_a_page_leads_somewhere(page: Path) -> None:
+    links = LINK.findall(page.read_text(encoding="utf-8"))
+    assert not [link for link in links if not (page.parent / link).exists()]
+
+
+def numbered_tests(*folders: str) -> Iterator[tuple[str, int]]:
+    for folder in folders:
+        root = ROOT / "tests" / folder
+        for path in [root] if root.is_file() else sorted(root.rglob("test_*.py")):
+            for found in NUMBERED.finditer(path.read_text(encoding="utf-8")):
+                yield f"{found[2] or 'differential'}", int(found[3])
+
+
+@pytest.mark.parametrize(
+    ("page", "kind", "folders", "untested"),
+    [
+        ("resource-classes", "row", ["core", "devices", "kube", "service"], set()),
+        ("qos-resource-manager", "defect", ["node"], {10}),
+        ("placement", "differential", ["differential/test_defects.py"], set()),
+    ],
+)
+def test_numbered_tests_and_rows_of_the_tables_belong_together(
+    page: str, kind: str, folders: list[str], untested: set[int]
+) -> None:
+    text = (ROOT / "docs/ambiguities" / f"{page}.md").read_text(encoding="utf-8")
+    rows = [int(number) for number in TABLE_ROW.findall(text)]
+    tested = {number for of, number in numbered_tests(*folders) if of == kind}
+    assert rows == sorted(set(rows))
+    assert tested == set(rows) - untested
+
+
+def test_every_decision_is_dated_has_a_status_and_is_in_the_index() -> None:
+    folder = ROOT / "docs/decisions"
+    index = (folder / "README.md").read_text(encoding="utf-8")
+    for path in sorted(folder.glob("[0-9]*.md")):
+        text = path.read_text(encoding="utf-8")
+        assert re.search(r"^\* Date: \d{4}-\d\d-\d\d$", text, re.MULTILINE), path.name
+        assert re.search(r"^\* Status: (accepted|superseded by \d{3})$", text, re.MULTILINE)
+        assert "## Alternatives" in text, path.name
+        assert f"({path.name})" in index, path.name
