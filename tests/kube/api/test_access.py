@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from dovetail.kube.api.access import BadConfiguration, access
+from dovetail.kube.api.access import BadKubeconfig, access
 from dovetail.kube.api.client import KubeClient, connect
 from dovetail.kube.api.limits import DEFAULT_LIMITS, ClientLimits
 from dovetail.kube.api.port import ApiError, ApiUnreachable
@@ -263,7 +263,7 @@ def test_a_configuration_that_cannot_be_used_is_refused_with_its_name(
     file = tmp_path / "config"
     if text is not None:
         file.write_text(text)
-    with pytest.raises(BadConfiguration, match=problem) as refused:
+    with pytest.raises(BadKubeconfig, match=problem) as refused:
         connect(str(file))
     assert str(refused.value).startswith(str(file))
 

@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from dovetail.rest.auth.chain import BadAuthSettings, authenticator_of
+from dovetail.config.values import BadSettings
+from dovetail.rest.auth.chain import authenticator_of
 from dovetail.rest.auth.keystone import Keystone
 from dovetail.rest.auth.oidc import Oidc
 from dovetail.rest.auth.settings import AuthSettings, KeystoneSettings, OidcSettings
@@ -135,7 +136,7 @@ OIDC = OidcSettings(issuer="https://issuer.example", audience=("dovetail",))
     ],
 )
 def test_settings_that_let_in_nobody_or_everybody(settings: dict[str, Any], complaint: str) -> None:
-    with pytest.raises(BadAuthSettings, match=complaint):
+    with pytest.raises(BadSettings, match=complaint):
         authenticator_of(AuthSettings(**settings))
 
 

@@ -25,26 +25,26 @@ from dovetail.telemetry import logs
 
 def run(flags: Mapping[str, Any]) -> None:
     """Until SIGTERM or SIGINT."""
-    config = load_settings(AGENT, flags).settings
+    settings = load_settings(AGENT, flags).settings
     try:
-        checks.check(config)
+        checks.check(settings)
     except DovetailError as error:
         raise click.UsageError(str(error)) from error
-    logs.configure(config.log_level, config.log_format, to_stderr=True)
+    logs.configure(settings.log_level, settings.log_format, to_stderr=True)
     try:
-        checks.check_machine(config)
-        asyncio.run(_run(config))
+        checks.check_machine(settings)
+        asyncio.run(_run(settings))
     except DovetailError as error:
         raise LocalFailure(str(error)) from error
 
 
-async def _run(config: AgentSettings) -> None:
+async def _run(settings: AgentSettings) -> None:
     stop = asyncio.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         asyncio.get_running_loop().add_signal_handler(number, stop.set)
     async with AsyncExitStack() as stack:
-        publish = await publisher(config.devices, stack) if config.devices.publish else None
-        await run_agent(config, stop, lambda: readiness.notify("READY=1"), publish)
+        publish = await publisher(settings.devices, stack) if settings.devices.publish else None
+        await run_agent(settings, stop, lambda: readiness.notify("READY=1"), publish)
 
 
 async def publisher(settings: DeviceSettings, stack: AsyncExitStack) -> Publish:

@@ -38,18 +38,18 @@ def serve(print_config: bool, **flags: Any) -> None:
     if print_config:
         click.echo(effective(loaded), nl=False)
         return
-    config = loaded.settings
-    check(config)
+    settings = loaded.settings
+    check(settings)
     try:
-        check_access(config)
-        prepare(config)
+        check_access(settings)
+        prepare(settings)
     except DovetailError as error:
         raise LocalFailure(str(error)) from error
-    bound = listening_socket(config.host, config.port)
-    hand_over(config)
+    bound = listening_socket(settings.host, settings.port)
+    hand_over(settings)
     # Ctrl-C is how a server at a terminal is meant to end: nothing was aborted.
     with suppress(KeyboardInterrupt):
-        run(config, bound)
+        run(settings, bound)
 
 
 def listening_socket(host: str, port: int) -> socket.socket:
@@ -65,16 +65,16 @@ def listening_socket(host: str, port: int) -> socket.socket:
     return bound
 
 
-def run(config: ServerSettings, bound: socket.socket) -> None:
+def run(settings: ServerSettings, bound: socket.socket) -> None:
     web = uvicorn.Config(
         "dovetail.cli.run.worker:application",
         factory=True,
-        host=config.host,
-        port=config.port,
-        workers=config.workers,
+        host=settings.host,
+        port=settings.port,
+        workers=settings.workers,
         http="dovetail.rest.server.http_protocol:BoundedHttpProtocol",
-        h11_max_incomplete_event_size=config.max.query_bytes + HEAD_BYTES,
-        ssl_context_factory=tls_factory(config.tls),
+        h11_max_incomplete_event_size=settings.max.query_bytes + HEAD_BYTES,
+        ssl_context_factory=tls_factory(settings.tls),
         loop="uvloop",
         lifespan="on",
         ws="none",
@@ -86,8 +86,8 @@ def run(config: ServerSettings, bound: socket.socket) -> None:
         # A worker that is still starting on a busy machine is not a worker that hangs.
         timeout_worker_healthcheck=60,
     )
-    announce(bound, "https" if web.is_ssl else "http", demo=config.demo)
-    if config.workers == 1:
+    announce(bound, "https" if web.is_ssl else "http", demo=settings.demo)
+    if settings.workers == 1:
         NotifyingServer(web).run(sockets=[bound])
         return
     with tempfile.TemporaryDirectory(prefix="dovetail-metrics-") as folder:
@@ -95,34 +95,34 @@ def run(config: ServerSettings, bound: socket.socket) -> None:
         NotifyingWorkers(web, sockets=[bound]).run()
 
 
-def check(config: ServerSettings) -> None:
+def check(settings: ServerSettings) -> None:
     """Refuse settings that are good by themselves and bad together."""
     if (
-        "noauth2" in config.auth
-        and not is_loopback(config.host)
-        and not config.noauth2_beyond_loopback
+        "noauth2" in settings.auth
+        and not is_loopback(settings.host)
+        and not settings.noauth2_beyond_loopback
     ):
         raise click.UsageError(
-            f"noauth2 believes every caller, and {config.host} can be reached from other machines; "
-            "add --noauth2-beyond-loopback if that is what you want"
+            f"noauth2 believes every caller, and {settings.host} can be reached from other "
+            "machines; add --noauth2-beyond-loopback if that is what you want"
         )
 
 
-def check_access(config: ServerSettings) -> None:
+def check_access(settings: ServerSettings) -> None:
     """What workers would trip over, told before they start."""
-    authenticator(config)
-    demand(config)
-    tls_factory(config.tls)
-    opened = audit_log(config)
+    authenticator(settings)
+    demand(settings)
+    tls_factory(settings.tls)
+    opened = audit_log(settings)
     if opened is not None:
         opened.close()
 
 
-def prepare(config: ServerSettings) -> None:
+def prepare(settings: ServerSettings) -> None:
     """Make the tables before workers start, so that they need not race to do it."""
-    ledger = open_ledger(config.database)
+    ledger = open_ledger(settings.database)
     try:
-        if config.demo:
+        if settings.demo:
             ledger.write(demo_fleet.fill_if_empty).result()
     finally:
         ledger.close()

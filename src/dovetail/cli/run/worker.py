@@ -27,44 +27,47 @@ from dovetail.telemetry import logs, tracing
 VARIABLE = "DOVETAIL_WORKER_SETTINGS"
 
 
-def hand_over(config: ServerSettings) -> None:
+def hand_over(settings: ServerSettings) -> None:
     """Leave it where `application` finds it, in this process or a worker's."""
-    os.environ[VARIABLE] = msgspec.json.encode(config).decode()
+    os.environ[VARIABLE] = msgspec.json.encode(settings).decode()
 
 
-def authenticator(config: ServerSettings) -> Authenticator:
+def authenticator(settings: ServerSettings) -> Authenticator:
     return authenticator_of(
         AuthSettings(
-            ways=config.auth, tokens=config.tokens, oidc=config.oidc, keystone=config.keystone
+            ways=settings.auth,
+            tokens=settings.tokens,
+            oidc=settings.oidc,
+            keystone=settings.keystone,
         )
     )
 
 
-def audit_log(config: ServerSettings) -> AuditLog | None:
-    return AuditLog(Path(config.audit_log)) if config.audit_log is not None else None
+def audit_log(settings: ServerSettings) -> AuditLog | None:
+    return AuditLog(Path(settings.audit_log)) if settings.audit_log is not None else None
 
 
-def demand(config: ServerSettings) -> Demand:
-    return Demand(None if config.typical is None else read_typical(Path(config.typical)))
+def demand(settings: ServerSettings) -> Demand:
+    return Demand(None if settings.typical is None else read_typical(Path(settings.typical)))
 
 
 def application() -> Application:
     """The application of one server process."""
-    config = msgspec.json.decode(os.environ[VARIABLE], type=ServerSettings)
-    logs.configure(config.log_level)
+    settings = msgspec.json.decode(os.environ[VARIABLE], type=ServerSettings)
+    logs.configure(settings.log_level)
     trace_if_asked()
-    ledger = open_ledger(config.database)
+    ledger = open_ledger(settings.database)
     return Application(
         Backend(
             ledger=ledger,
-            keeper=SnapshotKeeper(ledger, demand(config)),
-            authenticator=authenticator(config),
-            rules=RULE_SETS[config.policy],
-            limits=config.max,
-            cors_origin=config.cors_origin,
-            rate_limiter=limiter_of(config.rate),
-            audit_log=audit_log(config),
-            metrics=config.metrics,
+            keeper=SnapshotKeeper(ledger, demand(settings)),
+            authenticator=authenticator(settings),
+            rules=RULE_SETS[settings.policy],
+            limits=settings.max,
+            cors_origin=settings.cors_origin,
+            rate_limiter=limiter_of(settings.rate),
+            audit_log=audit_log(settings),
+            metrics=settings.metrics,
         ),
         DOORS,
     )

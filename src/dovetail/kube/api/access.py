@@ -45,7 +45,7 @@ UNSUPPORTED_EXEC = {"provideClusterInfo": True, "interactiveMode": "Always"}
 Raw = Mapping[str, Any]
 
 
-class BadConfiguration(DovetailError):
+class BadKubeconfig(DovetailError):
     """No way to the API server is given, or none that can be used."""
 
 
@@ -63,10 +63,10 @@ def access(
             return access_of(KubeConfig.from_service_account(), {}, limits)
         return from_kubeconfig(Path(place).expanduser(), limits)
     except (ConfigError, ValueError, OSError, yaml.YAMLError, msgspec.MsgspecError) as error:
-        raise BadConfiguration(f"{place}: {error}") from error
+        raise BadKubeconfig(f"{place}: {error}") from error
     except (AttributeError, KeyError, TypeError) as error:
         # lightkube takes the outermost shape of the file for granted.
-        raise BadConfiguration(f"{place}: no kubeconfig: {error!r}") from error
+        raise BadKubeconfig(f"{place}: no kubeconfig: {error!r}") from error
 
 
 def from_kubeconfig(file: Path, limits: ClientLimits) -> tuple[ServerAddress, Credentials]:

@@ -28,40 +28,40 @@ class NotHere(DovetailError):
     """The machine is not in a state in which the agent may start."""
 
 
-def check(config: AgentSettings) -> None:
+def check(settings: AgentSettings) -> None:
     """Settings that do not go together; raises BadSettings."""
-    if not config.feature_gates.get(GATE):
+    if not settings.feature_gates.get(GATE):
         raise BadSettings(
             f"the feature gate {GATE} is off, as it is by default: --feature-gates={GATE}=true "
             "switches it on"
         )
-    unknown = sorted(config.feature_gates.keys() - {GATE})
+    unknown = sorted(settings.feature_gates.keys() - {GATE})
     if unknown:
         raise BadSettings(f"feature_gates: {', '.join(unknown)} is unknown; there is {GATE}")
-    if not seconds(config.reconcile_period):
+    if not seconds(settings.reconcile_period):
         raise BadSettings("reconcile_period: it must be more than nothing, as 3s")
-    if not config.plugins.directories and config.plugins.legacy_directory is None:
+    if not settings.plugins.directories and settings.plugins.legacy_directory is None:
         raise BadSettings("plugins.directories: there must be one in which plugins are found")
-    if config.pods.source == "directory" and not config.pods.directory:
+    if settings.pods.source == "directory" and not settings.pods.directory:
         raise BadSettings("pods.source is directory: pods.directory must say which")
-    if config.pods.source == "none":
-        for name, role in sorted(config.roles.items()):
+    if settings.pods.source == "none":
+        for name, role in sorted(settings.roles.items()):
             if role.needs:
                 raise BadSettings(
                     f"roles.{name}.needs: pods.source is none, so nobody tells what pods ask for"
                 )
-    check_sockets(config)
-    metrics_address(config.metrics_address)
+    check_sockets(settings)
+    metrics_address(settings.metrics_address)
 
 
-def check_sockets(config: AgentSettings) -> None:
+def check_sockets(settings: AgentSettings) -> None:
     served = {
-        "control_socket": config.control_socket,
-        "pod_resources_socket": config.pod_resources_socket,
+        "control_socket": settings.control_socket,
+        "pod_resources_socket": settings.pod_resources_socket,
     }
-    if config.runtime.backend == "proxy":
-        served["runtime.listen"] = config.runtime.listen
-        if Path(config.runtime.listen).absolute() == Path(config.runtime.socket).absolute():
+    if settings.runtime.backend == "proxy":
+        served["runtime.listen"] = settings.runtime.listen
+        if Path(settings.runtime.listen).absolute() == Path(settings.runtime.socket).absolute():
             raise BadSettings("runtime.listen and runtime.socket are the same: it would ask itself")
     for key, path in served.items():
         if not path or len(os.fsencode(path)) > LONGEST_SOCKET_BYTES:
@@ -90,12 +90,12 @@ def metrics_address(text: str) -> tuple[str, int] | None:
     return host.strip("[]"), number
 
 
-def check_machine(config: AgentSettings) -> None:
+def check_machine(settings: AgentSettings) -> None:
     """Raises NotHere if the kubelet gives out CPUs or memory itself."""
-    if config.allow_static_managers:
+    if settings.allow_static_managers:
         return
     for name, (what, remedy) in STATIC.items():
-        file = Path(config.kubelet_root) / name
+        file = Path(settings.kubelet_root) / name
         if policy_of(file) == "static":
             raise NotHere(
                 f"{file} shows that the kubelet's {what} manager is static: two would pin the same "

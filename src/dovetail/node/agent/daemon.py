@@ -36,59 +36,61 @@ LOG = structlog.get_logger("dovetail.node.agent")
 
 
 async def run(
-    config: AgentSettings,
+    settings: AgentSettings,
     stop: asyncio.Event,
     ready: Callable[[], None],
     publish: Publish | None = None,
 ) -> None:
     """Until told to stop. Raises DovetailError if it cannot start."""
-    with checks.alone(Path(config.state_dir)):
+    with checks.alone(Path(settings.state_dir)):
         async with AsyncExitStack() as stack:
-            await start(config, stack)
+            await start(settings, stack)
             if publish is not None:
-                look = DevicePublisher(config, publish).look
+                look = DevicePublisher(settings, publish).look
                 publishing = Background()
-                publishing.start(regularly(look, seconds(config.devices.period)))
+                publishing.start(regularly(look, seconds(settings.devices.period)))
                 stack.push_async_callback(publishing.stop)
-            LOG.info("agent started", version=__version__, backend=config.runtime.backend)
+            LOG.info("agent started", version=__version__, backend=settings.runtime.backend)
             ready()
             await stop.wait()
             LOG.info("agent ends")
     LOG.info("agent ended")
 
 
-async def start(config: AgentSettings, stack: AsyncExitStack) -> None:
-    machine = read(Path(config.sysfs))
-    configuration = configuration_of(config, machine)
+async def start(settings: AgentSettings, stack: AsyncExitStack) -> None:
+    machine = read(Path(settings.sysfs))
+    configuration = configuration_of(settings, machine)
     # 1. What was known before.
-    store = StateStore.open(Path(config.state_dir))
+    store = StateStore.open(Path(settings.state_dir))
     for trouble in store.troubles:
         LOG.error("checkpoint", trouble=trouble)
     # 2. Plugins: those of before are down until they come back.
-    registry = await opened_registry(config, store, stack)
+    registry = await opened_registry(settings, store, stack)
     # 3. Who decides.
-    source = opened_source(config, stack)
-    period = seconds(config.reconcile_period)
+    source = opened_source(settings, stack)
+    period = seconds(settings.reconcile_period)
     manager: ManagerPort = Manager(configuration, registry, store, source, period=period)
     stack.push_async_callback(manager.stop)
     # 4. The way to containers.
-    backend = backend_of(config.runtime, manager)
+    backend = backend_of(settings.runtime, manager)
     await opened(backend, stack)
     await stack.enter_async_context(manager.reconciling(backend.runtime))
     # 5. Those who only want to know.
-    resources = Listening(Path(config.pod_resources_socket), served=tuple(manager.pod_resources()))
+    resources = Listening(
+        Path(settings.pod_resources_socket), served=tuple(manager.pod_resources())
+    )
     await opened(resources, stack)
     control = ControlSocket(manager)
-    await opened(Listening(Path(config.control_socket), handlers=[control.handler()]), stack)
-    serve_metrics(config.metrics_address, stack)
+    await opened(Listening(Path(settings.control_socket), handlers=[control.handler()]), stack)
+    serve_metrics(settings.metrics_address, stack)
 
 
 async def opened_registry(
-    config: AgentSettings, store: StateStore, stack: AsyncExitStack
+    settings: AgentSettings, store: StateStore, stack: AsyncExitStack
 ) -> Registry:
-    legacy = config.plugins.legacy_directory
+    legacy = settings.plugins.legacy_directory
     registry = Registry(
-        [Path(each) for each in config.plugins.directories],
+        [Path(each) for each in settings.plugins.directories],
         legacy=None if legacy is None else Path(legacy),
     )
     for resource, options in sorted(store.state.plugins.items()):
@@ -100,12 +102,12 @@ async def opened_registry(
     return registry
 
 
-def opened_source(config: AgentSettings, stack: AsyncExitStack) -> PodSource | None:
-    source = source_of(config.pods)
+def opened_source(settings: AgentSettings, stack: AsyncExitStack) -> PodSource | None:
+    source = source_of(settings.pods)
     if isinstance(source, KubeletPods):
         stack.push_async_callback(source.close)
-    needs = {name: role.needs for name, role in config.roles.items()}
-    return ImplicitResources(source, needs, config.pods.always) if source else None
+    needs = {name: role.needs for name, role in settings.roles.items()}
+    return ImplicitResources(source, needs, settings.pods.always) if source else None
 
 
 async def opened(part: RuntimeBackend | Listening | Registry, stack: AsyncExitStack) -> None:

@@ -21,9 +21,9 @@ Publish = Callable[[str, Sequence[Device]], Awaitable[None]]
 
 
 class DevicePublisher:
-    def __init__(self, config: AgentSettings, publish: Publish) -> None:
-        self._sysfs = Path(config.sysfs)
-        self._node = config.devices.node or socket.gethostname()
+    def __init__(self, settings: AgentSettings, publish: Publish) -> None:
+        self._sysfs = Path(settings.sysfs)
+        self._node = settings.devices.node or socket.gethostname()
         self._publish = publish
         self._published: tuple[Device, ...] | None = None
 

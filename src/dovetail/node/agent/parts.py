@@ -12,21 +12,21 @@ from dovetail.node.sources.kubelet import KubeletPods
 from dovetail.node.topology import Machine
 
 
-def configuration_of(config: AgentSettings, machine: Machine) -> AdmissionConfiguration:
+def configuration_of(settings: AgentSettings, machine: Machine) -> AdmissionConfiguration:
     """What the manager goes by on this machine; raises BadPolicy."""
-    policy, options = TopologyPolicy(config.topology.policy), options_of(config.topology)
+    policy, options = TopologyPolicy(settings.topology.policy), options_of(settings.topology)
     check(policy, options, machine.node_ids)
     return AdmissionConfiguration(
         policy=policy,
         options=options,
-        scope=Scope(config.topology.scope),
+        scope=Scope(settings.topology.scope),
         nodes=machine.node_ids,
         distances=machine.distances,
-        names=config.plugins.names,
-        outages={role: Outage(each.outage) for role, each in config.roles.items() if each.outage},
-        outage=Outage(config.outages.outage),
-        outage_wait=seconds(config.outages.wait),
-        skip_owners=frozenset(config.pods.skip_owners),
+        names=settings.plugins.names,
+        outages={role: Outage(each.outage) for role, each in settings.roles.items() if each.outage},
+        outage=Outage(settings.outages.outage),
+        outage_wait=seconds(settings.outages.wait),
+        skip_owners=frozenset(settings.pods.skip_owners),
     )
 
 

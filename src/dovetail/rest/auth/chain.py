@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
-from dovetail.core.errors import DovetailError
+from dovetail.config.values import BadSettings
 from dovetail.rest.auth.identity import Authenticator
 from dovetail.rest.auth.noauth import NoAuth
 from dovetail.rest.auth.settings import (
@@ -19,20 +19,16 @@ from dovetail.rest.auth.several import Several
 from dovetail.rest.auth.tokens import StaticTokens
 
 
-class BadAuthSettings(DovetailError):
-    """Settings that would let in nobody, or everybody."""
-
-
 def authenticator_of(settings: AuthSettings) -> Authenticator:
-    """Raises BadAuthSettings, or BadTokenFile, if nobody could get in."""
+    """Raises BadSettings, or BadTokenFile, if nobody could get in."""
     if not settings.ways:
-        raise BadAuthSettings("auth names no way in: tokens, oidc, keystone or noauth2")
+        raise BadSettings("auth names no way in: tokens, oidc, keystone or noauth2")
     if "noauth2" in settings.ways and len(settings.ways) > 1:
-        raise BadAuthSettings("noauth2 believes every caller: it cannot be combined with others")
+        raise BadSettings("noauth2 believes every caller: it cannot be combined with others")
     try:
         ways = tuple(MAKERS[way](settings) for way in dict.fromkeys(settings.ways))
     except OSError as error:
-        raise BadAuthSettings(f"the certificates to trust cannot be used: {error}") from error
+        raise BadSettings(f"the certificates to trust cannot be used: {error}") from error
     return ways[0] if len(ways) == 1 else Several(ways)
 
 
@@ -42,7 +38,7 @@ def no_auth(_settings: AuthSettings) -> Authenticator:
 
 def static_tokens(settings: AuthSettings) -> Authenticator:
     if settings.tokens is None:
-        raise BadAuthSettings("--auth tokens needs --tokens FILE (see `dovetail token`)")
+        raise BadSettings("--auth tokens needs --tokens FILE (see `dovetail token`)")
     return StaticTokens(Path(settings.tokens))
 
 
@@ -51,10 +47,10 @@ def oidc(settings: AuthSettings) -> Authenticator:
 
     chosen = settings.oidc
     if chosen.issuer is None or not chosen.audience:
-        raise BadAuthSettings("--auth oidc needs --oidc-issuer URL and --oidc-audience NAME")
+        raise BadSettings("--auth oidc needs --oidc-issuer URL and --oidc-audience NAME")
     for url in (chosen.issuer, chosen.jwks_url):
         if url is not None and not is_protected(url):
-            raise BadAuthSettings(f"keys from {url} could be forged on the way: use https")
+            raise BadSettings(f"keys from {url} could be forged on the way: use https")
     return Oidc(chosen)
 
 
@@ -63,11 +59,11 @@ def keystone(settings: AuthSettings) -> Authenticator:
 
     chosen = settings.keystone
     if chosen.url is None or chosen.credential_file is None:
-        raise BadAuthSettings(
+        raise BadSettings(
             "--auth keystone needs --keystone-url URL and --keystone-credential-file FILE"
         )
     if not Path(chosen.credential_file).is_file():
-        raise BadAuthSettings(f"there is no file {chosen.credential_file}")
+        raise BadSettings(f"there is no file {chosen.credential_file}")
     refuse_listeners(chosen, chosen.url)
     return Keystone(chosen)
 
@@ -75,9 +71,9 @@ def keystone(settings: AuthSettings) -> Authenticator:
 def refuse_listeners(settings: KeystoneSettings, url: str) -> None:
     """Every token of every caller goes to this address, and the password of ours."""
     if not is_web_address(url):
-        raise BadAuthSettings(f"--keystone-url {url}: no address such as https://keystone/v3")
+        raise BadSettings(f"--keystone-url {url}: no address such as https://keystone/v3")
     if not is_protected(url) and not settings.plain_http_beyond_loopback:
-        raise BadAuthSettings(
+        raise BadSettings(
             f"tokens and password could be read on the way to {url}: use https, or add "
             "--keystone-plain-http-beyond-loopback if nobody else is on that network"
         )
