@@ -232,7 +232,7 @@ def test_a_pod_that_is_bound_already_is_left_where_it_is(world: World) -> None:
         assert await ask.bind("p", "n1") == ""
         assert "is bound to n1 already" in await ask.bind("p", "n2")
         assert ask.state.nodes.node_of(world.see("p").metadata.uid) == "n1"
-        assert not ask.state.planned()
+        assert not ask.state.planned_uids()
 
     told(world, story)
 
@@ -252,7 +252,7 @@ def test_a_plan_that_fails_with_an_error_is_forgotten(world: World) -> None:
         world.api.before = gone
         world.devices.release = busy  # type: ignore[assignment,method-assign]
         assert await ask.bind("p", "n1") == "away"
-        assert not ask.state.planned()
+        assert not ask.state.planned_uids()
 
     told(world, story)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta, timezone
 
-from dovetail.kube.runtime.conditions import timestamp, with_condition, written
+from dovetail.kube.runtime.conditions import as_documents, timestamp, with_condition
 from dovetail.podfit.objects import Condition
 
 OTHER = Condition(type="Other", status="True", last_transition_time="t0")
@@ -42,7 +42,7 @@ def test_another_status_begins_now() -> None:
 
 def test_they_go_out_as_the_api_names_them() -> None:
     found = with_condition([], "Valid", True, "Fine", "", generation=3, now="t1")
-    assert written(found) == [
+    assert as_documents(found) == [
         {
             "type": "Valid",
             "status": "True",

@@ -37,8 +37,8 @@ def test_a_plan_counts_until_the_ledger_and_the_pod_took_over() -> None:
     holders = DeviceHolders(about)
     holders.assume("p", held("n1", "g0"))
     assert requested(about) == 1
-    holders.hear_ledger("n1", {"g0": {"p": 1}})
-    holders.hear_pod("p", held("n1", "g0"))
+    holders.on_ledger("n1", {"g0": {"p": 1}})
+    holders.on_pod("p", held("n1", "g0"))
     holders.forget("p")
     assert requested(about) == 1
     assert about.holdings_of("p") == ("n1", held("n1", "g0").holdings)
@@ -48,7 +48,7 @@ def test_a_look_at_the_ledger_from_before_a_claim_takes_nothing_back() -> None:
     about = book()
     holders = DeviceHolders(about)
     holders.assume("p", held("n1", "g0"))
-    assert not holders.hear_ledger("n1", {})
+    assert not holders.on_ledger("n1", {})
     assert requested(about) == 1
 
 
@@ -56,25 +56,25 @@ def test_a_plan_that_came_to_nothing_leaves_what_is_claimed() -> None:
     about = book()
     holders = DeviceHolders(about)
     holders.assume("p", held("n1", "g0"))
-    holders.hear_ledger("n1", {"g0": {"p": 1}})
+    holders.on_ledger("n1", {"g0": {"p": 1}})
     holders.forget("p")
-    assert holders.claimed("p") == ("n1", {"g0": 1})
+    assert holders.claim_of("p") == ("n1", {"g0": 1})
     assert requested(about) == 1
-    holders.hear_release("p")
-    assert holders.claimed("p") is None
+    holders.on_release("p")
+    assert holders.claim_of("p") is None
     assert requested(about) == 0
 
 
 def test_a_foreign_consumer_may_hold_devices_on_several_nodes() -> None:
     about = book()
     holders = DeviceHolders(about)
-    holders.hear_ledger("n1", {"g0": {"vm": 1}})
-    holders.hear_ledger("n2", {"g1": {"vm": 1}})
+    holders.on_ledger("n1", {"g0": {"vm": 1}})
+    holders.on_ledger("n2", {"g1": {"vm": 1}})
     assert requested(about) == 2
     assert about.choose("n2", [DeviceRequest("gpu", 2)]) is None
-    assert holders.hear_ledger("n1", {})
+    assert holders.on_ledger("n1", {})
     assert requested(about) == 1
-    assert holders.hear_ledger("n2", {})
+    assert holders.on_ledger("n2", {})
     assert requested(about) == 0
 
 
@@ -95,7 +95,7 @@ def hear(holders: DeviceHolders, ledger: dict[str, tuple[str, str]]) -> None:
         for consumer, (where, device) in ledger.items():
             if where == node:
                 told.setdefault(device, {})[consumer] = 1
-        holders.hear_ledger(node, told)
+        holders.on_ledger(node, told)
 
 
 @given(EVENTS)
@@ -121,7 +121,7 @@ def test_the_book_holds_what_any_witness_says_and_nothing_else(
         else:
             pods.pop(uid, None)
             pods |= {uid: place} if what == "pod" else {}
-            holders.hear_pod(uid, held(*place) if what == "pod" else None)
+            holders.on_pod(uid, held(*place) if what == "pod" else None)
     believed = set()
     for uid in ("p", "q"):
         for node in ("n1", "n2"):

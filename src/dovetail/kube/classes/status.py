@@ -16,7 +16,7 @@ import structlog
 
 from dovetail.kube.api.port import ApiConflict, ApiError, ApiNotFound, ApiUnreachable, KubeApi
 from dovetail.kube.classes.catalogue import ClassReport
-from dovetail.kube.runtime.conditions import timestamp, with_condition, written
+from dovetail.kube.runtime.conditions import as_documents, timestamp, with_condition
 from dovetail.podfit.objects import ResourceClass
 
 LOG = structlog.get_logger()
@@ -92,5 +92,5 @@ def status_of(seen: ResourceClass, report: ClassReport, now: str) -> dict[str, A
         "allocatable": numbers.allocatable,
         "requested": numbers.requested,
         "available": numbers.allocatable - numbers.requested,
-        "conditions": written(conditions),
+        "conditions": as_documents(conditions),
     }

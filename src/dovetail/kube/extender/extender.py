@@ -77,10 +77,10 @@ class Extender:
         crowded = {
             name: f"Insufficient {resource}"
             for name in (names if direct else ())
-            if (resource := self._state.crowded(name, direct))
+            if (resource := self._state.exhausted_resource(name, direct))
         }
         names = [name for name in names if name not in crowded]
-        failed = self._lacking(args.pod, requests, names) if requests else {}
+        failed = self._nodes_without_devices(args.pod, requests, names) if requests else {}
         kept = [name for name in names if name not in failed]
         # Evicting pods is no way to devices here: what those held would not come to this pod.
         found = FilterResult(failed_nodes=crowded, failed_and_unresolvable_nodes=failed)
@@ -91,16 +91,16 @@ class Extender:
         nodes = NodeList([each for each in items if each["metadata"]["name"] in left])
         return replace(found, nodes=nodes)
 
-    def _lacking(
+    def _nodes_without_devices(
         self, pod: Pod, requests: tuple[DeviceRequest, ...], names: Sequence[str]
     ) -> dict[str, str]:
         """Nodes without the devices, with the reason."""
         lost = [each.class_name for each in requests if each.class_name not in self._state.classes]
         if lost:
             return dict.fromkeys(names, f"there is no resource class {lost[0]!r}")
-        claimed = self._state.holders.claimed(pod.metadata.uid)
+        claimed = self._state.holders.claim_of(pod.metadata.uid)
         if claimed is not None:
-            return self._claimed_already(pod, claimed[0], names)
+            return self._nodes_but_claimed(pod, claimed[0], names)
         fits = self._state.inventory.fits(requests, self._strategy)
         failed: dict[str, str] = {}
         for name in names:
@@ -116,7 +116,7 @@ class Extender:
             return "too few free devices of resource classes"
         return self._state.inventory.why_not(name, requests, self._state.name_of, self._strategy)
 
-    def _claimed_already(self, pod: Pod, node: str, names: Sequence[str]) -> dict[str, str]:
+    def _nodes_but_claimed(self, pod: Pod, node: str, names: Sequence[str]) -> dict[str, str]:
         """A binding was begun and not finished: it is finished where it was begun.
 
         Unless a claim of the pod was given back before: who did so may still be about to release
@@ -129,17 +129,17 @@ class Extender:
             if name != node or is_void
         }
         if len(failed) == len(names):
-            self._give_back(pod, node)
+            self._start_giving_back(pod, node)
         return failed
 
-    def _give_back(self, pod: Pod, node: str) -> None:
+    def _start_giving_back(self, pod: Pod, node: str) -> None:
         uid = pod.metadata.uid
         if uid not in self._giving_back:
-            task = asyncio.get_running_loop().create_task(self._given_back(pod, node))
+            task = asyncio.get_running_loop().create_task(self._release_claim(pod, node))
             self._giving_back[uid] = task
             task.add_done_callback(lambda _: self._giving_back.pop(uid))
 
-    async def _given_back(self, pod: Pod, node: str) -> None:
+    async def _release_claim(self, pod: Pod, node: str) -> None:
         try:
             await self._parts.claims.give_back(pod, f"the binding to {node} cannot be finished")
             await self._parts.ledger_watch.refresh()
@@ -164,14 +164,14 @@ class Extender:
     async def bind(self, args: BindingArgs) -> BindingResult:
         try:
             for _ in range(TRIES):
-                why = await self._bound(args)
+                why = await self._try_to_bind(args)
                 if why is None:
                     return BindingResult()
             return BindingResult(why or "")
         except (ApiError, ApiUnreachable, DovetailError) as error:
             return BindingResult(str(error))
 
-    async def _bound(self, args: BindingArgs) -> str | None:
+    async def _try_to_bind(self, args: BindingArgs) -> str | None:
         """None if it is; else why not, this time."""
         pod = self._state.pods.get(args.pod_uid)
         if pod is None:
@@ -185,9 +185,9 @@ class Extender:
         plan = self._plan(pod, args.node)
         if isinstance(plan, str):
             return plan
-        return await self._carried_out(plan)
+        return await self._carry_out(plan)
 
-    async def _carried_out(self, plan: BindingPlan) -> str | None:
+    async def _carry_out(self, plan: BindingPlan) -> str | None:
         self._state.assume(plan)
         outcome = BindingOutcome.FAILED
         try:
@@ -201,7 +201,7 @@ class Extender:
                 self._state.forget(plan.uid)
         if outcome is not BindingOutcome.BOUND:
             return f"not bound to {plan.node}: {outcome.value}"
-        self._parts.reporter.scheduled(plan.pod, plan.node, plan.holdings)
+        self._parts.reporter.report_scheduled(plan.pod, plan.node, plan.holdings)
         return None
 
     def _plan(self, pod: Pod, node: str) -> BindingPlan | str:
@@ -209,13 +209,13 @@ class Extender:
             device_requests_of_pod(pod),
             direct_holdings_of(pod_request_of(pod)),
         )
-        if crowded := self._state.crowded(node, direct):
+        if crowded := self._state.exhausted_resource(node, direct):
             return f"Insufficient {crowded} on {node}"
         if not requests:
             return BindingPlan(pod, node)
-        claimed = self._state.holders.claimed(pod.metadata.uid)
+        claimed = self._state.holders.claim_of(pod.metadata.uid)
         if claimed is None:
-            return self._chosen(pod, node, requests, direct)
+            return self._plan_with_devices(pod, node, requests, direct)
         if claimed[0] != node or fence_of(pod):
             return f"devices of {claimed[0]} are claimed already"
         holdings = holdings_for(self._state, requests, node, claimed[1])
@@ -223,7 +223,7 @@ class Extender:
             return f"devices claimed on {node} are no longer those asked for"
         return BindingPlan(pod, node, holdings, is_claimed=True)
 
-    def _chosen(
+    def _plan_with_devices(
         self,
         pod: Pod,
         node: str,

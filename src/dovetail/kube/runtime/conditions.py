@@ -50,6 +50,6 @@ def with_condition(
     return tuple(result)
 
 
-def written(conditions: Iterable[Condition]) -> list[dict[str, Any]]:
+def as_documents(conditions: Iterable[Condition]) -> list[dict[str, Any]]:
     """As they go out."""
     return [msgspec.to_builtins(each) for each in conditions]

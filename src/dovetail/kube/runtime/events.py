@@ -83,7 +83,7 @@ class Recorder:
 
     def event(self, regarding: KubeObject, type: Type, reason: str, action: str, note: str) -> None:  # noqa: A002
         """Tell users that something happened to `regarding`, when doing `action`."""
-        note = cut(note)
+        note = shortened(note)
         subject = EventKey(regarding.metadata.uid or regarding.key, type, reason, action, note)
         if subject not in self._waiting and len(self._waiting) >= self._limits.waiting:
             EVENTS.labels("dropped").inc()
@@ -169,7 +169,7 @@ class Recorder:
         return EventSeries(meta.namespace or DEFAULT_NAMESPACE, body)
 
 
-def cut(note: str) -> str:
+def shortened(note: str) -> str:
     """No longer than the API takes, and no half characters."""
     data = note.encode()
     if len(data) <= LONGEST_NOTE:

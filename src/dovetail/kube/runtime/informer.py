@@ -92,7 +92,7 @@ class Informer(Generic[T]):
         """A list, if there is no version to go on from, and one watch, however they end."""
         why = "closed"
         try:
-            if self._version is None or await self._undone(self._version):
+            if self._version is None or await self._has_gone_back(self._version):
                 await self._list()
             await self._watch()
         except ApiGone:
@@ -108,7 +108,7 @@ class Informer(Generic[T]):
             LOG.warning("watch refused", kind=self._name, code=error.code, error=str(error))
         WATCH_ENDS.labels(self._name, why).inc()
 
-    async def _undone(self, version: str) -> bool:
+    async def _has_gone_back(self, version: str) -> bool:
         """Whether the server has gone back behind `version`."""
         where = {**self._where, "labels": "", "fields": NOTHING}
         there = (await self._api.list(self._kind, **where)).resource_version
@@ -128,7 +128,7 @@ class Informer(Generic[T]):
             self._take(key, each)
             if count % BREATH == 0:
                 await asyncio.sleep(0)
-        self._heard(listing.resource_version)
+        self._note_version(listing.resource_version)
         self._synced.set()
 
     async def _watch(self) -> None:
@@ -143,9 +143,9 @@ class Informer(Generic[T]):
             return
         if seen.object is not None:
             self._take(seen.object.key, None if seen.type == "DELETED" else seen.object)
-        self._heard(seen.version)
+        self._note_version(seen.version)
 
-    def _heard(self, version: str) -> None:
+    def _note_version(self, version: str) -> None:
         self._version = version
         CONTACT.labels(self._name).set_to_current_time()
         CACHED.labels(self._name).set(len(self.store))

@@ -76,7 +76,7 @@ class Election:
         self._timing = timing or LeaseTiming()
         self._clock = clock
         self._until = NEVER
-        self._told = False
+        self._told_leading = False
         self._handlers: list[Handler] = []
         self._version = ""
         """Of the lease as we last knew it, while we lead; else it is read anew."""
@@ -120,11 +120,11 @@ class Election:
             # Half: a call that hangs leaves time for another before it is too late.
             async with asyncio.timeout(self._timing.renew / 2):
                 try:
-                    mine = await self._taken()
+                    mine = await self._take_lease()
                 except ApiConflict:
                     # Somebody was faster, or a renewal of ours was done and not answered.
                     self._version = ""
-                    mine = await self._taken()
+                    mine = await self._take_lease()
         except (ApiError, ApiUnreachable, TimeoutError) as error:
             self._version = ""
             LOG.warning("lease not reached", lease=self._name, error=repr(error))
@@ -132,12 +132,12 @@ class Election:
         else:
             self._lead(began + self._timing.renew if mine else NEVER)
 
-    async def _taken(self) -> bool:
+    async def _take_lease(self) -> bool:
         """Whether the lease is ours now."""
         if not (self.leading and self._version):
             # A leader need not look: if anything happened to its lease, the renewal is refused.
             await self._look()
-        if self.leader != self.identity and self._held():
+        if self.leader != self.identity and self._is_held():
             return False
         renewed = {"metadata": {"resourceVersion": self._version}, "spec": self._renewed()}
         self._observe(await self._api.merge(Lease, self._name, renewed, namespace=self._namespace))
@@ -147,7 +147,7 @@ class Election:
         try:
             lease = await self._api.get(Lease, self._name, self._namespace)
         except ApiNotFound:
-            if self.leader != self.identity and self._held():
+            if self.leader != self.identity and self._is_held():
                 # Whoever deleted it did not tell its holder, which may still lead.
                 return
             made = {"metadata": {"name": self._name}, "spec": self._renewed()}
@@ -161,7 +161,7 @@ class Election:
             self._record = lease.spec
             self._seen = self._clock()
 
-    def _held(self) -> bool:
+    def _is_held(self) -> bool:
         """Whether its holder may still lead, for all that we have seen ourselves."""
         lasts = self._record.lease_duration_seconds or self._timing.lease
         return bool(self.leader) and self._clock() < self._seen + lasts
@@ -189,16 +189,16 @@ class Election:
         if self.leading:
             left = until - self._clock()
             self._timer = asyncio.get_running_loop().call_later(left, self._lead, until)
-        if self.leading != self._told:
-            self._told = self.leading
-            LEADING.labels(self._name).set(self._told)
-            LOG.info("leads" if self._told else "leads no longer", lease=self._name)
+        if self.leading != self._told_leading:
+            self._told_leading = self.leading
+            LEADING.labels(self._name).set(self._told_leading)
+            LOG.info("leads" if self._told_leading else "leads no longer", lease=self._name)
             for handler in self._handlers:
                 self._call(handler)
 
     def _call(self, handler: Handler) -> None:
         try:
-            handler(self._told)
+            handler(self._told_leading)
         except Exception:
             LOG.exception("handler failed", lease=self._name)
 

@@ -83,7 +83,7 @@ class WorkQueue:
             started = time.monotonic()
             QUEUE_WAIT.labels(self._name).observe(started - added)
             try:
-                await self._tried(work, key)
+                await self._try(work, key)
             finally:
                 QUEUE_WORK.labels(self._name).observe(time.monotonic() - started)
                 self._working.discard(key)
@@ -91,7 +91,7 @@ class WorkQueue:
                     self._again.discard(key)
                     self.add(key)
 
-    async def _tried(self, work: Work, key: str) -> None:
+    async def _try(self, work: Work, key: str) -> None:
         try:
             await work(key)
         except Exception as error:

@@ -137,7 +137,7 @@ class Binder:
                 return BindingOutcome.GONE
             case Standing.OTHERWISE:
                 assert now is not None
-                await self._claims.make_true(now)
+                await self._claims.make_ledger_agree(now)
                 return BindingOutcome.OTHERWISE
             case Standing.FENCED:
                 return BindingOutcome.VOID

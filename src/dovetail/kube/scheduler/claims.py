@@ -47,10 +47,10 @@ class PodClaims:
     async def release(self, uid: str) -> bool:
         """For a pod that nobody can bind any more."""
         found = await self._ledger.release(uid)
-        self._state.hear_release(uid)
+        self._state.on_release(uid)
         return found
 
-    async def make_true(self, pod: Pod) -> Agreement:
+    async def make_ledger_agree(self, pod: Pod) -> Agreement:
         """Have the ledger say where a bound pod is, and what it has there.
 
         What is claimed for it on its node stays, whatever its annotation says by now: that can be

@@ -51,15 +51,15 @@ class Decider:
         self._refused: dict[PodRequirements, tuple[int, Refusal]] = {}
 
     def decide(self, required: PodRequirements) -> Choice | Refusal:
-        moment = self._state.moment(required.wake_on)
+        change_count = self._state.change_count(required.wake_on)
         known = self._refused.get(required)
-        if known is not None and known[0] == moment:
+        if known is not None and known[0] == change_count:
             return known[1]
         found = decision_of(self._state, required, self._strategy)
         if isinstance(found, Refusal):
             if len(self._refused) > 4096:
                 self._refused.clear()
-            self._refused[required] = (moment, found)
+            self._refused[required] = (change_count, found)
         return found
 
 

@@ -57,11 +57,11 @@ class DeviceHolders:
         taken, self._changed_nodes = frozenset(self._changed_nodes), set()
         return taken
 
-    def claimed(self, uid: str) -> tuple[str, Amounts] | None:
+    def claim_of(self, uid: str) -> tuple[str, Amounts] | None:
         """What the ledger has for a pod, as far as it was heard."""
         return next(iter(self._claims.get(uid, {}).items()), None)
 
-    def hear_ledger(self, node: str, devices: Mapping[str, Amounts]) -> bool:
+    def on_ledger(self, node: str, devices: Mapping[str, Amounts]) -> bool:
         """All that is held on a node, by device and consumer; True if anything was given back."""
         now: dict[str, dict[str, int]] = {}
         for device, consumers in devices.items():
@@ -75,12 +75,12 @@ class DeviceHolders:
                 self._set_claim(consumer, node, after)
         return freed
 
-    def hear_release(self, uid: str) -> None:
+    def on_release(self, uid: str) -> None:
         """The ledger holds nothing for this consumer any more: we saw to it."""
         for node in list(self._claims.get(uid, {})):
             self._set_claim(uid, node, {})
 
-    def hear_pod(self, uid: str, held: HeldOnNode | None) -> None:
+    def on_pod(self, uid: str, held: HeldOnNode | None) -> None:
         """What a bound pod's annotation says; None: nothing, or the pod is over or gone."""
         self._witness(self._pods, uid, held)
 
@@ -108,7 +108,7 @@ class DeviceHolders:
         finally:
             self.use("", None)
 
-    def by_class(self, node: str, device: str) -> int:
+    def units_held_by_class(self, node: str, device: str) -> int:
         """Units that are held otherwise than directly."""
         held = self._inventory.units_by_holder(node, device)
         return sum(units for name, units in held.items() if not name.endswith(DIRECT))

@@ -44,4 +44,4 @@ class LedgerWatch:
 
     async def _look(self) -> None:
         self._cursor, nodes = await self._ledger.changes(self._cursor)
-        self._state.hear_ledger(nodes)
+        self._state.on_ledger(nodes)

@@ -149,11 +149,11 @@ class SchedulingLoop:
         try:
             with metrics.timed("decide"):
                 required = self._requirements.of(pod)
-                claimed = self._state.holders.claimed(pod.metadata.uid)
+                claimed = self._state.holders.claim_of(pod.metadata.uid)
                 found = (
                     self._decider.decide(required)
                     if claimed is None
-                    else self._adopted(entry, pod, required, *claimed)
+                    else self._resumed_plan(entry, pod, required, *claimed)
                 )
         except UnschedulablePod as error:
             self._refuse(pod, Wake(0), str(error))
@@ -174,7 +174,7 @@ class SchedulingLoop:
             case _:
                 self._start_binding(BindingPlan(pod, found.node, found.holdings))
 
-    def _adopted(
+    def _resumed_plan(
         self, entry: QueuedPod, pod: Pod, required: PodRequirements, node: str, claimed: Amounts
     ) -> BindingPlan | None:
         """The plan that a claim was made for; None: it is given back, or waited for."""
@@ -196,14 +196,14 @@ class SchedulingLoop:
     def _refuse(self, pod: Pod, wake_on: Wake, why: str) -> None:
         metrics.ATTEMPTS.labels("refused").inc()
         self._queue.park(pod.metadata.uid, self._clock(), wake_on)
-        self._reporter.refused(pod, why)
+        self._reporter.report_refusal(pod, why)
 
     def _start_binding(self, plan: BindingPlan) -> None:
         self._state.assume(plan)
         self._start(self._carry_out(plan))
 
     def _give_back(self, pod: Pod, why: str) -> None:
-        self._start(self._given_back(pod, why))
+        self._start(self._release_claim(pod, why))
 
     def _start(self, work: Coroutine[None, None, None]) -> None:
         task = asyncio.get_running_loop().create_task(work)
@@ -214,7 +214,7 @@ class SchedulingLoop:
         self._bindings.discard(task)
         self._queue.wake()
 
-    async def _given_back(self, pod: Pod, why: str) -> None:
+    async def _release_claim(self, pod: Pod, why: str) -> None:
         uid = pod.metadata.uid
         try:
             await self._claims.give_back(pod, why)
@@ -245,12 +245,12 @@ class SchedulingLoop:
         if outcome is BindingOutcome.BOUND:
             metrics.OBSERVERS["total"](time.perf_counter() - started)
             self._queue.drop(plan.uid)
-            self._reporter.scheduled(plan.pod, plan.node, plan.holdings)
+            self._reporter.report_scheduled(plan.pod, plan.node, plan.holdings)
             return
         self._state.forget(plan.uid)
-        self._again(plan, outcome)
+        self._requeue(plan, outcome)
 
-    def _again(self, plan: BindingPlan, outcome: BindingOutcome) -> None:
+    def _requeue(self, plan: BindingPlan, outcome: BindingOutcome) -> None:
         """What becomes of a pod whose plan came to nothing."""
         entry, now = self._queue.find(plan.uid), self._clock()
         if entry is None:

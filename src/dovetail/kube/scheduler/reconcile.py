@@ -48,17 +48,17 @@ class LedgerReconciler:
         self._claims = claims
         self._ledger_watch = ledger_watch
         self._reporter = reporter
-        self._losers: set[str] = set()
+        self._pods_in_conflict: set[str] = set()
         """Bound pods whose devices the ledger says others hold."""
 
     async def reconcile(self) -> LedgerDiff:
         """Raises what the ledger and the API server raise; what was not done is found again."""
         await self._ledger_watch.refresh()
         holders = await self._ledger.holders()
-        found = ledger_diff_of(holders, self._state.pods, self._state.planned())
+        found = ledger_diff_of(holders, self._state.pods, self._state.planned_uids())
         for uid in found.over:
             await self._claims.release(uid)
-        gone = await self._gone(found.unknown)
+        gone = await self._uids_without_pods(found.unknown)
         for uid in gone:
             await self._claims.release(uid)
         for uid in found.unbound:
@@ -73,7 +73,7 @@ class LedgerReconciler:
         self.look_at_devices()
         return found
 
-    async def _gone(self, unknown: Iterable[str]) -> list[str]:
+    async def _uids_without_pods(self, unknown: Iterable[str]) -> list[str]:
         """Those of which there are no pods: the cache may only be late, so the server is asked.
 
         What was claimed before it is asked, and is no pod of its answer, never will be one again.
@@ -95,28 +95,28 @@ class LedgerReconciler:
         async def one_by_one(some: list[Pod]) -> None:
             async with limit:
                 for pod in some:
-                    await self._make_true(pod)
+                    await self._make_ledger_agree(pod)
 
         await asyncio.gather(*(one_by_one(some) for some in by_node.values()))
 
-    async def _make_true(self, pod: Pod) -> None:
-        if await self._claims.make_true(pod) is Agreement.CONFLICT:
-            self._losers.add(pod.metadata.uid)
+    async def _make_ledger_agree(self, pod: Pod) -> None:
+        if await self._claims.make_ledger_agree(pod) is Agreement.CONFLICT:
+            self._pods_in_conflict.add(pod.metadata.uid)
             metrics.SWEPT.labels("in conflict").inc()
         else:
-            self._losers.discard(pod.metadata.uid)
+            self._pods_in_conflict.discard(pod.metadata.uid)
 
     def look_at_devices(self, nodes: frozenset[str] | None = None) -> None:
         """Tell pods (on these nodes) whose devices are ill, gone or somebody else's."""
-        self._losers &= self._state.pods.keys()
+        self._pods_in_conflict &= self._state.pods.keys()
         for pod in list(self._state.pods.values()):
             if nodes is not None and pod.spec.node_name not in nodes:
                 continue
             trouble = self._trouble(pod)
             if trouble is not None:
-                self._reporter.devices_lost(pod, *trouble)
+                self._reporter.report_lost_devices(pod, *trouble)
             else:
-                self._reporter.devices_back(pod)
+                self._reporter.report_devices_back(pod)
 
     def _trouble(self, pod: Pod) -> tuple[str, str] | None:
         """A word and a sentence for what is wrong with the devices of a bound pod."""
@@ -124,7 +124,7 @@ class LedgerReconciler:
         if not held:
             return None
         node, names = pod.spec.node_name, sorted({each.device for each in held})
-        if pod.metadata.uid in self._losers:
+        if pod.metadata.uid in self._pods_in_conflict:
             listed = ", ".join(names)
             return "DeviceConflict", f"An older pod holds some of {listed} of node {node}."
         there = {each.name: each for each in self._state.devices.get(node, ())}

@@ -39,7 +39,7 @@ class PodReporter:
         self._api = api
         self._recorder = recorder
         self._pods = pods
-        self._said: dict[str, PodCondition] = {}
+        self._unwritten: dict[str, PodCondition] = {}
         self._queue = WorkQueue("pod conditions", cap=30.0)
 
     async def run(self) -> None:
@@ -48,12 +48,12 @@ class PodReporter:
         finally:
             self._queue.close()
 
-    def refused(self, pod: Pod, why: str) -> None:
+    def report_refusal(self, pod: Pod, why: str) -> None:
         """It fits nowhere, or cannot be placed here at all."""
-        if self._say(pod, PodCondition(SCHEDULED, "False", "Unschedulable", why)):
+        if self._set_condition(pod, PodCondition(SCHEDULED, "False", "Unschedulable", why)):
             self._recorder.event(pod, "Warning", "FailedScheduling", "Scheduling", why)
 
-    def scheduled(self, pod: Pod, node: str, holdings: tuple[DeviceHolding, ...]) -> None:
+    def report_scheduled(self, pod: Pod, node: str, holdings: tuple[DeviceHolding, ...]) -> None:
         note = f"Assigned {pod.key} to {node}"
         if holdings:
             devices = ", ".join(
@@ -63,54 +63,54 @@ class PodReporter:
             note += f", with {devices}"
         self._recorder.event(pod, "Normal", "Scheduled", "Binding", note)
 
-    def devices_lost(self, pod: Pod, reason: str, why: str) -> None:
-        if self._say(pod, PodCondition(DEVICES, "False", reason, why)):
+    def report_lost_devices(self, pod: Pod, reason: str, why: str) -> None:
+        if self._set_condition(pod, PodCondition(DEVICES, "False", reason, why)):
             self._recorder.event(pod, "Warning", reason, "Watching", why)
 
-    def devices_back(self, pod: Pod) -> None:
+    def report_devices_back(self, pod: Pod) -> None:
         """Said only of pods of which the contrary was."""
         if any(each.type == DEVICES and each.status == "False" for each in pod.status.conditions):
             back = "All devices are there and healthy."
-            self._say(pod, PodCondition(DEVICES, "True", "Available", back))
+            self._set_condition(pod, PodCondition(DEVICES, "True", "Available", back))
 
-    def _say(self, pod: Pod, said: PodCondition) -> bool:
+    def _set_condition(self, pod: Pod, condition: PodCondition) -> bool:
         """True if that is news."""
-        key = f"{pod.metadata.uid} {said.type}"
-        if has_condition(pod, said) or self._said.get(key) == said:
+        key = f"{pod.metadata.uid} {condition.type}"
+        if has_condition(pod, condition) or self._unwritten.get(key) == condition:
             return False
-        self._said[key] = said
+        self._unwritten[key] = condition
         self._queue.add(key)
         return True
 
     async def _write(self, key: str) -> None:
         uid, _, type_ = key.partition(" ")
-        pod, said = self._pods.get(uid), self._said.get(key)
+        pod, condition = self._pods.get(uid), self._unwritten.get(key)
         outdated = pod is not None and type_ == SCHEDULED and pod.spec.node_name
-        if pod is None or said is None or outdated or has_condition(pod, said):
-            self._said.pop(key, None)
+        if pod is None or condition is None or outdated or has_condition(pod, condition):
+            self._unwritten.pop(key, None)
             return
         try:
-            body = condition(pod, said)
+            body = condition_patch(pod, condition)
             await self._api.apply(Pod, body, manager=MANAGERS[type_], sub="status")
         except ApiNotFound:
             pass
-        if self._said.get(key) == said:
-            del self._said[key]
+        if self._unwritten.get(key) == condition:
+            del self._unwritten[key]
 
 
-def has_condition(pod: Pod, said: PodCondition) -> bool:
+def has_condition(pod: Pod, condition: PodCondition) -> bool:
     return any(
         (each.type, each.status, each.reason, each.message)
-        == (said.type, said.status, said.reason, said.message)
+        == (condition.type, condition.status, condition.reason, condition.message)
         for each in pod.status.conditions
     )
 
 
-def condition(pod: Pod, said: PodCondition) -> dict[str, object]:
+def condition_patch(pod: Pod, condition: PodCondition) -> dict[str, object]:
     """For this version of the pod only: by the next one it may be bound, and this untrue."""
     meta = pod.metadata
-    before = next((each for each in pod.status.conditions if each.type == said.type), None)
-    since = before.last_transition_time if before and before.status == said.status else None
+    before = next((each for each in pod.status.conditions if each.type == condition.type), None)
+    since = before.last_transition_time if before and before.status == condition.status else None
     return {
         "apiVersion": "v1",
         "kind": "Pod",
@@ -122,7 +122,7 @@ def condition(pod: Pod, said: PodCondition) -> dict[str, object]:
         },
         "status": {
             "conditions": [
-                {**msgspec.to_builtins(said), "lastTransitionTime": since or timestamp()}
+                {**msgspec.to_builtins(condition), "lastTransitionTime": since or timestamp()}
             ]
         },
     }

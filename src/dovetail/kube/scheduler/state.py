@@ -46,7 +46,7 @@ class ClusterState:
         self._moments = dict.fromkeys(Wake, 0)
         self._changed_device_nodes: set[str] = set()
 
-    def moment(self, wake_on: Wake) -> int:
+    def change_count(self, wake_on: Wake) -> int:
         """Grows with everything that may help a pod that waits for such changes."""
         return sum(count for what, count in self._moments.items() if what & wake_on)
 
@@ -64,7 +64,7 @@ class ClusterState:
         taken, self._changed_device_nodes = frozenset(self._changed_device_nodes), set()
         return taken
 
-    def crowded(self, node: str, direct: Iterable[DeviceHolding]) -> str:
+    def exhausted_resource(self, node: str, direct: Iterable[DeviceHolding]) -> str:
         """The first resource of which too few units are left there for a pod that asks for so many
         directly; empty if there is none, or the node has no such devices."""
         resources = {pool_name(resource): resource for _, resource in self._pools.get(node, ())}
@@ -79,7 +79,7 @@ class ClusterState:
     def is_planned(self, uid: str) -> bool:
         return uid in self._plans
 
-    def planned(self) -> Set[str]:
+    def planned_uids(self) -> Set[str]:
         """Uids of pods that plans are under way for."""
         return self._plans.keys()
 
@@ -131,7 +131,7 @@ class ClusterState:
         if known is None:
             return
         self._queue.drop(uid)
-        self.holders.hear_pod(uid, None)
+        self.holders.on_pod(uid, None)
         if self._plans.pop(uid, None) is not None or known.spec.node_name:
             self._uncount_pod(uid)
             self.holders.forget(uid)
@@ -147,7 +147,7 @@ class ClusterState:
             return
         self._count_pod(pod, pod.spec.node_name)
         holdings = holdings_of(pod)
-        self.holders.hear_pod(uid, HeldOnNode(pod.spec.node_name, holdings) if holdings else None)
+        self.holders.on_pod(uid, HeldOnNode(pod.spec.node_name, holdings) if holdings else None)
         if self._plans.pop(uid, None) is not None:
             self.holders.forget(uid)
         self._recount_pools()
@@ -190,7 +190,7 @@ class ClusterState:
         """What is held by class is no room for pods that ask for the same units directly."""
         held: dict[str, int] = {}
         for device, resource in self._pools.get(node, ()):
-            held[resource] = held.get(resource, 0) + self.holders.by_class(node, device)
+            held[resource] = held.get(resource, 0) + self.holders.units_held_by_class(node, device)
         self.nodes.set_aside(node, held)
 
     def on_class(self, old: ResourceClass | None, new: ResourceClass | None) -> None:
@@ -205,15 +205,15 @@ class ClusterState:
 
     # What the ledger tells.
 
-    def hear_ledger(self, nodes: Mapping[str, Mapping[str, Amounts]]) -> None:
-        freed = [self.holders.hear_ledger(node, devices) for node, devices in nodes.items()]
+    def on_ledger(self, nodes: Mapping[str, Mapping[str, Amounts]]) -> None:
+        freed = [self.holders.on_ledger(node, devices) for node, devices in nodes.items()]
         self._recount_pools()
         if any(freed):
             self._cluster_changed(Wake.DEVICES)
 
-    def hear_release(self, uid: str) -> None:
-        if self.holders.claimed(uid) is not None:
-            self.holders.hear_release(uid)
+    def on_release(self, uid: str) -> None:
+        if self.holders.claim_of(uid) is not None:
+            self.holders.on_release(uid)
             self._recount_pools()
             self._cluster_changed(Wake.DEVICES)
 
