@@ -1,1 +1,1 @@
-"""The words of the domain: values without I/O that every other package speaks in."""
+"""Values of the domain, without I/O, that every other package speaks in, and their arrays."""

@@ -1,4 +1,4 @@
-"""Who holds what: the allocations of a consumer, as asked for and as recorded."""
+"""Claims: the allocations of a consumer, as asked for and as recorded by the ledger."""
 
 from __future__ import annotations
 

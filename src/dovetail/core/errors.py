@@ -1,4 +1,4 @@
-"""What can go wrong in the domain, as one tree of exceptions.
+"""Errors of the domain, as one tree of exceptions; packages derive their own from it.
 
     DovetailError
       NotFound            ProviderNotFound, ClassNotFound, TraitNotFound, InventoryNotFound

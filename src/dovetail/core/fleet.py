@@ -1,4 +1,4 @@
-"""A fleet written down: one JSON object a line, a whole tree or a consumer each.
+"""Fleet documents: one JSON object a line, a whole tree or a consumer each.
 
     {"name": "host1", "inventories": {"DISK_GB": 2000}, "children": [{"name": "host1_numa0", ...}]}
     {"consumer": "<uuid>", "allocations": {"host1_numa0": {"VCPU": 2}}}

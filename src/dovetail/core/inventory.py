@@ -1,4 +1,4 @@
-"""How much of a resource class a provider has, and what may be taken of it."""
+"""Inventory: how much of a resource class a provider has, and what may be taken of it."""
 
 from __future__ import annotations
 

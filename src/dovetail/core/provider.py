@@ -1,4 +1,4 @@
-"""A provider of resources: one node of a tree."""
+"""A resource provider of Placement: one node of a tree."""
 
 from __future__ import annotations
 

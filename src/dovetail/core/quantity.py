@@ -1,4 +1,4 @@
-"""Quantities as Kubernetes writes them: "1500m", "40Gi", "1e3". Exact: no floats."""
+"""Quantities as Kubernetes writes them ("1500m", "40Gi", "1e3"), read and written. No floats."""
 
 from __future__ import annotations
 

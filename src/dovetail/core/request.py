@@ -1,4 +1,4 @@
-"""What is asked for: groups of resources and the relations between them.
+"""Requests: groups of resources and the relations between them.
 
 Doors (REST, CRDs, intents) write these values down; the engine answers them. Amounts are whole
 numbers in the resource class's own unit, names are those of the ledger.

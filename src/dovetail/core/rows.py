@@ -1,4 +1,7 @@
-"""Names on rows: where each of them stands in the arrays of everybody who shares the rows."""
+"""Row allocator: where each name stands in the arrays of all tables that share the rows.
+
+Podfit's node table and the device inventory share one, so that their masks can be combined.
+"""
 
 from __future__ import annotations
 

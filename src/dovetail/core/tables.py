@@ -1,4 +1,4 @@
-"""Rows of the ledger in the form in which the engine takes them in.
+"""Tables: rows of the ledger in the form in which the snapshot takes them in.
 
 Plain tuples, because a fleet is loaded by the million: the ledger hands over what its database
 driver returned, the engine turns it into columns.

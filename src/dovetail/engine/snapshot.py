@@ -18,9 +18,8 @@ from numpy.typing import NDArray
 from dovetail.core.columns import Column, Mask
 from dovetail.core.inventory import MAX_CAPACITY
 from dovetail.core.tables import Names, Tables
-from dovetail.engine.attributes import AttributeSets
+from dovetail.engine.interned_sets import AttributeSets, InternedSets
 from dovetail.engine.inventories import ClassInventories, Rows
-from dovetail.engine.sets import InternedSets
 
 SHARES = "MISC_SHARES_VIA_AGGREGATE"
 """The trait of a provider that also serves the trees it shares an aggregate with."""

@@ -1,4 +1,4 @@
-"""Attributes of a provider: texts by key, which selectors look at."""
+"""Attributes of a provider: texts by key, which selectors look at, and what is allowed in them."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from dovetail.core.errors import Malformed
 
 LONGEST_KEY = 255
 LONGEST_VALUE = 1024
-MOST = 256
+MOST_ATTRIBUTES = 256
 """Of one provider."""
 
 Key = Annotated[str, Meta(min_length=1, max_length=LONGEST_KEY)]
 Value = Annotated[str, Meta(max_length=LONGEST_VALUE)]
-Attributes = Annotated[dict[Key, Value], Meta(max_length=MOST)]
+Attributes = Annotated[dict[Key, Value], Meta(max_length=MOST_ATTRIBUTES)]
 
 
 class BadAttribute(Malformed):
@@ -25,8 +25,10 @@ class BadAttribute(Malformed):
 
 def refuse_bad(attributes: Mapping[str, str], where: str) -> None:
     """Raises BadAttribute; `where` says whose they are."""
-    if len(attributes) > MOST:
-        raise BadAttribute(f"{where}: {len(attributes)} attributes, at most {MOST} are kept")
+    if len(attributes) > MOST_ATTRIBUTES:
+        raise BadAttribute(
+            f"{where}: {len(attributes)} attributes, at most {MOST_ATTRIBUTES} are kept"
+        )
     for key, value in attributes.items():
         if not 1 <= len(key) <= LONGEST_KEY or "\0" in key:
             raise BadAttribute(

@@ -1,5 +1,7 @@
 """Typical requests in arrays: which of them still run on a tree, and what they could use there.
 
+The policies `fragmentation` and `scarcity`, and the simulator, measure trees by it.
+
 A request is broken up into needs: so many pieces, or whole rows, of one kind (amounts and traits).
 A tree serves a request if it meets each of its needs by itself. How needs lie to each other, and
 conditions on roots and aggregates, are not looked at: this is a measure, not a search.

@@ -1,4 +1,6 @@
-"""What claims cost a tree: the drop of a loss that is kept per tree and made anew where it changed.
+"""Loss of trees by a claim: the drop of a measure kept per tree, made anew where trees changed.
+
+The policies `fragmentation` and `scarcity` differ in the measure only.
 
 A loss is counted in device units (a whole device has 1000) times the weight of all typical
 requests, so that everything is whole numbers.

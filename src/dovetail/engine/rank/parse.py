@@ -1,4 +1,7 @@
-"""Rankings as people write them: `fragmentation`, `best-fit:3,spread:1`."""
+"""Parser of rankings as people write them: `fragmentation`, `best-fit:3,spread:1`.
+
+Queries of REST and options of the command line go through it.
+"""
 
 from __future__ import annotations
 

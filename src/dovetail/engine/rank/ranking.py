@@ -1,4 +1,4 @@
-"""How candidates are to be ranked: policies with weights, and what the fleet is there for."""
+"""Ranking, the value: policies with weights, and the requests that the fleet is there for."""
 
 from __future__ import annotations
 

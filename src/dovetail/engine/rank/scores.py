@@ -1,4 +1,4 @@
-"""The points of all policies of a ranking, put together by their weights."""
+"""Scorer: the points of all policies of a ranking, summed by their weights."""
 
 from __future__ import annotations
 

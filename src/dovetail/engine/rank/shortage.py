@@ -1,4 +1,4 @@
-"""Free devices that what goes with them in a tree cannot feed.
+"""Shortage of companions: free devices that what goes with them in a tree cannot feed.
 
 Companions of a device class are the other classes that typical requests for it also take. With the
 mean mix of typical requests, what is free of a companion feeds so many devices. Mixes differ, so

@@ -1,4 +1,7 @@
-"""How much each tree has of a resource class in all, brought up to date where trees changed."""
+"""Totals per tree of a resource class, free and in all, brought up to date where trees changed.
+
+Policies ask for them; they are kept in the cache of the snapshot.
+"""
 
 from __future__ import annotations
 

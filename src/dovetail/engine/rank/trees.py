@@ -1,4 +1,7 @@
-"""Trees side by side: a column per tree, a line per row of it, as they are or after a claim."""
+"""Trees side by side as matrices: a column per tree, a line per row of it, before or after a claim.
+
+Losses are measured on these, all trees in one pass.
+"""
 
 from __future__ import annotations
 

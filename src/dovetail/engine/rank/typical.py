@@ -1,4 +1,7 @@
-"""What a fleet is typically asked for: the most frequent requests, up to nearly all of them."""
+"""Typical requests: the most frequent ones that a fleet gets, up to nearly all of them.
+
+`service` counts requests and hands the summary to rankings.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How full trees and rows are after a claim, which `spread` and `pack` see in opposite ways."""
+"""Utilisation of trees and rows after a claim, which `spread` and `pack` see in opposite ways."""
 
 from __future__ import annotations
 

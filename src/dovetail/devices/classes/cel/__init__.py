@@ -1,4 +1,4 @@
-"""The part of CEL that device selectors of Kubernetes need: read with positions, and evaluated."""
+"""CEL, the part that device selectors of Kubernetes need: parsed with positions, and evaluated."""
 
 from dovetail.devices.classes.cel.evaluate import CelDevice, CelError, Quantity, Semver, matches
 from dovetail.devices.classes.cel.syntax import BadCel, parse

@@ -1,4 +1,4 @@
-"""Device selectors in CEL, evaluated as Kubernetes does: the check on translations of classes.
+"""Evaluator of device selectors in CEL, as Kubernetes has it: the check on translations of classes.
 
 A domain nobody uses is an empty map; an id that is missing from a domain is an error, which `&&`
 and `||` outweigh if one of their sides decides by itself.

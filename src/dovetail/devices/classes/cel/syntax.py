@@ -1,4 +1,7 @@
-"""CEL expressions as trees, by recursive descent. Every node knows where it stands in the text."""
+"""Parser of CEL: expressions as trees, by recursive descent.
+
+Every node knows where it stands in the text. Depth is bounded, so hostile text ends, too.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""CEL text as tokens that know where they stand."""
+"""Tokens of CEL text, which know where they stand; the parser reads them."""
 
 from __future__ import annotations
 

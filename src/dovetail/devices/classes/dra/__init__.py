@@ -1,4 +1,4 @@
-"""Resource classes as DeviceClasses of Kubernetes' dynamic resource allocation, and back."""
+"""Device classes as Kubernetes' DeviceClasses (dynamic resource allocation, DRA), and back."""
 
 from dovetail.devices.classes.dra.convention import Untranslatable, published
 from dovetail.devices.classes.dra.from_cel import from_device_class

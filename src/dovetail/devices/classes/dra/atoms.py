@@ -1,4 +1,4 @@
-"""Single tests in CEL on one attribute, as expressions of classes."""
+"""Atoms of CEL: single tests on one attribute, read as expressions of device classes."""
 
 from __future__ import annotations
 

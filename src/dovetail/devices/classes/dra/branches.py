@@ -1,4 +1,4 @@
-"""CEL's logic as an OR of ANDs."""
+"""CEL's logic in disjunctive normal form: an OR of ANDs, as selectors are."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dovetail.devices.classes.dra.atoms import Atom, atoms
 
 Branch = tuple[Atom, ...]
 
-MOST = 256
+MOST_BRANCHES = 256
 """Alternatives. Those of an AND of ORs multiply."""
 
 
@@ -30,8 +30,8 @@ def branches_of(node: Node, wanted: bool) -> list[Branch]:
 
 
 def both(left: list[Branch], right: list[Branch], at: int) -> list[Branch]:
-    if len(left) * len(right) > MOST:
-        raise BadCel(at, f"this makes more than {MOST} alternatives")
+    if len(left) * len(right) > MOST_BRANCHES:
+        raise BadCel(at, f"this makes more than {MOST_BRANCHES} alternatives")
     return [(*one, *other) for one in left for other in right]
 
 

@@ -1,4 +1,4 @@
-"""From a DeviceClass to a resource class, as far as classes can say what its CEL says.
+"""From Kubernetes' DeviceClass to a device class, as far as classes can say what its CEL says.
 
 Where CEL fails because an attribute is missing, the class does not select the device: a class never
 fails. So an attribute that is compared has to be there, whether the CEL looks first or not.

@@ -1,4 +1,4 @@
-"""From a resource class to a DeviceClass: one CEL expression, where nothing missing is an error."""
+"""From a device class to Kubernetes' DeviceClass: one CEL expression that no missing key breaks."""
 
 from __future__ import annotations
 

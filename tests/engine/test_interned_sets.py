@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 
 from dovetail.core.selectors import selector as selectors
 from dovetail.core.selectors.selector import Condition, Expression, Operator, Selector, compiled
-from dovetail.engine import attributes
-from dovetail.engine.attributes import AttributeSets
+from dovetail.engine import interned_sets
+from dovetail.engine.interned_sets import AttributeSets
 
 keys = st.sampled_from("abc")
 values = st.sampled_from(["1", "2", "30G", "30000M", "x", ""])
@@ -77,7 +77,7 @@ def test_a_condition_is_decided_once_for_each_value_of_its_key(
         met = selectors.condition(expression)
         return lambda value: asked.append(value) or met(value)  # type: ignore[func-returns-value]
 
-    monkeypatch.setattr(attributes, "condition", counting)
+    monkeypatch.setattr(interned_sets, "condition", counting)
     known = AttributeSets()
     for number in range(1000):
         known.number_of([("Kind", f"kind{number % 3}"), ("serial", str(number))])
@@ -91,6 +91,6 @@ def test_a_condition_is_decided_once_for_each_value_of_its_key(
 
 def test_only_so_many_selectors_are_remembered() -> None:
     known = AttributeSets()
-    for number in range(attributes.MOST_SELECTORS + 10):
+    for number in range(interned_sets.MOST_SELECTORS + 10):
         known.selected(((Expression(str(number), Operator.EXISTS),),))
-    assert len(known._decided) == attributes.MOST_SELECTORS
+    assert len(known._decided) == interned_sets.MOST_SELECTORS

@@ -1,16 +1,18 @@
-"""Interned attributes: which distinct sets a selector selects.
+"""Interned sets: rows with the same traits, aggregates or attributes share one number.
 
-Devices often have an attribute that no other has, a serial number or an address, so there may be
-as many sets as devices. That is why a condition is decided for each distinct value of its key, few
-as a rule, and not for each set; and what a selector selects is kept, so that only what came since
-is decided.
+The snapshot numbers them, feasibility asks which numbers meet a constraint: one decision per
+distinct set, not per row. Traits and aggregates come in few sets, and each is decided. Devices
+often have an attribute that no other has, a serial number or an address, so there may be as many
+attribute sets as devices: a condition is therefore decided for each distinct value of its key, few
+as a rule; and what a selector selects is kept, so that only what came since is decided.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Hashable, Iterable
 from functools import reduce
 from itertools import chain
+from typing import TypeVar
 
 import numpy as np
 
@@ -18,6 +20,8 @@ from dovetail.core.bounded_cache import BoundedCache
 from dovetail.core.columns import Column, Mask
 from dovetail.core.interned import Interned
 from dovetail.core.selectors.selector import Expression, Selector, condition
+
+T = TypeVar("T", bound=Hashable)
 
 Pair = tuple[str, str]
 """Key and value."""
@@ -27,6 +31,29 @@ NO_KEY = -1
 
 MOST_SELECTORS = 256
 """Whose selection is kept; those not asked about longest are forgotten."""
+
+
+class InternedSets(Interned[frozenset[T]]):
+    """Of traits, or of aggregates; number 0 is the empty set. None is taken back: there are few."""
+
+    def __init__(self) -> None:
+        super().__init__(frozenset())
+
+    def number_of(self, members: Iterable[T]) -> int:
+        return self.number(frozenset(members))
+
+    def members(self, number: int) -> frozenset[T]:
+        return self.keys[number] or frozenset()
+
+    def meeting(self, required: Iterable[Collection[T]], forbidden: Collection[T] = ()) -> Mask:
+        """By number: the set has one of each collection required and none of those forbidden."""
+        wanted = frozenset(frozenset(alternatives) for alternatives in required)
+        banned = frozenset(forbidden)
+
+        def meets(members: frozenset[T]) -> bool:
+            return members.isdisjoint(banned) and not any(map(members.isdisjoint, wanted))
+
+        return self.decided((wanted, banned), meets)
 
 
 class AttributeSets:
