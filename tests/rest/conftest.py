@@ -12,7 +12,7 @@ from dovetail.ledger import open_ledger
 from dovetail.rest.auth.noauth import NoAuth
 from dovetail.rest.doors import DOORS
 from dovetail.rest.server.app import Application
-from dovetail.rest.server.backend import Backend
+from dovetail.rest.server.backend import ServerBackend
 from dovetail.rest.server.door import Door
 from dovetail.rest.server.policy import RULE_SETS
 from dovetail.service.snapshots import SnapshotKeeper
@@ -28,7 +28,7 @@ def serve(tmp_path: Path) -> Iterator[Make]:
     clients: list[Client] = []
 
     def make(policy: str = "legacy", doors: Sequence[Door] = DOORS, **settings: Any) -> Client:
-        backend = Backend(
+        backend = ServerBackend(
             **{
                 "ledger": ledger,
                 "keeper": SnapshotKeeper(ledger),

@@ -19,7 +19,7 @@ from dovetail.engine.rank import RankedSearch, TooManyToRank, Typical
 from dovetail.engine.rank.typical import NOTHING_TYPICAL
 from dovetail.service.metrics import CANDIDATES, CUT_OFFS
 from dovetail.service.snapshots import SnapshotKeeper
-from dovetail.service.time_budget import OutOfTime, Pace
+from dovetail.service.time_budget import OutOfTime, TimeBudget
 from dovetail.telemetry.phases import phase
 
 MOST_CANDIDATES = 250_000
@@ -45,10 +45,10 @@ async def find(
     refuse_unknown_names(snapshot, request)
     with keeper.held(snapshot):
         searching, rows = await find_in(
-            snapshot, request, budget_seconds, typical=keeper.demand.typical
+            snapshot, request, budget_seconds, typical=keeper.typical_requests.typical
         )
     if len(rows):
-        keeper.demand.saw(request)
+        keeper.typical_requests.learn(request)
     return searching, rows
 
 
@@ -60,13 +60,13 @@ async def find_in(
     typical: Typical = NOTHING_TYPICAL,
 ) -> tuple[Search, Block]:
     """The same in a snapshot that stands still."""
-    pace = Pace(budget_seconds)
+    budget = TimeBudget(budget_seconds)
     with phase("search"):
         searching = (
             RankedSearch(snapshot, request, typical) if request.rank else search(snapshot, request)
         )
         try:
-            rows = await all_found(searching, pace)
+            rows = await all_found(searching, budget)
         except TooManyToRank as error:
             raise TooBroad(f"{error}; narrow the request, or leave out `rank`.") from error
     CANDIDATES.observe(len(rows))
@@ -95,7 +95,7 @@ def refuse_unknown_traits(snapshot: Snapshot, names: Iterable[str]) -> None:
         raise UnknownName(f"No such trait(s): {', '.join(unknown)}.")
 
 
-async def all_found(searching: Search, pace: Pace) -> Block:
+async def all_found(searching: Search, budget: TimeBudget) -> Block:
     blocks: list[Block] = []
     found = 0
     for block in searching.candidates(searching.request.limit):
@@ -104,9 +104,9 @@ async def all_found(searching: Search, pace: Pace) -> Block:
             found += len(block)
             refuse_many(found)
         try:
-            await pace.breathe()
+            await budget.give_way()
         except OutOfTime as error:
-            raise too_long(found, pace.seconds) from error
+            raise too_long(found, budget.seconds) from error
     return np.concatenate(blocks) if blocks else np.empty((0, len(searching.slots)), np.int32)
 
 

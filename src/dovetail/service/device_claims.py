@@ -26,7 +26,7 @@ from dovetail.ledger.devices import DEVICE_CLASS, Claimed, HeldDevice
 from dovetail.service import claims
 from dovetail.service.claims import AlreadyClaimed, Decided, DeviceTaken
 from dovetail.service.decisions import ClaimDecision, RankedOption, outcome_of
-from dovetail.service.definitions import as_document, of_document
+from dovetail.service.device_classes import as_document, of_document
 
 POD = "POD"
 ROOTS = frozenset((Change.TREE, Change.USAGE))

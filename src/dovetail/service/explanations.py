@@ -21,7 +21,7 @@ from dovetail.engine.explain import (
     nearest,
     relaxations,
 )
-from dovetail.service.time_budget import OutOfTime, Pace
+from dovetail.service.time_budget import OutOfTime, TimeBudget
 from dovetail.telemetry.phases import phase
 
 SHOWN_HOSTS = 5
@@ -44,13 +44,13 @@ async def diagnose(
 async def within_budget(
     snapshot: Snapshot, request: Request, budget_seconds: float, host: str | None
 ) -> Diagnosis:
-    pace = Pace(budget_seconds)
+    budget = TimeBudget(budget_seconds)
     try:
-        stages = await pace.finished(funnel(snapshot, request))
+        stages = await budget.run(funnel(snapshot, request))
         fitting = stages[-1].left
-        could = 0 if fitting else await pace.finished(how_many(snapshot.emptied(), request))
+        could = 0 if fitting else await budget.run(how_many(snapshot.emptied(), request))
         shown = shown_trees(snapshot, request, host, fitting)
-        looked_at = [await look_closely(pace, snapshot, request, tree) for tree in shown]
+        looked_at = [await look_closely(budget, snapshot, request, tree) for tree in shown]
     except OutOfTime as error:
         raise TooLong(
             f"This could not be explained in {budget_seconds:g} seconds; narrow the request."
@@ -76,8 +76,10 @@ def shown_trees(
     return () if fitting else nearest(snapshot, request, SHOWN_HOSTS)
 
 
-async def look_closely(pace: Pace, snapshot: Snapshot, request: Request, tree: int) -> HostFindings:
-    found = await pace.finished(findings(snapshot, request, tree))
+async def look_closely(
+    budget: TimeBudget, snapshot: Snapshot, request: Request, tree: int
+) -> HostFindings:
+    found = await budget.run(findings(snapshot, request, tree))
     return HostFindings(int(snapshot.tree_start.values[tree]), found)
 
 
@@ -87,7 +89,7 @@ async def relax(
     """As many as are found in time, those that help most hosts first."""
     found: list[RelaxedRequest] = []
     with contextlib.suppress(OutOfTime):
-        await Pace(budget_seconds).finished(relaxations(snapshot, request, found))
+        await TimeBudget(budget_seconds).run(relaxations(snapshot, request, found))
     return sorted(found, key=lambda relaxation: -relaxation.trees)
 
 

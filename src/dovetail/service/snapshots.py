@@ -1,5 +1,6 @@
-"""Keeps one snapshot per process true to the ledger.
+"""Cache of the fleet: one snapshot per process, kept true to the ledger by its change log.
 
+All who ask the engine call `fresh` first.
 `fresh()` returns a snapshot that includes every commit made before it was called: it waits for a
 look at the change log that began after the call. Calls that arrive while a look is under way share
 the next one, so a busy server looks no more often than an idle one. Used on the event loop only.
@@ -12,11 +13,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from dovetail.aio.single_flight import NextRun
+from dovetail.core.columns import Column
 from dovetail.engine import Snapshot
 from dovetail.ledger import Cursor, Delta, Ledger
-from dovetail.service.definitions import Definitions
-from dovetail.service.demand import Demand
-from dovetail.service.footprint import columns_bytes
+from dovetail.service.device_classes import ClassDefinitions
 from dovetail.service.metrics import (
     SNAPSHOT_BYTES,
     SNAPSHOT_CHANGES,
@@ -24,19 +24,20 @@ from dovetail.service.metrics import (
     SNAPSHOT_ROWS,
     SNAPSHOT_TREES,
 )
+from dovetail.service.typical_requests import TypicalRequests
 from dovetail.telemetry.phases import phase
 
 
 class SnapshotKeeper:
-    def __init__(self, ledger: Ledger, demand: Demand | None = None) -> None:
+    def __init__(self, ledger: Ledger, typical_requests: TypicalRequests | None = None) -> None:
         self._ledger = ledger
         self._snapshot = Snapshot()
         self._cursor: Cursor | None = None
         self._looks = NextRun(self._take_in)
         self._holders = 0
-        self.definitions = Definitions()
+        self.definitions = ClassDefinitions()
         """Of resource classes, as true as the snapshot."""
-        self.demand = demand or Demand()
+        self.typical_requests = typical_requests or TypicalRequests()
         """What the fleet is typically asked for: goes with the snapshot wherever requests go."""
 
     async def fresh(self) -> Snapshot:
@@ -67,7 +68,7 @@ class SnapshotKeeper:
             snapshot.rename(delta.names)
         snapshot.update_usage(delta.usage)
         if delta.definitions is not None:
-            self.definitions = Definitions(delta.definitions)
+            self.definitions = ClassDefinitions(delta.definitions)
         self._cursor = delta.cursor
         measure(snapshot, delta)
 
@@ -93,3 +94,12 @@ def measure(snapshot: Snapshot, delta: Delta) -> None:
         SNAPSHOT_ROWS.set(snapshot.live_rows)
         SNAPSHOT_TREES.set(len(snapshot.tree_of_root))
         SNAPSHOT_BYTES.set(columns_bytes(snapshot))
+
+
+def columns_bytes(snapshot: Snapshot) -> int:
+    """The memory of its columns."""
+    own = [value for value in vars(snapshot).values() if isinstance(value, Column)]
+    of_classes = [
+        column for inventories in snapshot.inventories.values() for column in inventories.columns()
+    ]
+    return sum(column.values.nbytes for column in (*own, *of_classes))

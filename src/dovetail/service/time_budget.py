@@ -1,4 +1,7 @@
-"""Lets long work on the event loop give way to others, and ends it when its time is up."""
+"""Cooperative time budget: long work on the event loop gives way to others, and ends in time.
+
+Searches and explanations run under one.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +20,7 @@ class OutOfTime(Exception):
     """The time for a piece of work is over."""
 
 
-class Pace:
+class TimeBudget:
     """A budget of seconds, counted from now."""
 
     def __init__(self, seconds: float) -> None:
@@ -25,8 +28,8 @@ class Pace:
         self._end = time.monotonic() + seconds
         self._slice_end = time.monotonic() + SLICE_SECONDS
 
-    async def breathe(self) -> None:
-        """To be called often."""
+    async def give_way(self) -> None:
+        """Let others run if it is their turn; to be called often. Raises OutOfTime."""
         now = time.monotonic()
         if now > self._end:
             raise OutOfTime
@@ -34,11 +37,12 @@ class Pace:
             await asyncio.sleep(0)
             self._slice_end = time.monotonic() + SLICE_SECONDS
 
-    async def finished(self, work: Work[T]) -> T:
+    async def run(self, work: Work[T]) -> T:
+        """The result of work that yields often."""
         while True:
             try:
                 next(work)
             except StopIteration as end:
                 result: T = end.value
                 return result
-            await self.breathe()
+            await self.give_way()

@@ -8,11 +8,10 @@ from typing import Any
 import pytest
 
 from dovetail.config.values import BadSettings
-from dovetail.rest.auth.chain import authenticator_of
+from dovetail.rest.auth.chain import AuthenticatorChain, authenticator_of
 from dovetail.rest.auth.keystone import Keystone
 from dovetail.rest.auth.oidc import Oidc
 from dovetail.rest.auth.settings import AuthSettings, KeystoneSettings, OidcSettings
-from dovetail.rest.auth.several import Several
 from dovetail.rest.auth.tokens import StaticTokens, fingerprint
 from tests.rest.auth.clock import Clock
 from tests.rest.auth.issuer import AUDIENCE, Issuer
@@ -44,7 +43,7 @@ def door(
         Oidc(OidcSettings(issuer=issuer.url, audience=(AUDIENCE,)), clock),
         Keystone(keystone, clock),
     )
-    return serve("secure", authenticator=Several(ways))
+    return serve("secure", authenticator=AuthenticatorChain(ways))
 
 
 def status(client: Client, token: str) -> int:
@@ -160,4 +159,4 @@ def test_several_ways_are_made_from_settings(token_file: Path) -> None:
         AuthSettings(ways=("tokens", "oidc", "tokens"), tokens=str(token_file), oidc=OIDC)
     )
     assert made.challenges == ('Bearer realm="dovetail"',)
-    assert isinstance(made, Several)
+    assert isinstance(made, AuthenticatorChain)

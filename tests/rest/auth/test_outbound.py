@@ -6,7 +6,7 @@ import asyncio
 
 import pytest
 
-from dovetail.rest.auth.identity import Unreachable
+from dovetail.rest.auth.identity import AuthServiceUnreachable
 from dovetail.rest.auth.outbound import Outbound
 from tests.rest.auth.local_server import LocalServer
 
@@ -33,7 +33,7 @@ def test_an_answer_that_never_ends_is_given_up() -> None:
         port = server.sockets[0].getsockname()[1]
         outbound = Outbound("The issuer", None, timeout_seconds=0.3)
         try:
-            with pytest.raises(Unreachable, match="cannot be reached: TimeoutError"):
+            with pytest.raises(AuthServiceUnreachable, match="cannot be reached: TimeoutError"):
                 await outbound.get(f"http://127.0.0.1:{port}/")
         finally:
             await outbound.close()

@@ -110,7 +110,7 @@ def test_reading_a_large_question_holds_up_nobody(
 
         return noted
 
-    for name in ("understood", "change"):
+    for name in ("whatif_request", "change"):
         monkeypatch.setattr(whatif, name, noting(getattr(whatif, name)))
     ask(fleet, add=[tree("host4", inventories={"VCPU": 8})])
     assert len(threads) == 2

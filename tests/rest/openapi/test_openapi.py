@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from importlib import resources
 from pathlib import Path
@@ -84,6 +85,16 @@ def test_operations_have_names_of_their_own(client: Client) -> None:
     found = client.get(PATH).json()["paths"]
     names = [operation["operationId"] for path in found.values() for operation in path.values()]
     assert sorted(set(names)) == sorted(names)
+
+
+def test_schemas_are_called_what_they_are_published_as(client: Client) -> None:
+    """Whatever the classes are called inside: clients are made from these names."""
+    document = client.get(PATH)
+    schemas = document.json()["components"]["schemas"]
+    assert schemas.keys() >= {"Line", "Fault", "Findings", "Total", "Question", "Wanted", "Asked"}
+    assert {schema.get("title", name) == name for name, schema in schemas.items()} == {True}
+    referred = set(re.findall(r"#/components/schemas/(\w+)", document.text))
+    assert referred <= schemas.keys()
 
 
 def test_a_route_that_nobody_described_is_there_all_the_same() -> None:

@@ -16,7 +16,7 @@ from dovetail.cli.run import demo as demo_fleet
 from dovetail.cli.run.config import effective
 from dovetail.cli.run.readiness import NotifyingServer, NotifyingWorkers
 from dovetail.cli.run.settings import SERVER, ServerSettings
-from dovetail.cli.run.worker import audit_log, authenticator, demand, hand_over
+from dovetail.cli.run.worker import audit_log, authenticator, hand_over, typical_requests
 from dovetail.cli.support.exits import LocalFailure
 from dovetail.cli.support.setting_options import load_settings, with_settings
 from dovetail.config.listening import bound_socket, is_loopback
@@ -111,7 +111,7 @@ def check(settings: ServerSettings) -> None:
 def check_access(settings: ServerSettings) -> None:
     """What workers would trip over, told before they start."""
     authenticator(settings)
-    demand(settings)
+    typical_requests(settings)
     tls_factory(settings.tls)
     opened = audit_log(settings)
     if opened is not None:

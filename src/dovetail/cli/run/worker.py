@@ -18,10 +18,10 @@ from dovetail.rest.doors import DOORS
 from dovetail.rest.query.typical import read_typical
 from dovetail.rest.server.app import Application
 from dovetail.rest.server.audit_log import AuditLog
-from dovetail.rest.server.backend import Backend
+from dovetail.rest.server.backend import ServerBackend
 from dovetail.rest.server.policy import RULE_SETS
-from dovetail.service.demand import Demand
 from dovetail.service.snapshots import SnapshotKeeper
+from dovetail.service.typical_requests import TypicalRequests
 from dovetail.telemetry import logs, tracing
 
 VARIABLE = "DOVETAIL_WORKER_SETTINGS"
@@ -47,8 +47,10 @@ def audit_log(settings: ServerSettings) -> AuditLog | None:
     return AuditLog(Path(settings.audit_log)) if settings.audit_log is not None else None
 
 
-def demand(settings: ServerSettings) -> Demand:
-    return Demand(None if settings.typical is None else read_typical(Path(settings.typical)))
+def typical_requests(settings: ServerSettings) -> TypicalRequests:
+    return TypicalRequests(
+        None if settings.typical is None else read_typical(Path(settings.typical))
+    )
 
 
 def application() -> Application:
@@ -58,9 +60,9 @@ def application() -> Application:
     trace_if_asked()
     ledger = open_ledger(settings.database)
     return Application(
-        Backend(
+        ServerBackend(
             ledger=ledger,
-            keeper=SnapshotKeeper(ledger, demand(settings)),
+            keeper=SnapshotKeeper(ledger, typical_requests(settings)),
             authenticator=authenticator(settings),
             rules=RULE_SETS[settings.policy],
             limits=settings.max,

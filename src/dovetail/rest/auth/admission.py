@@ -1,4 +1,4 @@
-"""Lets callers in: recognises them, and bounds how often each of them may ask.
+"""Admission of callers: authentication and rate limit, which the application asks per request.
 
 Who is not known yet pays first, by address: failed attempts to get in would otherwise cost us, and
 Keystone, whatever strangers like. Callers that were let in before do not pay for strangers that
@@ -8,21 +8,31 @@ come from the same address, such as that of a proxy.
 from __future__ import annotations
 
 import ipaddress
+import math
 
+import structlog
 from starlette.datastructures import Headers
 
 from dovetail.core.bounded_cache import BoundedCache
-from dovetail.rest.auth.identity import Authenticator, Identity, digest_of, token_of
+from dovetail.rest.auth.identity import (
+    Authenticator,
+    BadToken,
+    CannotTell,
+    Identity,
+    digest_of,
+    token_of,
+)
 from dovetail.rest.auth.rate_limit import RateLimiter
-from dovetail.rest.auth.recognition import recognise
 from dovetail.rest.server.errors import HttpError
+
+log = structlog.get_logger("dovetail.rest.auth")
 
 MOST_KNOWN = 10_000
 IPV6_SITE_BITS = 64
 """Whoever has one IPv6 address has all that share these bits with it."""
 
 
-class Gate:
+class CallerAdmission:
     def __init__(self, authenticator: Authenticator, limiter: RateLimiter | None) -> None:
         self._authenticator = authenticator
         self._callers = limiter
@@ -66,3 +76,41 @@ def site_of(address: str | None) -> str:
     if parsed.ipv4_mapped is not None:
         return str(parsed.ipv4_mapped)
     return str(ipaddress.ip_network((int(parsed), IPV6_SITE_BITS), strict=False))
+
+
+async def recognise(authenticator: Authenticator, headers: Headers) -> Identity:
+    """From the headers of a request to its caller, or to the answer that turns it away."""
+    try:
+        identity = await authenticator.identify(headers)
+    except BadToken as error:
+        raise refusal(authenticator, headers, str(error)) from error
+    except CannotTell as error:
+        # The reason may name files and addresses of ours, and the caller may be anybody.
+        log.warning("token not checked", error=str(error))
+        wait = str(max(1, math.ceil(error.retry_after)))
+        told = "The token cannot be checked now."
+        raise HttpError(503, told, headers={"retry-after": wait}) from error
+    if identity is None:
+        raise refusal(authenticator, headers)
+    return identity
+
+
+def refusal(authenticator: Authenticator, headers: Headers, reason: str = "") -> HttpError:
+    """401. As RFC 6750 wants it, callers without a token are told how, but not of an error."""
+    challenges = authenticator.challenges
+    if token_of(headers) is not None:
+        told = 'error="invalid_token"'
+        if reason:
+            told += f', error_description="{quotable(reason)}"'
+        challenges = tuple(
+            f"{challenge}, {told}" if challenge.startswith("Bearer") else challenge
+            for challenge in challenges
+        )
+    return HttpError(401, reason, headers={"www-authenticate": ", ".join(challenges)})
+
+
+def quotable(text: str) -> str:
+    """The characters that RFC 6750 allows in an error description."""
+    return "".join(
+        letter if " " <= letter <= "~" and letter not in '"\\' else "'" for letter in text
+    )

@@ -1,12 +1,14 @@
-"""The ways in that are open, made from their settings."""
+"""Authenticator chain: the ways in that are open, made from their settings by `cli.run.worker`."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
 
+from starlette.datastructures import Headers
+
 from dovetail.config.values import BadSettings
-from dovetail.rest.auth.identity import Authenticator
+from dovetail.rest.auth.identity import Authenticator, BadToken, CannotTell, Identity
 from dovetail.rest.auth.noauth import NoAuth
 from dovetail.rest.auth.settings import (
     AuthSettings,
@@ -15,8 +17,36 @@ from dovetail.rest.auth.settings import (
     is_protected,
     is_web_address,
 )
-from dovetail.rest.auth.several import Several
 from dovetail.rest.auth.tokens import StaticTokens
+
+
+class AuthenticatorChain:
+    """Asks one way in after the other; the first that knows the caller lets it in."""
+
+    def __init__(self, ways: tuple[Authenticator, ...]) -> None:
+        self._ways = ways
+        self.challenges = tuple(dict.fromkeys(c for way in ways for c in way.challenges))
+
+    async def identify(self, headers: Headers) -> Identity | None:
+        """A way that cannot tell outweighs one that says no: the token may be meant for it."""
+        trouble: BadToken | CannotTell | None = None
+        for way in self._ways:
+            try:
+                identity = await way.identify(headers)
+            except CannotTell as error:
+                trouble = error
+            except BadToken as error:
+                trouble = trouble or error
+            else:
+                if identity is not None:
+                    return identity
+        if trouble is not None:
+            raise trouble
+        return None
+
+    async def close(self) -> None:
+        for way in self._ways:
+            await way.close()
 
 
 def authenticator_of(settings: AuthSettings) -> Authenticator:
@@ -29,7 +59,7 @@ def authenticator_of(settings: AuthSettings) -> Authenticator:
         ways = tuple(MAKERS[way](settings) for way in dict.fromkeys(settings.ways))
     except OSError as error:
         raise BadSettings(f"the certificates to trust cannot be used: {error}") from error
-    return ways[0] if len(ways) == 1 else Several(ways)
+    return ways[0] if len(ways) == 1 else AuthenticatorChain(ways)
 
 
 def no_auth(_settings: AuthSettings) -> Authenticator:

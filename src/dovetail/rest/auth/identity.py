@@ -36,7 +36,7 @@ class CannotTell(DovetailError):
         self.retry_after = retry_after
 
 
-class Unreachable(CannotTell):
+class AuthServiceUnreachable(CannotTell):
     """The service that could tell is not there for us: better to leave it alone for a while."""
 
 

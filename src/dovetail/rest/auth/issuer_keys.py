@@ -24,7 +24,7 @@ DISCOVERY = "/.well-known/openid-configuration"
 FRESH_SECONDS = 300.0
 STALE_SECONDS = 24 * 3600.0
 """How long known keys are good while the issuer cannot be reached."""
-PATIENCE_SECONDS = 1.0
+LONGEST_WAIT_SECONDS = 1.0
 """How long a request waits for fresher keys than those that are there."""
 PAUSE_SECONDS = 30.0
 """Between attempts to get fresher keys."""
@@ -76,7 +76,7 @@ class IssuerKeys:
         """Fetch anew, but let neither a slow issuer nor a missing one hold up requests."""
         self._tried = self._clock()
         try:
-            await asyncio.wait_for(self._fetch(), PATIENCE_SECONDS)
+            await asyncio.wait_for(self._fetch(), LONGEST_WAIT_SECONDS)
         except (TimeoutError, CannotTell) as error:
             log.warning("keys of the issuer not refreshed", error=str(error) or "no answer yet")
 

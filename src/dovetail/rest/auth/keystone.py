@@ -17,10 +17,10 @@ from starlette.datastructures import Headers
 from dovetail.aio.single_flight import SingleFlight
 from dovetail.core.bounded_cache import BoundedCache
 from dovetail.rest.auth.identity import (
+    AuthServiceUnreachable,
     BadToken,
     CannotTell,
     Identity,
-    Unreachable,
     digest_of,
     token_of,
 )
@@ -80,7 +80,7 @@ class Keystone:
                 raise CannotTell("Keystone cannot be asked about the token.", PAUSE_SECONDS)
             validated = await self._shared(key, token, stranger=known is None)
         except CannotTell as error:
-            if isinstance(error, Unreachable):
+            if isinstance(error, AuthServiceUnreachable):
                 self._down_until = now + PAUSE_SECONDS
             if known is None:
                 raise

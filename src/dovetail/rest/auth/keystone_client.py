@@ -11,15 +11,15 @@ from typing import Any
 
 import msgspec
 
-from dovetail.rest.auth.identity import CannotTell, Identity, Unreachable
-from dovetail.rest.auth.outbound import Answer, Outbound
+from dovetail.rest.auth.identity import AuthServiceUnreachable, CannotTell, Identity
+from dovetail.rest.auth.outbound import Outbound, OutboundAnswer
 from dovetail.rest.auth.settings import KeystoneSettings
 
 RENEW_SECONDS = 60.0
 """The service token is renewed so long before it expires."""
 
 
-class Named(msgspec.Struct, frozen=True):
+class NamedEntity(msgspec.Struct, frozen=True):
     id: str
     name: str = ""
 
@@ -27,12 +27,12 @@ class Named(msgspec.Struct, frozen=True):
 class TokenBody(msgspec.Struct, frozen=True):
     """What we read of a token as Keystone shows it."""
 
-    user: Named
+    user: NamedEntity
     expires_at: datetime
-    roles: tuple[Named, ...] = ()
-    project: Named | None = None
+    roles: tuple[NamedEntity, ...] = ()
+    project: NamedEntity | None = None
     system: dict[str, Any] | None = None
-    domain: Named | None = None
+    domain: NamedEntity | None = None
 
     def identity(self) -> Identity:
         return Identity(
@@ -76,7 +76,7 @@ class KeystoneClient:
     async def close(self) -> None:
         await self._http.close()
 
-    async def _ask(self, token: str, service_token: str) -> Answer:
+    async def _ask(self, token: str, service_token: str) -> OutboundAnswer:
         headers = {"x-auth-token": service_token, "x-subject-token": token}
         return await self._http.ask("GET", f"{self._address}?nocatalog", headers=headers)
 
@@ -93,7 +93,9 @@ class KeystoneClient:
         token = answer.headers.get("x-subject-token")
         if answer.status != 201 or not token:
             # Asking on and on would get our account locked.
-            raise Unreachable(f"Keystone answered the login of Dovetail with {answer.status}.")
+            raise AuthServiceUnreachable(
+                f"Keystone answered the login of Dovetail with {answer.status}."
+            )
         self._service_token = token
         self._good_until = token_body(answer).expires_at.timestamp()
 
@@ -118,7 +120,7 @@ class KeystoneClient:
         }
 
 
-def token_body(answer: Answer) -> TokenBody:
+def token_body(answer: OutboundAnswer) -> TokenBody:
     try:
         body = msgspec.convert(answer.document.get("token"), TokenBody)
     except msgspec.ValidationError as error:

@@ -17,17 +17,16 @@ from joserfc.util import urlsafe_b64decode
 from starlette.datastructures import Headers
 
 from dovetail.core.bounded_cache import BoundedCache
-from dovetail.rest.auth.claims import identity_of
 from dovetail.rest.auth.identity import BEARER, BadToken, Identity, digest_of, token_of
 from dovetail.rest.auth.issuer_keys import IssuerKeys, Key
 from dovetail.rest.auth.outbound import Outbound
 from dovetail.rest.auth.settings import OidcSettings
 
 Json = dict[str, Any]
-MOST_SEEN = 10_000
+MOST_VERIFIED = 10_000
 
 
-class Seen(msgspec.Struct, frozen=True):
+class VerifiedToken(msgspec.Struct, frozen=True):
     """A token that was found good: checking it anew would cost more than many a query."""
 
     identity: Identity
@@ -57,7 +56,7 @@ class Oidc:
     def __init__(self, settings: OidcSettings, clock: Callable[[], float] = time.time) -> None:
         assert settings.issuer is not None
         self._settings, self._clock = settings, clock
-        self._seen: BoundedCache[bytes, Seen] = BoundedCache(MOST_SEEN)
+        self._verified_tokens: BoundedCache[bytes, VerifiedToken] = BoundedCache(MOST_VERIFIED)
         self._issuer = Outbound("The issuer", settings.ca_file, settings.timeout_seconds)
         self._keys = IssuerKeys(settings, self._issuer, clock)
         self._signatures = Signatures(settings.algorithms)
@@ -74,21 +73,23 @@ class Oidc:
         if token is None:
             return None
         digest = digest_of(token)
-        seen = self._seen.get(digest)
+        seen = self._verified_tokens.get(digest)
         if seen is not None and await self._still_good(seen):
             return seen.identity
         claims = await self._checked(token)
         if claims is None:
             return None
         identity = identity_of(claims, self._settings)
-        self._seen.put(digest, Seen(identity, self._keys.edition, claims["exp"]))
+        self._verified_tokens.put(
+            digest, VerifiedToken(identity, self._keys.edition, claims["exp"])
+        )
         return identity
 
     async def close(self) -> None:
         await self._keys.close()
         await self._issuer.close()
 
-    async def _still_good(self, seen: Seen) -> bool:
+    async def _still_good(self, seen: VerifiedToken) -> bool:
         await self._keys.keep_fresh()
         return seen.edition == self._keys.edition and self._clock() < seen.expires_at
 
@@ -140,3 +141,41 @@ def key_name(header: Json) -> str | None:
     if name is not None and not isinstance(name, str):
         raise BadToken("The token names its key by something other than text.")
     return name
+
+
+def identity_of(claims: Json, settings: OidcSettings) -> Identity:
+    """The caller whom the claims of a token are about, as configured."""
+    user = claim_at(claims, settings.user_claim)
+    if not isinstance(user, str) or not user:
+        raise BadToken(f"The token does not say who it is for ({settings.user_claim}).")
+    project = claim_at(claims, settings.project_claim) if settings.project_claim else None
+    return Identity(
+        user=user,
+        project=project if isinstance(project, str) else None,
+        roles=roles_of(claims, settings),
+    )
+
+
+def roles_of(claims: Json, settings: OidcSettings) -> frozenset[str]:
+    held = {role for name in settings.role_claims for role in words_in(claim_at(claims, name))}
+    if not settings.role_names:
+        return frozenset(held)
+    pairs = (pair.split("=") for pair in settings.role_names)
+    return frozenset(role for theirs, role in pairs if theirs in held)
+
+
+def claim_at(claims: Json, name: str) -> Any:
+    """The claim of that name; otherwise what the dots in the name lead to."""
+    if name in claims:
+        return claims[name]
+    found: Any = claims
+    for part in name.split("."):
+        found = found.get(part) if isinstance(found, dict) else None
+    return found
+
+
+def words_in(value: Any) -> list[str]:
+    """A list of strings, or one string with blanks between them: issuers do either."""
+    if isinstance(value, str):
+        return value.split()
+    return [item for item in value if isinstance(item, str)] if isinstance(value, list) else []

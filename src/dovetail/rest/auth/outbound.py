@@ -10,13 +10,13 @@ from typing import Any
 import httpx2
 import orjson
 
-from dovetail.rest.auth.identity import CannotTell, Unreachable
+from dovetail.rest.auth.identity import AuthServiceUnreachable, CannotTell
 
 MOST_BYTES = 2**20
 CONNECTIONS = 20
 
 
-class Answer:
+class OutboundAnswer:
     """Status, headers and JSON object of an answer."""
 
     def __init__(self, status: int, headers: Mapping[str, str], document: dict[str, Any]) -> None:
@@ -39,8 +39,8 @@ class Outbound:
 
     async def ask(
         self, method: str, url: str, *, body: Any = None, headers: Mapping[str, str] | None = None
-    ) -> Answer:
-        """Raises Unreachable if there is no answer, CannotTell if there is too much of it."""
+    ) -> OutboundAnswer:
+        """Raises AuthServiceUnreachable if there is no answer, CannotTell if it is too long."""
         try:
             # The client's own timeout begins anew with every piece that comes.
             async with (
@@ -49,8 +49,10 @@ class Outbound:
             ):
                 content = await self._content(response)
         except (httpx2.HTTPError, httpx2.InvalidURL, TimeoutError) as error:
-            raise Unreachable(f"{self._name} cannot be reached: {type(error).__name__}") from error
-        return Answer(response.status_code, response.headers, parsed(content))
+            raise AuthServiceUnreachable(
+                f"{self._name} cannot be reached: {type(error).__name__}"
+            ) from error
+        return OutboundAnswer(response.status_code, response.headers, parsed(content))
 
     async def get(self, url: str) -> dict[str, Any]:
         answer = await self.ask("GET", url)

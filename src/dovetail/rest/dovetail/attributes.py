@@ -12,7 +12,7 @@ from dovetail.rest.server.http import Call, Reply
 from dovetail.rest.server.validation import refuse_nul
 
 
-class Marked(msgspec.Struct, forbid_unknown_fields=True):
+class ProviderAttributes(msgspec.Struct, forbid_unknown_fields=True):
     """The attributes of a provider, and the generation in which it has them."""
 
     attributes: Attributes
@@ -44,9 +44,9 @@ async def replace(call: Call) -> Reply:
     return reply(call, provider, dict(sorted(wanted.attributes.items())))
 
 
-def decoded(body: bytes) -> Marked:
+def decoded(body: bytes) -> ProviderAttributes:
     refuse_nul(body)
     try:
-        return msgspec.json.decode(body, type=Marked)
+        return msgspec.json.decode(body, type=ProviderAttributes)
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         raise bad_request(f"the attributes are not as they should be: {error}") from error

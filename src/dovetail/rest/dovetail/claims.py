@@ -31,7 +31,7 @@ from dovetail.telemetry.phases import phase
 Text = Annotated[str, Meta(min_length=1, max_length=255)]
 
 
-class Wanted(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
+class BestClaimRequest(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
     """The caller is the owner unless another is named."""
 
     query: str
@@ -43,7 +43,7 @@ class Wanted(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
 
 async def claim(call: Call) -> Reply:
     with phase("parse"):
-        wanted = decoded(call.body)
+        wanted = claim_request(call.body)
         query = query_of(wanted.query)
     request = newest_request(query, await classes_for(call.backend.keeper, query))
     consumer = str(wanted.consumer or uuids.uuid4())
@@ -75,10 +75,10 @@ async def claim(call: Call) -> Reply:
     return call.json(await as_document(call, consumer, claimed), 201)
 
 
-def decoded(body: bytes) -> Wanted:
+def claim_request(body: bytes) -> BestClaimRequest:
     refuse_nul(body)
     try:
-        return msgspec.json.decode(body, type=Wanted)
+        return msgspec.json.decode(body, type=BestClaimRequest)
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         raise bad_request(f"the claim is not as it should be: {error}") from error
 

@@ -18,11 +18,10 @@ from dovetail.rest.dovetail import parameters
 from dovetail.rest.server.errors import HttpError, bad_request, conflict
 from dovetail.rest.server.http import Call, Reply
 from dovetail.rest.server.validation import refuse_nul
-from dovetail.service.class_status import statuses
-from dovetail.service.definitions import as_document, of_document
+from dovetail.service.device_classes import as_document, of_document, statuses
 
 
-class Defined(msgspec.Struct, forbid_unknown_fields=True):
+class ClassDocument(msgspec.Struct, forbid_unknown_fields=True):
     """A class as it is sent: its `spec` is that of the Kubernetes object."""
 
     spec: dict[str, Any]
@@ -94,7 +93,7 @@ def as_json(definition: Definition, status: ClassStatus) -> dict[str, Any]:
 def decoded(name: str, body: bytes) -> DeviceClass:
     refuse_nul(body)
     try:
-        return read(name, msgspec.json.decode(body, type=Defined).spec)
+        return read(name, msgspec.json.decode(body, type=ClassDocument).spec)
     except BadClass as error:
         problems = [msgspec.structs.asdict(problem) for problem in error.problems]
         raise HttpError(400, str(error), extra={"problems": problems}) from error

@@ -12,14 +12,14 @@ from dovetail.rest.server.errors import bad_request
 from dovetail.rest.server.http import Call, Reply
 
 
-class Asked(msgspec.Struct, forbid_unknown_fields=True):
+class NamesRequest(msgspec.Struct, forbid_unknown_fields=True):
     providers: Annotated[list[str], Meta(max_length=100_000)]
 
 
 async def look_up(call: Call) -> Reply:
     """Those that are unknown are not in the answer."""
     try:
-        asked = msgspec.json.decode(call.body, type=Asked)
+        asked = msgspec.json.decode(call.body, type=NamesRequest)
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         raise bad_request(f"the body is not as it should be: {error}") from error
     found = await call.read(lambda tx: provider_names.find(tx, asked.providers))

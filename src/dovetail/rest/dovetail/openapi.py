@@ -35,11 +35,11 @@ STRUCTS = {
     "Fault": LedgerFault,
     "Findings": AuditFindings,
     "Total": ClassTotal,
-    "Question": whatif.Question,
-    "Wanted": claims.Wanted,
-    "Asked": names.Asked,
-    "Marked": attributes.Marked,
-    "Defined": classes.Defined,
+    "Question": whatif.WhatIfQuestion,
+    "Wanted": claims.BestClaimRequest,
+    "Asked": names.NamesRequest,
+    "Marked": attributes.ProviderAttributes,
+    "Defined": classes.ClassDocument,
 }
 
 OPTION = an_object(

@@ -22,20 +22,20 @@ from dovetail.rest.query.candidate_json import SummaryWriter, candidates_json
 from dovetail.rest.query.parse import Classes, classes_for, newest_request, query_of, shows_scores
 from dovetail.rest.query.query_text import query_text
 from dovetail.rest.query.versions import NEWEST
-from dovetail.rest.server.backend import Backend
+from dovetail.rest.server.backend import ServerBackend
 from dovetail.rest.server.errors import bad_request, conflict
 from dovetail.rest.server.http import Call, Query, Reply
 from dovetail.service import hypothetical
 from dovetail.service.asking import find_in, refuse_unknown_names, scores_of
 from dovetail.service.explanations import diagnose
-from dovetail.service.time_budget import OutOfTime, Pace
+from dovetail.service.time_budget import OutOfTime, TimeBudget
 from dovetail.telemetry.phases import phase
 
 Keys = Annotated[list[str], Meta(max_length=100_000)]
 Tree = Annotated[msgspec.Raw, Meta(extra_json_schema={"type": "object"})]
 
 
-class Question(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
+class WhatIfQuestion(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
     query: str
     drain: Keys = []
     """Hosts, by name or UUID of any of their providers."""
@@ -45,23 +45,23 @@ class Question(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
     """Trees, as in a fleet document."""
 
 
-class Understood(msgspec.Struct, frozen=True):
-    """A question, understood."""
+class WhatIfRequest(msgspec.Struct, frozen=True):
+    """A question, whatif_request."""
 
-    question: Question
+    question: WhatIfQuestion
     request: Request
     plan: FleetPlan
     scores: bool
 
 
-class Known(msgspec.Struct, frozen=True):
+class LedgerFacts(msgspec.Struct, frozen=True):
     """What the ledger says about the names in a question."""
 
     drained: list[str]
     held: list[claims.HeldUnits]
 
 
-class Outcome(msgspec.Struct, frozen=True):
+class WhatIfOutcome(msgspec.Struct, frozen=True):
     hosts_before: int
     diagnosis: Diagnosis
     search: Search
@@ -71,13 +71,13 @@ class Outcome(msgspec.Struct, frozen=True):
 async def ask(call: Call) -> Reply:
     with phase("parse"):
         # Many trees take seconds to read, and the event loop is everybody's.
-        question = await asyncio.to_thread(decoded, call.body)
+        question = await asyncio.to_thread(question_in, call.body)
         query = query_of(question.query)
         classes = await classes_for(call.backend.keeper, query)
-        asked = await asyncio.to_thread(understood, question, query, classes)
-    known = await call.read(lambda tx: looked_up(tx, asked))
+        asked = await asyncio.to_thread(whatif_request, question, query, classes)
+    facts = await call.read(lambda tx: facts_of(tx, asked))
     try:
-        outcome = await worked_out(call.backend, asked, known)
+        outcome = await outcome_of(call.backend, asked, facts)
     except OutOfTime as error:
         raise bad_request("This takes too long; narrow the request.") from error
     added = {provider.uuid: provider.name for provider in asked.plan.providers}
@@ -86,20 +86,22 @@ async def ask(call: Call) -> Reply:
         return Reply(200, as_bytes(outcome, names, scores=asked.scores))
 
 
-async def worked_out(backend: Backend, asked: Understood, known: Known) -> Outcome:
+async def outcome_of(
+    backend: ServerBackend, asked: WhatIfRequest, facts: LedgerFacts
+) -> WhatIfOutcome:
     keeper, request, seconds = backend.keeper, asked.request, backend.limits.search_seconds
     snapshot = await keeper.fresh()
     with phase("suppose"), keeper.held(snapshot):
         twin = snapshot.copy()
-        await asyncio.to_thread(change, twin, known, asked.plan)
+        await asyncio.to_thread(change, twin, facts, asked.plan)
         refuse_unknown_names(twin, request)
-        before = await Pace(seconds).finished(how_many(snapshot, request))
+        before = await TimeBudget(seconds).run(how_many(snapshot, request))
     diagnosis = await diagnose(twin, request, seconds)
-    search, found = await find_in(twin, request, seconds, typical=keeper.demand.typical)
-    return Outcome(before, diagnosis, search, found)
+    search, found = await find_in(twin, request, seconds, typical=keeper.typical_requests.typical)
+    return WhatIfOutcome(before, diagnosis, search, found)
 
 
-def as_bytes(outcome: Outcome, names: Names, *, scores: bool) -> bytes:
+def as_bytes(outcome: WhatIfOutcome, names: Names, *, scores: bool) -> bytes:
     explanation = outcome.diagnosis.explanation(names, query_text)
     answer = {
         "before": {"hosts": outcome.hosts_before},
@@ -112,19 +114,19 @@ def as_bytes(outcome: Outcome, names: Names, *, scores: bool) -> bytes:
     return orjson.dumps(answer)[:-1] + b"," + candidates[1:]
 
 
-def understood(question: Question, query: Query, classes: Classes) -> Understood:
+def whatif_request(question: WhatIfQuestion, query: Query, classes: Classes) -> WhatIfRequest:
     request = newest_request(query, classes)
-    return Understood(question, request, planned(question.add), shows_scores(query))
+    return WhatIfRequest(question, request, plan_of(question.add), shows_scores(query))
 
 
-def decoded(body: bytes) -> Question:
+def question_in(body: bytes) -> WhatIfQuestion:
     try:
-        return msgspec.json.decode(body, type=Question)
+        return msgspec.json.decode(body, type=WhatIfQuestion)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise bad_request(f"the question is not as it should be: {error}") from error
 
 
-def planned(trees: list[Tree]) -> FleetPlan:
+def plan_of(trees: list[Tree]) -> FleetPlan:
     reader = FleetReader()
     try:
         for tree in trees:
@@ -135,16 +137,16 @@ def planned(trees: list[Tree]) -> FleetPlan:
         raise bad_request(f"`add`: {error}") from error
 
 
-def looked_up(tx: Transaction, asked: Understood) -> Known:
+def facts_of(tx: Transaction, asked: WhatIfRequest) -> LedgerFacts:
     drained = [provider_names.get(tx, key).uuid for key in asked.question.drain]
     new = [key for provider in asked.plan.providers for key in (provider.name, provider.uuid)]
     for taken in provider_names.find(tx, new):
         raise conflict(f"`add`: {taken} is in the fleet already")
-    return Known(drained, claims.of_consumers(tx, asked.question.release))
+    return LedgerFacts(drained, claims.of_consumers(tx, asked.question.release))
 
 
-def change(snapshot: Snapshot, known: Known, plan: FleetPlan) -> None:
-    hypothetical.without_claims(snapshot, known.held)
-    hypothetical.without_hosts(snapshot, known.drained)
+def change(snapshot: Snapshot, facts: LedgerFacts, plan: FleetPlan) -> None:
+    hypothetical.without_claims(snapshot, facts.held)
+    hypothetical.without_hosts(snapshot, facts.drained)
     if plan.providers:
         hypothetical.with_trees(snapshot, plan)

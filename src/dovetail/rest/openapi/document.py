@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import inspect
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from http import HTTPStatus
 from typing import Any
 
 import msgspec
 
 from dovetail import __version__
-from dovetail.rest.openapi.operations import TEXT, Document, DoorDescription, Operation
+from dovetail.rest.openapi.operations import TEXT, Document, DoorDescription, Operation, ref
 from dovetail.rest.server.door import Door, by_prefix, door_at
 from dovetail.rest.server.routing import Endpoint
 
@@ -78,11 +78,19 @@ def schemas_of(part: DoorDescription) -> dict[str, Document]:
         list(part.structs.values()), ref_template="#/components/schemas/{name}"
     )
     names = {kind.__name__: name for name, kind in part.structs.items()}
-    named = {
-        names.get(kind, kind): {**schema, "title": names[kind]} if kind in names else schema
-        for kind, schema in components.items()
-    }
+    named: dict[str, Document] = {}
+    for kind, schema in components.items():
+        name = names.get(kind, kind)
+        named[name] = {**with_refs(schema, names), "title": name}
     return {**named, **part.schemas}
+
+
+def with_refs(schema: Document, names: Mapping[str, str]) -> Document:
+    """The schema, referring to others by the names that are published."""
+    text = msgspec.json.encode(schema).decode()
+    for kind, name in names.items():
+        text = text.replace(f'"{ref(kind)["$ref"]}"', f'"{ref(name)["$ref"]}"')
+    return msgspec.json.decode(text, type=Document)
 
 
 def described(

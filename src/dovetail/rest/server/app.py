@@ -21,12 +21,12 @@ from starlette.responses import Response, StreamingResponse
 from starlette.types import Receive, Scope, Send
 
 from dovetail.ledger import LedgerBusy
-from dovetail.rest.auth.admission import Gate
+from dovetail.rest.auth.admission import CallerAdmission
 from dovetail.rest.auth.identity import NOBODY, Identity
 from dovetail.rest.openapi import serving
 from dovetail.rest.server import health, metrics
-from dovetail.rest.server.audit_log import Write
-from dovetail.rest.server.backend import Backend
+from dovetail.rest.server.audit_log import AuditedWrite
+from dovetail.rest.server.backend import ServerBackend
 from dovetail.rest.server.door import Door, Unversioned, by_prefix, door_at
 from dovetail.rest.server.errors import (
     HttpError,
@@ -82,10 +82,10 @@ def mounted(doors: Sequence[Door]) -> tuple[Door, ...]:
 class Application:
     """All doors over one backend."""
 
-    def __init__(self, backend: Backend, doors: Sequence[Door]) -> None:
+    def __init__(self, backend: ServerBackend, doors: Sequence[Door]) -> None:
         self._backend = backend
         self._site = Site(mounted(doors))
-        self._gate = Gate(backend.authenticator, backend.rate_limiter)
+        self._admission = CallerAdmission(backend.authenticator, backend.rate_limiter)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "lifespan":
@@ -93,7 +93,7 @@ class Application:
             return
         started = time.perf_counter()
         request = Request(scope, receive)
-        exchange = Exchange(request, self._backend, self._site, self._gate)
+        exchange = Exchange(request, self._backend, self._site, self._admission)
         with TRACING.request(request.method, request.headers) as span:
             try:
                 reply = await exchange.answer()
@@ -186,8 +186,10 @@ class Site:
 class Exchange:
     """One request and what is known of it so far."""
 
-    def __init__(self, request: Request, backend: Backend, site: Site, gate: Gate) -> None:
-        self.request, self._backend, self._site, self._gate = request, backend, site, gate
+    def __init__(
+        self, request: Request, backend: ServerBackend, site: Site, admission: CallerAdmission
+    ) -> None:
+        self.request, self._backend, self._site, self._admission = request, backend, site, admission
         self.request_id = f"req-{uuid.uuid4()}"
         foreign_id = request.headers.get(REQUEST_ID)
         self.global_request_id = foreign_id and foreign_id[:LONGEST_FOREIGN_ID]
@@ -251,7 +253,7 @@ class Exchange:
 
     async def _recognise(self) -> None:
         if not self._is_public():
-            self.identity = await self._gate.admit(self.request.headers, self.client)
+            self.identity = await self._admission.admit(self.request.headers, self.client)
 
     def _is_public(self) -> bool:
         if self._path == "/metrics":
@@ -327,7 +329,7 @@ class Exchange:
         if self._backend.audit_log is None or reads:
             return
         self._backend.audit_log.record(
-            Write(
+            AuditedWrite(
                 identity=self.identity,
                 client=self.client,
                 method=self.request.method,

@@ -28,7 +28,7 @@ class BadAuditLog(DovetailError):
     """An audit log that cannot be written."""
 
 
-class Write(msgspec.Struct, frozen=True, kw_only=True):
+class AuditedWrite(msgspec.Struct, frozen=True, kw_only=True):
     """One attempt to change something."""
 
     identity: Identity
@@ -73,7 +73,7 @@ class AuditLog:
         self._path = path
         self._file = self._opened()
 
-    def record(self, write: Write) -> None:
+    def record(self, write: AuditedWrite) -> None:
         line = write.line(datetime.now(UTC))
         try:
             written = os.write(self._file, line)

@@ -20,7 +20,7 @@ from dovetail.service.recent_answers import RecentAnswers
 from dovetail.service.snapshots import SnapshotKeeper
 
 
-class Backend(msgspec.Struct):
+class ServerBackend(msgspec.Struct):
     ledger: Ledger
     keeper: SnapshotKeeper
     authenticator: Authenticator

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from starlette.requests import Request
 
     from dovetail.rest.auth.identity import Identity
-    from dovetail.rest.server.backend import Backend
+    from dovetail.rest.server.backend import ServerBackend
 
 JSON = "application/json"
 Version = int
@@ -72,7 +72,7 @@ class Call(VersionedQuery):
     """One request on its way through a handler."""
 
     request: Request
-    backend: Backend
+    backend: ServerBackend
     identity: Identity
     params: Mapping[str, str]
     body: bytes = b""

@@ -4,69 +4,69 @@ from __future__ import annotations
 
 from dovetail.core.request import Group, Request
 from dovetail.engine.rank import Typical
-from dovetail.service import demand
-from dovetail.service.demand import Demand
+from dovetail.service import typical_requests
+from dovetail.service.typical_requests import TypicalRequests
 
 
 def asking(vcpu: int, in_tree: str | None = None) -> Request:
     return Request(groups=(Group(resources={"VCPU": vcpu}, in_tree=in_tree),))
 
 
-def counts(learned: Demand) -> dict[int, int]:
+def counts(learned: TypicalRequests) -> dict[int, int]:
     return {r.groups[0].resources["VCPU"]: count for r, count in learned.typical.requests}
 
 
 def test_nothing_is_typical_of_a_new_server() -> None:
-    assert Demand().typical.requests == ()
+    assert TypicalRequests().typical.requests == ()
 
 
 def test_the_first_requests_are_learned_from_at_once() -> None:
-    learned = Demand()
-    learned.saw(asking(4))
+    learned = TypicalRequests()
+    learned.learn(asking(4))
     assert counts(learned) == {4: 1}
 
 
 def test_frequent_requests_lead_and_rare_ones_are_left_out() -> None:
-    learned = Demand()
+    learned = TypicalRequests()
     for number in range(1024):
-        learned.saw(asking(1 if number % 4 else 2))
+        learned.learn(asking(1 if number % 4 else 2))
         if number % 100 == 0:
-            learned.saw(asking(3))
+            learned.learn(asking(3))
     found = counts(learned)
     assert list(found) == [1, 2]
     assert found[1] > found[2]
 
 
 def test_the_summary_stays_the_same_object_while_demand_does() -> None:
-    learned = Demand()
+    learned = TypicalRequests()
     for _ in range(600):
-        learned.saw(asking(1))
+        learned.learn(asking(1))
     first = learned.typical
     for _ in range(3000):
-        learned.saw(asking(1))
+        learned.learn(asking(1))
     assert learned.typical is first
     for _ in range(3000):
-        learned.saw(asking(2))
+        learned.learn(asking(2))
     assert set(counts(learned)) == {1, 2}
 
 
 def test_requests_for_one_host_are_no_sign_of_demand() -> None:
-    learned = Demand()
-    learned.saw(asking(4, in_tree="somewhere"))
+    learned = TypicalRequests()
+    learned.learn(asking(4, in_tree="somewhere"))
     assert learned.typical.requests == ()
 
 
 def test_what_is_given_is_not_learned_over() -> None:
     given = Typical.of([(asking(4), 1)])
-    learned = Demand(given)
-    learned.saw(asking(8))
+    learned = TypicalRequests(given)
+    learned.learn(asking(8))
     assert learned.typical is given
 
 
 def test_what_is_remembered_is_bounded() -> None:
-    learned = Demand()
+    learned = TypicalRequests()
     for _ in range(3):
-        learned.saw(asking(1))
-    for number in range(3 * demand.MOST_SHAPES):
-        learned.saw(asking(10 + number))
-    assert len(learned._counts) <= demand.MOST_SHAPES
+        learned.learn(asking(1))
+    for number in range(3 * typical_requests.MOST_SHAPES):
+        learned.learn(asking(10 + number))
+    assert len(learned._counts) <= typical_requests.MOST_SHAPES

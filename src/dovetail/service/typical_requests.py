@@ -1,5 +1,6 @@
-"""Learns what the fleet is typically asked for, from the requests that found a place.
+"""Frequency sketch of requests: what the fleet is typically asked for; rankings weigh by it.
 
+Learned from the requests that found a place.
 Bounded: rare requests are forgotten first, old ones count ever less. The summary that rankings use
 is made anew only now and then, so that what they keep between requests stays of use.
 """
@@ -18,7 +19,7 @@ WORTH_CHANGING = 50
 """Thousandths of all requests that have to be others than they were."""
 
 
-class Demand:
+class TypicalRequests:
     """Used on the event loop only."""
 
     def __init__(self, given: Typical | None = None) -> None:
@@ -40,8 +41,8 @@ class Demand:
                 self._learned = fresh
         return self._learned
 
-    def saw(self, request: Request) -> None:
-        """A request found a place."""
+    def learn(self, request: Request) -> None:
+        """From a request that found a place."""
         if self._given is not None or any(group.in_tree for group in request.groups):
             return
         key = request_key(request)
