@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from dovetail.core.explanation_text import listed
 from dovetail.devices.allocation.catalogue import Catalogue
 from dovetail.devices.allocation.request import DeviceRequest
 
@@ -15,9 +16,7 @@ def shortage(name: str, count: int, units: int, free: int, holders: Sequence[str
     text = f"class {name}: {count} asked, {free} of {units} free"
     if not holders:
         return text
-    more = len(holders) - MOST_HOLDERS_NAMED
-    who = ", ".join(holders[:MOST_HOLDERS_NAMED]) + (f" and {more} more" if more > 0 else "")
-    return f"{text}, held by {who}"
+    return f"{text}, held by {listed(holders, MOST_HOLDERS_NAMED, ', ', ' and ')}"
 
 
 def not_together(requests: Sequence[DeviceRequest], catalogue: Catalogue) -> str:
