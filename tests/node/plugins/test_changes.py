@@ -58,7 +58,7 @@ def cpu_plugin(tmp_path: Path, roles: str = ROLES, machine: Machine = MACHINE) -
 
 def allocate(plugin: CpuPlugin, pod: str, role: str, amount: int) -> str:
     wanted = ask(pod, plugin.book.roles[role], amount)
-    plugin.keep(plugin.decided(wanted))
+    plugin.keep(plugin.state_with(wanted))
     return has(plugin, pod)
 
 
@@ -172,7 +172,7 @@ def test_a_numa_node_that_goes_leaves_the_others_bound(tmp_path: Path) -> None:
     before = plugin(MACHINE)
     own = before.book.roles["own"]
     for pod, amount in (("both", 2**30 + 1), ("more", 1)):
-        before.keep(before.decided(ask(pod, own, amount, resource="memory")))
+        before.keep(before.state_with(ask(pod, own, amount, resource="memory")))
     shrunk = msgspec.structs.replace(
         MACHINE,
         nodes=(MACHINE.nodes[0], msgspec.structs.replace(MACHINE.nodes[1], memory=0)),
@@ -184,7 +184,7 @@ def test_a_numa_node_that_goes_leaves_the_others_bound(tmp_path: Path) -> None:
         "default/name-of-both, container main, is bound to NUMA nodes 0-1, of which 1 are not there"
     )
     with pytest.raises(Impossible, match="node 0: 0 of memory free"):
-        after.decided(ask("new", own, 1, resource="memory"))
+        after.state_with(ask("new", own, 1, resource="memory"))
     assert plugin(MACHINE).state == before.state
 
 
@@ -194,9 +194,9 @@ def test_a_nic_that_goes_is_replaced_when_the_container_is_admitted_again(tmp_pa
 
     before = plugin(MACHINE)
     wanted = ask("a", before.book.roles["own"], 0, resource="NIC")
-    before.keep(before.decided(wanted))
+    before.keep(before.state_with(wanted))
     after = plugin(msgspec.structs.replace(MACHINE, nics=NICS[1:]))
-    after.keep(after.decided(wanted))
+    after.keep(after.state_with(wanted))
     assert [each.nic for each in (*before.state.holdings, *after.state.holdings)] == [
         "eth0",
         "eth1",

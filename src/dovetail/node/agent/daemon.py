@@ -30,7 +30,7 @@ from dovetail.node.sources.implicit_resources import ImplicitResources
 from dovetail.node.sources.kubelet import KubeletPods
 from dovetail.node.state.store import StateStore
 from dovetail.node.topology.reader import read
-from dovetail.node.wire.listening import CannotServe, Listening
+from dovetail.node.wire.listening import CannotServe, GrpcListener
 
 LOG = structlog.get_logger("dovetail.node.agent")
 
@@ -76,12 +76,12 @@ async def start(settings: AgentSettings, stack: AsyncExitStack) -> None:
     await opened(backend, stack)
     await stack.enter_async_context(manager.reconciling(backend.runtime))
     # 5. Those who only want to know.
-    resources = Listening(
+    resources = GrpcListener(
         Path(settings.pod_resources_socket), served=tuple(manager.pod_resources())
     )
     await opened(resources, stack)
     control = ControlSocket(manager)
-    await opened(Listening(Path(settings.control_socket), handlers=[control.handler()]), stack)
+    await opened(GrpcListener(Path(settings.control_socket), handlers=[control.handler()]), stack)
     serve_metrics(settings.metrics_address, stack)
 
 
@@ -110,7 +110,7 @@ def opened_source(settings: AgentSettings, stack: AsyncExitStack) -> PodSource |
     return ImplicitResources(source, needs, settings.pods.always) if source else None
 
 
-async def opened(part: RuntimeBackend | Listening | Registry, stack: AsyncExitStack) -> None:
+async def opened(part: RuntimeBackend | GrpcListener | Registry, stack: AsyncExitStack) -> None:
     await part.start()
     stack.push_async_callback(part.stop)
 

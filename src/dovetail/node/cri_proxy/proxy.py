@@ -23,9 +23,9 @@ from dovetail.node.common.ports import AdmissionPort, AdmissionRejected
 from dovetail.node.cri import injection
 from dovetail.node.cri.client import connect, sandbox_of
 from dovetail.node.cri_proxy.connection import Handler, ProxyConnection, Send
-from dovetail.node.cri_proxy.listener import Listener
 from dovetail.node.wire import cri
 from dovetail.node.wire.codec import BadMessage, M, cooked, decode, raw_class
+from dovetail.node.wire.listening import ProtocolListener
 from dovetail.node.wire.rpc import Refused, call
 
 LOG = structlog.get_logger("dovetail.node.runtime")
@@ -42,7 +42,7 @@ class Proxy:
 
     def __init__(self, listen: Path, runtime: Path, manager: AdmissionPort) -> None:
         self._listen, self._runtime, self._manager = listen, runtime, manager
-        self._listener = Listener(listen, self._accept)
+        self._listener = ProtocolListener(listen, self._accept)
         self._handlers = {path: _guarded(path, each) for path, each in self._seen().items()}
         self._connections: list[ProxyConnection] = []
         self._later: set[asyncio.Task[None]] = set()

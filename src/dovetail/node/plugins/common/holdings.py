@@ -1,12 +1,20 @@
-"""What containers have of a resource: what all plugins keep, whatever the resource."""
+"""What all plugins keep of containers, and what their decisions start from, whatever the resource.
+
+The `state` modules of cpu, memory and nic build on it: a state in, a request, a new state out.
+"""
 
 from __future__ import annotations
 
-from typing import Generic, Self, TypeVar
+from collections.abc import Iterable
+from typing import Generic, Self, TypedDict, TypeVar
 
 import msgspec
 
+from dovetail.node.common.cpus import CpuSet
+from dovetail.node.plugins.common.neighbours import Neighbour, barred
 from dovetail.node.plugins.common.requests import PluginRequest
+from dovetail.node.plugins.common.roles import RoleBook
+from dovetail.node.topology import Machine
 
 
 class ResourceHolding(msgspec.Struct, frozen=True, kw_only=True):
@@ -29,11 +37,34 @@ class ResourceHolding(msgspec.Struct, frozen=True, kw_only=True):
     def shown(self) -> str:
         return f"{self.namespace}/{self.name}"
 
-    def is_for(self, ask: PluginRequest) -> bool:
-        return self.key == (ask.pod, ask.container)
+    def is_for(self, request: PluginRequest) -> bool:
+        return self.key == (request.pod, request.container)
 
 
 H = TypeVar("H", bound=ResourceHolding)
+
+
+class HoldingOwner(TypedDict):
+    """The fields of a holding that say whose it is."""
+
+    pod: str
+    namespace: str
+    name: str
+    container: str
+    init: bool
+    role: str
+
+
+def owner_of(request: PluginRequest) -> HoldingOwner:
+    """For a new holding: `CpuHolding(**owner_of(request), amount=...)`."""
+    return HoldingOwner(
+        pod=request.pod,
+        namespace=request.namespace,
+        name=request.name,
+        container=request.container,
+        init=request.init,
+        role=request.role.name,
+    )
 
 
 class PluginState(msgspec.Struct, Generic[H], frozen=True, kw_only=True):
@@ -53,3 +84,21 @@ class PluginState(msgspec.Struct, Generic[H], frozen=True, kw_only=True):
     def without(self, pod: str) -> Self:
         left = tuple(each for each in self.holdings if each.pod != pod)
         return msgspec.structs.replace(self, holdings=left)
+
+
+class ResourceDecisions:
+    """What the decisions of every plugin start from: one machine, and one file of roles."""
+
+    def __init__(self, machine: Machine, book: RoleBook, resource: str) -> None:
+        self.machine, self.book, self.resource = machine, book, resource
+
+    def barred_nodes(
+        self, request: PluginRequest, held: Iterable[tuple[ResourceHolding, CpuSet]]
+    ) -> dict[int, str]:
+        """NUMA nodes that are not for this pod, and why; `held`: who has something on which."""
+        neighbours = (
+            Neighbour(pod=each.pod, shown=each.shown, role=each.role, nodes=nodes)
+            for each, nodes in held
+            if nodes
+        )
+        return barred(request.role, request.pod, neighbours, self.book.roles)

@@ -44,7 +44,7 @@ class PluginRequest(msgspec.Struct, frozen=True, kw_only=True):
         return f"{self.namespace}/{self.name}"
 
 
-def ask(book: RoleBook, request: ResourceRequest, nodes: CpuSet) -> PluginRequest:
+def container_request(book: RoleBook, request: ResourceRequest, nodes: CpuSet) -> PluginRequest:
     """`nodes` are those of the machine."""
     if not request.pod_uid or not request.container_name:
         raise BadPluginRequest("a request needs pod_uid and container_name")
@@ -61,7 +61,7 @@ def ask(book: RoleBook, request: ResourceRequest, nodes: CpuSet) -> PluginReques
     )
 
 
-def ask_of_pod(book: RoleBook, request: PodResourceRequest, nodes: CpuSet) -> PluginRequest:
+def pod_request(book: RoleBook, request: PodResourceRequest, nodes: CpuSet) -> PluginRequest:
     if not request.pod_uid:
         raise BadPluginRequest("a request needs pod_uid")
     return PluginRequest(

@@ -19,8 +19,8 @@ from dovetail.node.plugins.common.requests import (
     BadPluginRequest,
     Impossible,
     PluginRequest,
-    ask,
-    ask_of_pod,
+    container_request,
+    pod_request,
 )
 from dovetail.node.plugins.common.roles import RoleBook
 from dovetail.node.plugins.common.store import PluginStore, StateNotSaved
@@ -66,11 +66,11 @@ class RolePlugin(ResourcePlugin, ABC, Generic[H]):
         """Follow another file of roles from now on. Containers keep what they have."""
 
     @abstractmethod
-    def hints(self, ask: PluginRequest) -> Hints:
+    def hints(self, request: PluginRequest) -> Hints:
         """Where it could be; raises Impossible."""
 
     @abstractmethod
-    def decided(self, ask: PluginRequest) -> PluginState[H]:
+    def state_with(self, request: PluginRequest) -> PluginState[H]:
         """The state in which the container has it; raises Impossible."""
 
     @abstractmethod
@@ -93,12 +93,12 @@ class RolePlugin(ResourcePlugin, ABC, Generic[H]):
 
     async def get_topology_hints(self, request: ResourceRequest) -> ResourceHintsResponse:
         with refusing():
-            found = listed(self.hints(ask(self.book, request, self.machine.node_ids)))
+            found = listed(self.hints(container_request(self.book, request, self.machine.node_ids)))
         return hints_for(request, {self.resource: found.hints} if found else None)
 
     async def get_pod_topology_hints(self, request: PodResourceRequest) -> PodResourceHintsResponse:
         with refusing():
-            found = listed(self.hints(ask_of_pod(self.book, request, self.machine.node_ids)))
+            found = listed(self.hints(pod_request(self.book, request, self.machine.node_ids)))
         return PodResourceHintsResponse(
             pod_uid=request.pod_uid,
             pod_namespace=request.pod_namespace,
@@ -113,9 +113,9 @@ class RolePlugin(ResourcePlugin, ABC, Generic[H]):
 
     async def allocate(self, request: ResourceRequest) -> ResourceAllocationResponse:
         with refusing():
-            wanted = ask(self.book, request, self.machine.node_ids)
-            self.keep(self.decided(wanted))
-        holding = self.state.of(wanted.pod, wanted.container)
+            asked = container_request(self.book, request, self.machine.node_ids)
+            self.keep(self.state_with(asked))
+        holding = self.state.of(asked.pod, asked.container)
         assert holding
         return allocation_for(request, {self.resource: self.info(holding)})
 

@@ -11,22 +11,22 @@ from dovetail.node.plugins.cpu.state import CpuHolding, Cpus, CpuState
 from dovetail.node.topology import Machine
 
 
-def hints(cpus: Cpus, state: CpuState, ask: PluginRequest) -> tuple[Hint, ...] | None:
+def hints(cpus: Cpus, state: CpuState, request: PluginRequest) -> tuple[Hint, ...] | None:
     """None if it has no preference; raises Impossible if it can be nowhere."""
-    count = cpus.exclusive(ask)
+    count = cpus.exclusive(request)
     if not count:
         return None
-    before = state.of(ask.pod, ask.container)
+    before = state.of(request.pod, request.container)
     own = cpus.own(before) if before else CpuSet()
     if before and len(own) == count:
         return (hint_of(cpus, before),)
-    cpus.smt_aligned(ask, count)
+    cpus.smt_aligned(request, count)
     shrinks = len(own) > count
-    free = cpus.usable(own if shrinks else cpus.free(state, ask), ask)
+    free = cpus.usable(own if shrinks else cpus.free(state, request), request)
     # What can be had again is not to be left behind, nor what it has and will keep.
-    kept = CpuSet() if shrinks else (cpus.reusable(state, ask) | own) & free
+    kept = CpuSet() if shrinks else (cpus.reusable(state, request) | own) & free
     room = counted(cpus.machine, free)
-    for node in cpus.barred(state, ask):
+    for node in cpus.barred(state, request):
         room.pop(node, None)
     places = masks_with_enough(
         room,
@@ -34,11 +34,11 @@ def hints(cpus: Cpus, state: CpuState, ask: PluginRequest) -> tuple[Hint, ...] |
         counted(cpus.machine, cpus.machine.online),
         must=cpus.machine.nodes_of(kept),
     )
-    if ask.role.cpu.numa == "single":
+    if request.role.cpu.numa == "single":
         places = [each for each in places if len(each.nodes or ()) == 1]
     if not places:
-        raise Impossible(cpus.shortage(state, ask, count))
-    if CpuPolicyOption.ALIGN_BY_SOCKET in ask.role.cpu.options:
+        raise Impossible(cpus.shortage(state, request, count))
+    if CpuPolicyOption.ALIGN_BY_SOCKET in request.role.cpu.options:
         return tuple(aligned(cpus.machine, each, count) for each in places)
     return tuple(places)
 

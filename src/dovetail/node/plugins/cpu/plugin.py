@@ -81,11 +81,11 @@ class CpuPlugin(RolePlugin[CpuHolding]):
             LOG.warning("trouble", reason=words)
         self.told = found
 
-    def hints(self, ask: PluginRequest) -> Hints:
-        return cpu_hints.hints(self.cpus, self.state, ask)
+    def hints(self, request: PluginRequest) -> Hints:
+        return cpu_hints.hints(self.cpus, self.state, request)
 
-    def decided(self, ask: PluginRequest) -> CpuState:
-        return self.cpus.allocate(self.state, ask)
+    def state_with(self, request: PluginRequest) -> CpuState:
+        return self.cpus.allocate(self.state, request)
 
     def info(self, holding: CpuHolding) -> ResourceAllocationInfo:
         cpus = self.cpus.set_of(self.state, holding)

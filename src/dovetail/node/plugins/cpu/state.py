@@ -17,8 +17,12 @@ from fractions import Fraction
 import msgspec
 
 from dovetail.node.common.cpus import CpuSet
-from dovetail.node.plugins.common.holdings import PluginState, ResourceHolding
-from dovetail.node.plugins.common.neighbours import Neighbour, barred
+from dovetail.node.plugins.common.holdings import (
+    PluginState,
+    ResourceDecisions,
+    ResourceHolding,
+    owner_of,
+)
 from dovetail.node.plugins.common.requests import Impossible, PluginRequest
 from dovetail.node.plugins.common.roles import SHARED, RoleBook
 from dovetail.node.plugins.cpu import assign
@@ -49,11 +53,11 @@ class CpuState(PluginState[CpuHolding], frozen=True, kw_only=True):
         return union(each.cpus for each in self.holdings)
 
 
-class Cpus:
-    """The decisions, on one machine and by one file of roles."""
+class Cpus(ResourceDecisions):
+    """The decisions about CPUs."""
 
     def __init__(self, machine: Machine, book: RoleBook, resource: str = "cpu") -> None:
-        self.machine, self.book, self.resource = machine, book, resource
+        super().__init__(machine, book, resource)
         self.reserved = book.reserved.cpus
         self.common = machine.online - isolated(machine, book)
         self.allocatable = self.common - self.reserved
@@ -100,95 +104,92 @@ class Cpus:
         """From the file: who shares it still has what no pool has, or all there is."""
         return pool != SHARED and pool not in self.book.pools
 
-    def exclusive(self, ask: PluginRequest) -> int:
+    def exclusive(self, request: PluginRequest) -> int:
         """How many CPUs of its own it is to have.
 
         Of a pod as a whole it is not known who asks for a part of a CPU: who does, shares.
         """
-        amount = ask.amounts.get(self.resource, Fraction())
-        whole = amount.denominator == 1 or not ask.container
-        return int(amount) if ask.role.cpu.exclusive and whole else 0
+        amount = request.amounts.get(self.resource, Fraction())
+        whole = amount.denominator == 1 or not request.container
+        return int(amount) if request.role.cpu.exclusive and whole else 0
 
-    def allocate(self, state: CpuState, ask: PluginRequest) -> CpuState:
+    def allocate(self, state: CpuState, request: PluginRequest) -> CpuState:
         """With the container's holding in it; raises Impossible."""
-        count = self.exclusive(ask)
-        rule = ask.role.cpu
+        count = self.exclusive(request)
+        rule = request.role.cpu
         new = CpuHolding(
-            pod=ask.pod,
-            namespace=ask.namespace,
-            name=ask.name,
-            container=ask.container,
-            init=ask.init,
-            role=ask.role.name,
-            amount=ask.amounts.get(self.resource, Fraction()),
+            **owner_of(request),
+            amount=request.amounts.get(self.resource, Fraction()),
             pool=rule.pool,
             strict=CpuPolicyOption.STRICT_CPU_RESERVATION in rule.options,
         )
-        before = state.of(ask.pod, ask.container)
+        before = state.of(request.pod, request.container)
         same = before and (before.amount, before.role) == (new.amount, new.role)
         if before and same and self.intact(before):
             return state
         if count:
-            cpus = self.chosen(state, ask, count)
+            cpus = self.chosen(state, request, count)
             new = msgspec.structs.replace(new, cpus=cpus)
         after = state.with_holding(new)
         self.nobody_without(after, state)
         return after
 
-    def chosen(self, state: CpuState, ask: PluginRequest, count: int) -> CpuSet:
+    def chosen(self, state: CpuState, request: PluginRequest, count: int) -> CpuSet:
         """CPUs for a container of its own. One that has some keeps what it can."""
-        free = self.free(state, ask)
-        self.smt_aligned(ask, count)
-        before = state.of(ask.pod, ask.container)
+        free = self.free(state, request)
+        self.smt_aligned(request, count)
+        before = state.of(request.pod, request.container)
         kept = before.cpus & free if before else CpuSet()
         if len(kept) >= count:
             free, kept = kept, CpuSet()
-        elif ask.role.cpu.numa == "single":
-            free = self.in_one_node(free, kept, ask, count)
+        elif request.role.cpu.numa == "single":
+            free = self.in_one_node(free, kept, request, count)
         try:
             return kept | assign.choose(
-                self.machine, free - kept, count - len(kept), ask.role.cpu.options, ask.nodes
+                self.machine,
+                free - kept,
+                count - len(kept),
+                request.role.cpu.options,
+                request.nodes,
             )
         except assign.NotEnough:
-            raise Impossible(self.shortage(state, ask, count)) from None
+            raise Impossible(self.shortage(state, request, count)) from None
 
-    def in_one_node(self, free: CpuSet, kept: CpuSet, ask: PluginRequest, count: int) -> CpuSet:
+    def in_one_node(self, free: CpuSet, kept: CpuSet, request: PluginRequest, count: int) -> CpuSet:
         """The free CPUs of one node that has enough: of those the agent wants, if it can be."""
         per_node = {
-            node: self.usable(free & cpus, ask)
+            node: self.usable(free & cpus, request)
             for node, cpus in self.machine.by_numa.items()
             if kept <= cpus
         }
         enough = [node for node, cpus in per_node.items() if len(cpus) >= count]
-        wanted = [node for node in enough if ask.nodes is None or node in ask.nodes]
+        wanted = [node for node in enough if request.nodes is None or node in request.nodes]
         fewest = min(wanted or enough, key=lambda node: (len(per_node[node]), node), default=None)
         return CpuSet() if fewest is None else per_node[fewest]
 
-    def usable(self, free: CpuSet, ask: PluginRequest) -> CpuSet:
-        return assign.usable(self.machine, free, ask.role.cpu.options)
+    def usable(self, free: CpuSet, request: PluginRequest) -> CpuSet:
+        return assign.usable(self.machine, free, request.role.cpu.options)
 
-    def free(self, state: CpuState, ask: PluginRequest) -> CpuSet:
+    def free(self, state: CpuState, request: PluginRequest) -> CpuSet:
         """What could become its own: nobody's, not reserved, not on a node that is barred."""
-        others = (each.cpus for each in state.holdings if not each.is_for(ask))
-        taken = union(others) - self.reusable(state, ask)
-        pool = state.pools.get(ask.role.cpu.pool, CpuSet())
-        barred_cpus = self.machine.in_nodes(self.barred(state, ask))
+        others = (each.cpus for each in state.holdings if not each.is_for(request))
+        taken = union(others) - self.reusable(state, request)
+        pool = state.pools.get(request.role.cpu.pool, CpuSet())
+        barred_cpus = self.machine.in_nodes(self.barred(state, request))
         return pool - self.reserved - taken - barred_cpus
 
-    def reusable(self, state: CpuState, ask: PluginRequest) -> CpuSet:
+    def reusable(self, state: CpuState, request: PluginRequest) -> CpuSet:
         """CPUs of the pod's init containers, which will be over, unless another has them again."""
-        of_pod = [each for each in state.holdings if each.pod == ask.pod]
+        of_pod = [each for each in state.holdings if each.pod == request.pod]
         init = union(each.cpus for each in of_pod if each.init)
-        others = (each.cpus for each in of_pod if not each.init and each.container != ask.container)
+        others = (
+            each.cpus for each in of_pod if not each.init and each.container != request.container
+        )
         return init - union(others)
 
-    def barred(self, state: CpuState, ask: PluginRequest) -> dict[int, str]:
-        return barred(ask.role, ask.pod, self.neighbours(state), self.book.roles)
-
-    def neighbours(self, state: CpuState) -> Iterable[Neighbour]:
-        for each in state.holdings:
-            if nodes := self.machine.nodes_of(self.own(each)):
-                yield Neighbour(pod=each.pod, shown=each.shown, role=each.role, nodes=nodes)
+    def barred(self, state: CpuState, request: PluginRequest) -> dict[int, str]:
+        nodes = ((each, self.machine.nodes_of(self.own(each))) for each in state.holdings)
+        return self.barred_nodes(request, nodes)
 
     def nobody_without(self, state: CpuState, before: CpuState) -> None:
         """Containers that share must be left something to run on, and pools their least.
@@ -214,26 +215,27 @@ class Cpus:
         """Containers for whom nothing is left where they belong."""
         return [each for each in state.holdings if not self.meant_for(state, each)]
 
-    def smt_aligned(self, ask: PluginRequest, count: int) -> None:
+    def smt_aligned(self, request: PluginRequest, count: int) -> None:
         threads = self.machine.threads_per_core
-        if CpuPolicyOption.FULL_PCPUS_ONLY in ask.role.cpu.options and count % threads:
+        option, role = CpuPolicyOption.FULL_PCPUS_ONLY, request.role
+        if option in role.cpu.options and count % threads:
             raise Impossible(
-                f"role {ask.role.name} gives whole cores only ({CpuPolicyOption.FULL_PCPUS_ONLY}): "
+                f"role {role.name} gives whole cores only ({option}): "
                 f"{count} CPUs are no multiple of {threads} threads"
             )
 
-    def shortage(self, state: CpuState, ask: PluginRequest, count: int) -> str:
+    def shortage(self, state: CpuState, request: PluginRequest, count: int) -> str:
         """Which nodes are short, and by how much."""
-        reasons = self.barred(state, ask)
-        free = self.usable(self.free(state, ask), ask)
+        reasons = self.barred(state, request)
+        free = self.usable(self.free(state, request), request)
         nodes = "; ".join(
             f"node {node}: {reasons.get(node) or f'{len(cpus & free)} free'}"
             for node, cpus in self.machine.by_numa.items()
         )
-        where = " on one NUMA node" if ask.role.cpu.numa == "single" else ""
+        where = " on one NUMA node" if request.role.cpu.numa == "single" else ""
         return (
-            f"{ask.shown} wants {count} CPUs of its own{where} (role {ask.role.name}); "
-            f"{len(free)} are free in pool {ask.role.cpu.pool}: {nodes}"
+            f"{request.shown} wants {count} CPUs of its own{where} (role {request.role.name}); "
+            f"{len(free)} are free in pool {request.role.cpu.pool}: {nodes}"
         )
 
 

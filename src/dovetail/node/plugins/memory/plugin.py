@@ -46,11 +46,11 @@ class MemoryPlugin(RolePlugin[MemoryHolding]):
     def adopt(self, book: RoleBook) -> None:
         self.book, self.memory = book, Memory(self.machine, book, self.resource)
 
-    def hints(self, ask: PluginRequest) -> Hints:
-        return self.memory.hints(self.state, ask)
+    def hints(self, request: PluginRequest) -> Hints:
+        return self.memory.hints(self.state, request)
 
-    def decided(self, ask: PluginRequest) -> MemoryState:
-        return self.memory.allocate(self.state, ask)
+    def state_with(self, request: PluginRequest) -> MemoryState:
+        return self.memory.allocate(self.state, request)
 
     def info(self, holding: MemoryHolding) -> ResourceAllocationInfo:
         """The quantity is that of NUMA nodes, as in the specification; the bytes are by node."""

@@ -20,8 +20,12 @@ import msgspec
 from dovetail.core import quantity
 from dovetail.node.common.cpus import CpuSet
 from dovetail.node.hints.hint import Hint
-from dovetail.node.plugins.common.holdings import PluginState, ResourceHolding
-from dovetail.node.plugins.common.neighbours import Neighbour, barred
+from dovetail.node.plugins.common.holdings import (
+    PluginState,
+    ResourceDecisions,
+    ResourceHolding,
+    owner_of,
+)
 from dovetail.node.plugins.common.requests import Impossible, PluginRequest
 from dovetail.node.plugins.common.roles import RoleBook
 from dovetail.node.topology import Machine
@@ -74,31 +78,31 @@ class FreeMemory(msgspec.Struct, frozen=True, kw_only=True):
         return f"node {node}: {self.barred.get(node) or free}{grouped}"
 
 
-class Memory:
-    """The decisions, on one machine and by one file of roles."""
+class Memory(ResourceDecisions):
+    """The decisions about memory and huge pages."""
 
     def __init__(self, machine: Machine, book: RoleBook, resource: str = MEMORY) -> None:
-        self.machine, self.book, self.resource = machine, book, resource
+        super().__init__(machine, book, resource)
         self.nodes = CpuSet(node.id for node in machine.nodes if node.memory)
         self.allocatable = allocatable(machine, book)
 
-    def hints(self, state: MemoryState, ask: PluginRequest) -> tuple[Hint, ...] | None:
+    def hints(self, state: MemoryState, request: PluginRequest) -> tuple[Hint, ...] | None:
         """None if it has no preference; raises Impossible if it can be nowhere."""
-        wanted = self.wanted(ask)
+        wanted = self.wanted(request)
         if not wanted:
             return None
-        before = state.of(ask.pod, ask.container)
+        before = state.of(request.pod, request.container)
         if before and before.wanted == wanted and self.intact(before):
             return (self.hint_of(before),)
         least = self.fewest_nodes(wanted)
-        room = self.room(state, ask)
+        room = self.room(state, request)
         found = tuple(
             Hint(nodes.mask, preferred=len(nodes) == least)
-            for nodes in self.groups(ask)
+            for nodes in self.groups(request)
             if room.suits(nodes, wanted)
         )
         if not found:
-            raise Impossible(self.shortage(room, ask, wanted))
+            raise Impossible(self.shortage(room, request, wanted))
         return found
 
     def hint_of(self, holding: MemoryHolding) -> Hint:
@@ -112,22 +116,17 @@ class Memory:
     def intact(self, holding: MemoryHolding) -> bool:
         return holding.nodes <= self.nodes
 
-    def allocate(self, state: MemoryState, ask: PluginRequest) -> MemoryState:
+    def allocate(self, state: MemoryState, request: PluginRequest) -> MemoryState:
         """With the container's holding in it; raises Impossible."""
-        wanted = self.wanted(ask)
-        before = state.of(ask.pod, ask.container)
-        same = before and (before.wanted, before.role) == (wanted, ask.role.name)
+        wanted = self.wanted(request)
+        before = state.of(request.pod, request.container)
+        same = before and (before.wanted, before.role) == (wanted, request.role.name)
         if before and same and self.intact(before):
             return state
-        room = self.room(state, ask)
-        nodes = self.group(room, ask, wanted) if wanted else CpuSet()
+        room = self.room(state, request)
+        nodes = self.group(room, request, wanted) if wanted else CpuSet()
         holding = MemoryHolding(
-            pod=ask.pod,
-            namespace=ask.namespace,
-            name=ask.name,
-            container=ask.container,
-            init=ask.init,
-            role=ask.role.name,
+            **owner_of(request),
             wanted=wanted,
             nodes=nodes,
             given={
@@ -137,13 +136,13 @@ class Memory:
         )
         return state.with_holding(holding)
 
-    def wanted(self, ask: PluginRequest) -> dict[str, int]:
+    def wanted(self, request: PluginRequest) -> dict[str, int]:
         """Bytes by resource; nothing if it is not to be bound."""
-        if not ask.role.memory.bind:
+        if not request.role.memory.bind:
             return {}
         found = {
             name: ceil(amount)
-            for name, amount in ask.amounts.items()
+            for name, amount in request.amounts.items()
             if name in (self.resource, MEMORY) or name.startswith(PAGES)
         }
         for name in found:
@@ -152,24 +151,24 @@ class Memory:
                 raise Impossible(f"this machine has no {name}; it has {known}")
         return found
 
-    def group(self, room: FreeMemory, ask: PluginRequest, wanted: Mapping[str, int]) -> CpuSet:
+    def group(self, room: FreeMemory, request: PluginRequest, wanted: Mapping[str, int]) -> CpuSet:
         """The smallest group that suits and contains the nodes that the agent wants."""
-        suiting = [nodes for nodes in self.groups(ask) if room.suits(nodes, wanted)]
-        agreed = [nodes for nodes in suiting if (ask.nodes or CpuSet()) <= nodes]
-        chosen = agreed if agreed or ask.preferred else suiting
+        suiting = [nodes for nodes in self.groups(request) if room.suits(nodes, wanted)]
+        agreed = [nodes for nodes in suiting if (request.nodes or CpuSet()) <= nodes]
+        chosen = agreed if agreed or request.preferred else suiting
         if not chosen:
-            raise Impossible(self.shortage(room, ask, wanted))
+            raise Impossible(self.shortage(room, request, wanted))
         return chosen[0]
 
-    def groups(self, ask: PluginRequest) -> Iterator[CpuSet]:
+    def groups(self, request: PluginRequest) -> Iterator[CpuSet]:
         """Small ones first."""
-        return subsets(self.nodes, 1 if ask.role.memory.numa == "single" else len(self.nodes))
+        return subsets(self.nodes, 1 if request.role.memory.numa == "single" else len(self.nodes))
 
-    def room(self, state: MemoryState, ask: PluginRequest) -> FreeMemory:
-        others = [each for each in state.holdings if not each.is_for(ask)]
+    def room(self, state: MemoryState, request: PluginRequest) -> FreeMemory:
+        others = [each for each in state.holdings if not each.is_for(request)]
         return FreeMemory(
-            free=self.free(others, ask.pod),
-            barred=self.barred(others, ask),
+            free=self.free(others, request.pod),
+            barred=self.barred(others, request),
             groups={node: self.own(each) for each in others for node in self.own(each)},
         )
 
@@ -192,18 +191,14 @@ class Memory:
         every = subsets(self.nodes, len(self.nodes))
         return next((len(each) for each in every if empty.suits(each, wanted)), len(self.nodes))
 
-    def barred(self, holdings: Iterable[MemoryHolding], ask: PluginRequest) -> dict[int, str]:
-        neighbours = (
-            Neighbour(pod=each.pod, shown=each.shown, role=each.role, nodes=self.own(each))
-            for each in holdings
-        )
-        return barred(ask.role, ask.pod, neighbours, self.book.roles)
+    def barred(self, holdings: Iterable[MemoryHolding], request: PluginRequest) -> dict[int, str]:
+        return self.barred_nodes(request, ((each, self.own(each)) for each in holdings))
 
-    def shortage(self, room: FreeMemory, ask: PluginRequest, wanted: Mapping[str, int]) -> str:
+    def shortage(self, room: FreeMemory, request: PluginRequest, wanted: Mapping[str, int]) -> str:
         """Which nodes are short, or why they are not for it."""
         told = "; ".join(room.told(node, wanted) for node in sorted(self.nodes))
         amounts = ", ".join(f"{written(each)} of {name}" for name, each in wanted.items())
-        return f"{ask.shown} wants {amounts} (role {ask.role.name}); {told}"
+        return f"{request.shown} wants {amounts} (role {request.role.name}); {told}"
 
 
 def subsets(nodes: CpuSet, most: int) -> Iterator[CpuSet]:

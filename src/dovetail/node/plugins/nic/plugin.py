@@ -30,11 +30,11 @@ class NicPlugin(RolePlugin[NicHolding]):
     def adopt(self, book: RoleBook) -> None:
         self.book, self.nics = book, Nics(self.machine, book, self.resource)
 
-    def hints(self, ask: PluginRequest) -> Hints:
-        return self.nics.hints(self.state, ask)
+    def hints(self, request: PluginRequest) -> Hints:
+        return self.nics.hints(self.state, request)
 
-    def decided(self, ask: PluginRequest) -> NicState:
-        return self.nics.allocate(self.state, ask)
+    def state_with(self, request: PluginRequest) -> NicState:
+        return self.nics.allocate(self.state, request)
 
     def info(self, holding: NicHolding) -> ResourceAllocationInfo:
         """Nothing to count, unless bandwidth is set aside."""

@@ -13,7 +13,12 @@ import msgspec
 
 from dovetail.node.common.cpus import CpuSet
 from dovetail.node.hints.hint import Hint
-from dovetail.node.plugins.common.holdings import PluginState, ResourceHolding
+from dovetail.node.plugins.common.holdings import (
+    PluginState,
+    ResourceDecisions,
+    ResourceHolding,
+    owner_of,
+)
 from dovetail.node.plugins.common.requests import Impossible, PluginRequest
 from dovetail.node.plugins.common.roles import NicFacts, RoleBook
 from dovetail.node.topology import Machine, Nic
@@ -42,23 +47,23 @@ class NicState(PluginState[NicHolding], frozen=True, kw_only=True):
     pass
 
 
-class Nics:
-    """The decisions, on one machine and by one file of roles."""
+class Nics(ResourceDecisions):
+    """The decisions about NICs."""
 
     def __init__(self, machine: Machine, book: RoleBook, resource: str) -> None:
-        self.machine, self.book, self.resource = machine, book, resource
+        super().__init__(machine, book, resource)
         self.interfaces = interfaces(machine, book)
 
-    def hints(self, state: NicState, ask: PluginRequest) -> tuple[Hint, ...] | None:
+    def hints(self, state: NicState, request: PluginRequest) -> tuple[Hint, ...] | None:
         """None if it has no preference; raises Impossible if it can be nowhere."""
-        if ask.role.nic is None:
+        if request.role.nic is None:
             return None
-        before = state.of(ask.pod, ask.container)
-        if before and before.nic in self.interfaces and self.bandwidth(ask) == before.bandwidth:
+        before = state.of(request.pod, request.container)
+        if before and before.nic in self.interfaces and self.bandwidth(request) == before.bandwidth:
             return self.hints_of(before)
-        able = [each.numa for each in self.able(state, ask)]
+        able = [each.numa for each in self.able(state, request)]
         if not able:
-            raise Impossible(self.shortage(state, ask))
+            raise Impossible(self.shortage(state, request))
         if None in able:
             return None
         nodes = sorted(self.machine.node_ids)
@@ -75,71 +80,79 @@ class Nics:
             return None
         return (Hint(1 << found.numa, preferred=True),)
 
-    def allocate(self, state: NicState, ask: PluginRequest) -> NicState:
+    def allocate(self, state: NicState, request: PluginRequest) -> NicState:
         """With the container's holding in it; raises Impossible."""
-        before = state.of(ask.pod, ask.container)
-        bandwidth = self.bandwidth(ask)
-        same = before and (before.role, before.bandwidth) == (ask.role.name, bandwidth)
+        before = state.of(request.pod, request.container)
+        bandwidth = self.bandwidth(request)
+        same = before and (before.role, before.bandwidth) == (request.role.name, bandwidth)
         # Its NIC may be gone since.
         if before and same and (not before.nic or before.nic in self.interfaces):
             return state
         holding = NicHolding(
-            pod=ask.pod,
-            namespace=ask.namespace,
-            name=ask.name,
-            container=ask.container,
-            init=ask.init,
-            role=ask.role.name,
-            nic=self.chosen(state, ask).name if ask.role.nic else "",
+            **owner_of(request),
+            nic=self.chosen(state, request).name if request.role.nic else "",
             bandwidth=bandwidth,
         )
         return state.with_holding(holding)
 
-    def chosen(self, state: NicState, ask: PluginRequest) -> Interface:
+    def chosen(self, state: NicState, request: PluginRequest) -> Interface:
         """The least used of those that are near; of all, if near is not that important."""
-        able = [*self.able(state, ask)]
+        able = [*self.able(state, request)]
         near = [
             each
             for each in able
-            if ask.nodes is None or each.numa is None or each.numa in ask.nodes
+            if request.nodes is None or each.numa is None or each.numa in request.nodes
         ]
-        chosen = near if near or ask.preferred else able
+        chosen = near if near or request.preferred else able
         if not chosen:
-            raise Impossible(self.shortage(state, ask))
-        return min(chosen, key=lambda each: (*self.use(state, ask, each), each.name))
+            raise Impossible(self.shortage(state, request))
+        return min(chosen, key=lambda each: (*self.use(state, request, each), each.name))
 
-    def able(self, state: NicState, ask: PluginRequest) -> Iterator[Interface]:
+    def able(self, state: NicState, request: PluginRequest) -> Iterator[Interface]:
         """Those with enough bandwidth left, if that counts."""
-        wanted = self.bandwidth(ask)
+        wanted = self.bandwidth(request)
         for each in self.interfaces.values():
-            used, _ = self.use(state, ask, each)
+            used, _ = self.use(state, request, each)
             if not wanted or (each.speed or 0) - used >= wanted:
                 yield each
 
-    def use(self, state: NicState, ask: PluginRequest | None, nic: Interface) -> tuple[int, int]:
+    def use(
+        self, state: NicState, request: PluginRequest | None, nic: Interface
+    ) -> tuple[int, int]:
         """Mb/s and containers."""
         there = [
             each
             for each in state.holdings
-            if each.nic == nic.name and not (ask and each.is_for(ask))
+            if each.nic == nic.name and not (request and each.is_for(request))
         ]
         return sum(each.bandwidth for each in there), len(there)
 
-    def bandwidth(self, ask: PluginRequest) -> int:
-        if not ask.role.nic or not ask.role.nic.bandwidth or self.resource not in ask.amounts:
+    def bandwidth(self, request: PluginRequest) -> int:
+        if (
+            not request.role.nic
+            or not request.role.nic.bandwidth
+            or self.resource not in request.amounts
+        ):
             return 0
-        return -(-ask.amounts[self.resource].numerator // ask.amounts[self.resource].denominator)
+        return -(
+            -request.amounts[self.resource].numerator // request.amounts[self.resource].denominator
+        )
 
-    def shortage(self, state: NicState, ask: PluginRequest) -> str:
-        wanted = self.bandwidth(ask)
+    def shortage(self, state: NicState, request: PluginRequest) -> str:
+        wanted = self.bandwidth(request)
         what = f"{wanted} Mb/s of a NIC" if wanted else "a NIC"
-        where = "" if ask.nodes is None else f" near to NUMA node {ask.nodes}"
+        where = "" if request.nodes is None else f" near to NUMA node {request.nodes}"
         there = "; ".join(
             f"{each.name} is near to {'all' if each.numa is None else f'node {each.numa}'}"
-            + (f", {(each.speed or 0) - self.use(state, ask, each)[0]} Mb/s free" if wanted else "")
+            + (
+                f", {(each.speed or 0) - self.use(state, request, each)[0]} Mb/s free"
+                if wanted
+                else ""
+            )
             for each in self.interfaces.values()
         )
-        return f"{ask.shown} wants {what}{where} (role {ask.role.name}); {there or 'there is none'}"
+        who = f"{request.shown} wants {what}{where} (role {request.role.name})"
+        return f"{who}; {there or 'there is none'}"
 
     def envs(self, holding: NicHolding) -> dict[str, str]:
         """What a NIC does not have is left out; so is what has no name."""
