@@ -1,1 +1,1 @@
-"""The HTTP edge: routes, versions, schemas, error shapes. Rules live below."""
+"""The HTTP edge: doors (APIs) mounted on one server. Rules live below, in `service`."""

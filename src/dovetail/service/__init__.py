@@ -1,1 +1,1 @@
-"""Use cases: keep a snapshot true, ask the engine, commit to the ledger."""
+"""Use cases: keep a snapshot true, ask the engine, claim, explain; what every edge calls."""

@@ -66,7 +66,7 @@ async def find_in(
             RankedSearch(snapshot, request, typical) if request.rank else search(snapshot, request)
         )
         try:
-            rows = await all_found(searching, budget)
+            rows = await collect(searching, budget)
         except TooManyToRank as error:
             raise TooBroad(f"{error}; narrow the request, or leave out `rank`.") from error
     CANDIDATES.observe(len(rows))
@@ -95,18 +95,18 @@ def refuse_unknown_traits(snapshot: Snapshot, names: Iterable[str]) -> None:
         raise UnknownName(f"No such trait(s): {', '.join(unknown)}.")
 
 
-async def all_found(searching: Search, budget: TimeBudget) -> Block:
+async def collect(searching: Search, budget: TimeBudget) -> Block:
     blocks: list[Block] = []
     found = 0
     for block in searching.candidates(searching.request.limit):
         if block is not None:
             blocks.append(block)
             found += len(block)
-            refuse_many(found)
+            refuse_too_many(found)
         try:
             await budget.give_way()
         except OutOfTime as error:
-            raise too_long(found, budget.seconds) from error
+            raise out_of_time(found, budget.seconds) from error
     return np.concatenate(blocks) if blocks else np.empty((0, len(searching.slots)), np.int32)
 
 
@@ -115,7 +115,7 @@ def scores_of(searching: Search) -> Sequence[Mapping[str, int]]:
     return searching.scores if isinstance(searching, RankedSearch) else ()
 
 
-def refuse_many(found: int) -> None:
+def refuse_too_many(found: int) -> None:
     if found > MOST_CANDIDATES:
         CUT_OFFS.labels("many").inc()
         raise TooBroad(
@@ -124,7 +124,7 @@ def refuse_many(found: int) -> None:
         )
 
 
-def too_long(found: int, seconds: float) -> TooBroad:
+def out_of_time(found: int, seconds: float) -> TooBroad:
     CUT_OFFS.labels("long").inc()
     return TooBroad(
         f"Found {found} allocation candidates in {seconds:g} seconds "

@@ -1,4 +1,7 @@
-"""A fleet as it would be: hosts drained, consumers gone, trees added. Nothing is written."""
+"""Hypothetical fleets, for what-if questions: edits of a snapshot's copy, nothing is written.
+
+Hosts are drained, consumers gone, trees added.
+"""
 
 from __future__ import annotations
 

@@ -1,9 +1,9 @@
 """Cache of the fleet: one snapshot per process, kept true to the ledger by its change log.
 
-All who ask the engine call `fresh` first.
-`fresh()` returns a snapshot that includes every commit made before it was called: it waits for a
-look at the change log that began after the call. Calls that arrive while a look is under way share
-the next one, so a busy server looks no more often than an idle one. Used on the event loop only.
+All who ask the engine call `fresh()` first. It returns a snapshot that includes every commit made
+before the call: it waits for a look at the change log that began after the call. Calls that arrive
+while a look is under way share the next one, so a busy server looks no more often than an idle one.
+Used on the event loop only.
 """
 
 from __future__ import annotations

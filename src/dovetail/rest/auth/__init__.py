@@ -1,4 +1,4 @@
-"""Who is calling: one module per way in, all behind `identity.Authenticator`.
+"""Authentication: one module per way in, all behind `identity.Authenticator`.
 
-What a caller may do, whichever way it came, is decided in `rest/policy.py`.
+What a caller may do, whichever way it came, is decided in `rest/server/policy.py`.
 """

@@ -1,4 +1,4 @@
-"""A caller, and what every way of recognising one has in common."""
+"""Identity of a caller, and the port that every way of authentication implements."""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""The public keys of an issuer: fetched when needed, kept, and fetched anew when they rotate."""
+"""JWKS cache: the public keys of an issuer, fetched when needed and anew when they rotate.
+
+OIDC authentication asks it for the key that a token names.
+"""
 
 from __future__ import annotations
 

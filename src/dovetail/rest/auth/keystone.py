@@ -1,4 +1,4 @@
-"""Tokens of OpenStack Keystone, and what is remembered of its answers.
+"""Keystone authentication: caches of what Keystone said about tokens, good and bad.
 
 A good token is asked about again once in a while, so that one that was revoked does not stay good.
 While Keystone is down, those that were good before stay good until they expire.

@@ -1,4 +1,4 @@
-"""Asks Keystone (Identity API v3) about tokens, with a service token of our own."""
+"""Client of Keystone (Identity API v3): validates tokens, with a service token of our own."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Believes every caller: Placement's convention for tests.
+"""No authentication, every caller is believed: Placement's convention for tests.
 
 The token says USER or USER:PROJECT, user `admin` has role admin, an x-roles header replaces the
 roles.

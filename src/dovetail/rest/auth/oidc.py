@@ -1,4 +1,4 @@
-"""Bearer tokens of an OpenID Connect issuer: signed JWTs, checked here without asking it."""
+"""OIDC authentication: bearer tokens are signed JWTs, checked here without asking their issuer."""
 
 from __future__ import annotations
 

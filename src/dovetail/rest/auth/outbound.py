@@ -1,4 +1,4 @@
-"""Asking other services: bounded in time and size, and never wherever they point to next."""
+"""HTTP client for Keystone and issuers: bounded in time and size, follows no redirects."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ class Outbound:
             raise AuthServiceUnreachable(
                 f"{self._name} cannot be reached: {type(error).__name__}"
             ) from error
-        return OutboundAnswer(response.status_code, response.headers, parsed(content))
+        return OutboundAnswer(response.status_code, response.headers, json_object(content))
 
     async def get(self, url: str) -> dict[str, Any]:
         answer = await self.ask("GET", url)
@@ -72,7 +72,7 @@ class Outbound:
         return content
 
 
-def parsed(content: bytes) -> dict[str, Any]:
+def json_object(content: bytes) -> dict[str, Any]:
     """The object; nothing if it is something else: who needs a member finds it missing."""
     try:
         document = orjson.loads(content)

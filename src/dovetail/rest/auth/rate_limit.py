@@ -1,4 +1,4 @@
-"""How often a caller may ask: a token bucket for each, in this process."""
+"""Rate limit: a token bucket for each caller, in this process; admission and issuer keys use it."""
 
 from __future__ import annotations
 

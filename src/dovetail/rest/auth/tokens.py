@@ -1,4 +1,4 @@
-"""Static tokens: a TOML file knows them by their hashes.
+"""Static token authentication: a TOML file knows them by their hashes.
 
 The file is looked at with every request, so a token that was taken out of it is refused at once.
 A file that cannot be read or used is told in the log, and the tokens read before stay good.

@@ -20,8 +20,8 @@ class ProviderAttributes(msgspec.Struct, forbid_unknown_fields=True):
 
 
 def reply(call: Call, provider: Provider, found: dict[str, str]) -> Reply:
-    marked = {"attributes": found, "resource_provider_generation": provider.generation}
-    return call.json(marked, modified=provider.changed_at)
+    shown = {"attributes": found, "resource_provider_generation": provider.generation}
+    return call.json(shown, modified=provider.changed_at)
 
 
 async def show(call: Call) -> Reply:
@@ -33,7 +33,7 @@ async def show(call: Call) -> Reply:
 
 
 async def replace(call: Call) -> Reply:
-    wanted = decoded(call.body)
+    wanted = attributes_in(call.body)
 
     def assign(tx: Transaction) -> Provider:
         known = wanted.resource_provider_generation
@@ -44,7 +44,7 @@ async def replace(call: Call) -> Reply:
     return reply(call, provider, dict(sorted(wanted.attributes.items())))
 
 
-def decoded(body: bytes) -> ProviderAttributes:
+def attributes_in(body: bytes) -> ProviderAttributes:
     refuse_nul(body)
     try:
         return msgspec.json.decode(body, type=ProviderAttributes)

@@ -30,24 +30,24 @@ class ClassDocument(msgspec.Struct, forbid_unknown_fields=True):
 async def listing(call: Call) -> Reply:
     parameters.only(call.query)
     found, units = await call.read(everything)
-    shown = await asyncio.to_thread(counted, found, units)
+    shown = await asyncio.to_thread(with_counts, found, units)
     return call.json({"classes": list(shown.values())})
 
 
 async def show(call: Call) -> Reply:
     parameters.only(call.query)
-    return call.json(await one(call, call.params["class_name"]))
+    return call.json(await class_json(call, call.params["class_name"]))
 
 
 async def define(call: Call) -> Reply:
     parameters.only(call.query)
     name = call.params["class_name"]
-    document = as_document(decoded(name, call.body))
+    document = as_document(class_in(name, call.body))
     try:
         _, made = await call.write(lambda tx: device_classes.define(tx, name, document))
     except DefinitionDiffers as error:
         raise conflict(str(error)) from error
-    return call.json(await one(call, name), 201 if made else 200)
+    return call.json(await class_json(call, name), 201 if made else 200)
 
 
 async def drop(call: Call) -> Reply:
@@ -62,16 +62,16 @@ def everything(tx: Transaction) -> tuple[list[Definition], list[Unit]]:
     return device_classes.listing(tx), list(devices.units_of(tx).values())
 
 
-async def one(call: Call, name: str) -> dict[str, Any]:
+async def class_json(call: Call, name: str) -> dict[str, Any]:
     # The others, too: it may be made of them.
     found, units = await call.read(everything)
-    shown = await asyncio.to_thread(counted, found, units)
+    shown = await asyncio.to_thread(with_counts, found, units)
     if name not in shown:
         raise DefinitionNotFound(name)
     return shown[name]
 
 
-def counted(found: Sequence[Definition], units: Sequence[Unit]) -> dict[str, dict[str, Any]]:
+def with_counts(found: Sequence[Definition], units: Sequence[Unit]) -> dict[str, dict[str, Any]]:
     """Each class as it is shown. Counting all units of a large fleet takes a while."""
     definitions = {each.name: of_document(each.name, each.document) for each in found}
     count: Mapping[str, ClassStatus] = statuses(definitions, units)
@@ -90,7 +90,7 @@ def as_json(definition: Definition, status: ClassStatus) -> dict[str, Any]:
     }
 
 
-def decoded(name: str, body: bytes) -> DeviceClass:
+def class_in(name: str, body: bytes) -> DeviceClass:
     refuse_nul(body)
     try:
         return read(name, msgspec.json.decode(body, type=ClassDocument).spec)

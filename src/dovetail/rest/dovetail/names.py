@@ -19,10 +19,10 @@ class NamesRequest(msgspec.Struct, forbid_unknown_fields=True):
 async def look_up(call: Call) -> Reply:
     """Those that are unknown are not in the answer."""
     try:
-        asked = msgspec.json.decode(call.body, type=NamesRequest)
+        wanted = msgspec.json.decode(call.body, type=NamesRequest)
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         raise bad_request(f"the body is not as it should be: {error}") from error
-    found = await call.read(lambda tx: provider_names.find(tx, asked.providers))
+    found = await call.read(lambda tx: provider_names.find(tx, wanted.providers))
     return call.json(
         {
             "providers": {

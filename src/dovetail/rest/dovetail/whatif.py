@@ -46,7 +46,7 @@ class WhatIfQuestion(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
 
 
 class WhatIfRequest(msgspec.Struct, frozen=True):
-    """A question, whatif_request."""
+    """A question, with its query and its trees read."""
 
     question: WhatIfQuestion
     request: Request

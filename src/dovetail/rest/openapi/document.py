@@ -61,7 +61,7 @@ def paths(door: Door, everything: Sequence[Door]) -> Iterator[tuple[str, Documen
         yield (
             path,
             {
-                method.lower(): described(
+                method.lower(): operation_document(
                     part.operations.get((method, below)) or assumed(endpoint),
                     path,
                     endpoint,
@@ -93,7 +93,7 @@ def with_refs(schema: Document, names: Mapping[str, str]) -> Document:
     return msgspec.json.decode(text, type=Document)
 
 
-def described(
+def operation_document(
     operation: Operation, path: str, endpoint: Endpoint, part: DoorDescription, at: Door
 ) -> Document:
     """`at` is the door that refuses requests for the path."""

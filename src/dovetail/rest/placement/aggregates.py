@@ -1,4 +1,4 @@
-"""/resource_providers/{uuid}/aggregates"""
+"""/resource_providers/{uuid}/aggregates: sets of providers that share something."""
 
 from __future__ import annotations
 

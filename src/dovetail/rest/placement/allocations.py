@@ -1,4 +1,4 @@
-"""/allocations, /allocations/{consumer_uuid} and /resource_providers/{uuid}/allocations"""
+"""/allocations, /allocations/{consumer_uuid} and /resource_providers/{uuid}/allocations: claims."""
 
 from __future__ import annotations
 

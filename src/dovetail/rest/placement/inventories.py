@@ -1,4 +1,4 @@
-"""/resource_providers/{uuid}/inventories and .../inventories/{resource_class}"""
+"""/resource_providers/{uuid}/inventories and .../inventories/{resource_class}: what there is."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def expect(tx: Transaction, uuid: str, generation: int) -> Provider:
     return provider
 
 
-async def recorded(call: Call) -> tuple[Provider, dict[str, inventories.RecordedInventory]]:
+async def read_inventories(call: Call) -> tuple[Provider, dict[str, inventories.RecordedInventory]]:
     uuid = call.params["uuid"]
 
     def read(tx: Transaction) -> tuple[Provider, dict[str, inventories.RecordedInventory]]:
@@ -85,13 +85,13 @@ async def recorded(call: Call) -> tuple[Provider, dict[str, inventories.Recorded
 
 
 async def listing(call: Call) -> Reply:
-    provider, stock = await recorded(call)
+    provider, stock = await read_inventories(call)
     modified = max((item.changed_at for item in stock.values()), default=None)
     return several(call, provider, {name: item.inventory for name, item in stock.items()}, modified)
 
 
 async def show(call: Call) -> Reply:
-    provider, stock = await recorded(call)
+    provider, stock = await read_inventories(call)
     name = call.params["resource_class"]
     if name not in stock:
         raise not_found(f"No inventory of class {name} for {provider.uuid}")

@@ -1,4 +1,4 @@
-"""/reshaper"""
+"""/reshaper: inventories move between providers, and what is held of them with them."""
 
 from __future__ import annotations
 

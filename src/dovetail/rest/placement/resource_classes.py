@@ -1,4 +1,4 @@
-"""/resource_classes and /resource_classes/{name}"""
+"""/resource_classes and /resource_classes/{name}: kinds of amounts, such as VCPU."""
 
 from __future__ import annotations
 

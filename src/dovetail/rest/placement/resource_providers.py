@@ -1,4 +1,4 @@
-"""/resource_providers and /resource_providers/{uuid}"""
+"""/resource_providers and /resource_providers/{uuid}: what amounts are had from, in trees."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""/traits, /traits/{name} and /resource_providers/{uuid}/traits"""
+"""/traits, /traits/{name} and /resource_providers/{uuid}/traits: what providers can do."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""/usages and /resource_providers/{uuid}/usages"""
+"""/usages and /resource_providers/{uuid}/usages: how much is held."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""Writes allocation candidates as JSON bytes, each part once.
+"""JSON encoder of allocation candidates, made of templates: each part is written once.
 
-An answer can hold tens of thousands of candidates that hardly differ. So their common text is
-written once per answer, a tree's summaries once per change of the tree, and what is left per
-candidate is filling in UUIDs.
+GET /allocation_candidates and what-if questions are answered with it. An answer can hold tens of
+thousands of candidates that hardly differ. So their common text is written once per answer, a
+tree's summaries once per change of the tree, and what is left per candidate is filling in UUIDs.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ from dovetail.engine.combine.round_robin import Block
 from dovetail.engine.feasible import Slot
 from dovetail.rest.server.http import Version
 
-Draft = tuple[str, list[int]]
+TemplateDraft = tuple[str, list[int]]
 
-KEPT_BYTES = 64 * 2**20
+SUMMARY_CACHE_BYTES = 64 * 2**20
 """Summaries of trees kept for the next answer."""
 
 GAP = " " * 36
@@ -33,7 +33,7 @@ REQUESTS, SUMMARIES, END = b'{"allocation_requests":[', b'],"provider_summaries"
 NO_CANDIDATES = REQUESTS + SUMMARIES + END
 
 
-class Template:
+class CandidateTemplate:
     """The text of a candidate with gaps for the UUIDs of its providers."""
 
     def __init__(self, text: str, slots: list[int]) -> None:
@@ -50,7 +50,7 @@ class Template:
             }
         )
 
-    def filled(self, uuids: NDArray[np.bytes_]) -> bytearray:
+    def fill(self, uuids: NDArray[np.bytes_]) -> bytearray:
         """The text once for each line of UUIDs, which has one for each slot."""
         written = bytearray(self._text) * len(uuids)
         gaps = np.frombuffer(written, self._gaps)
@@ -58,8 +58,8 @@ class Template:
             gaps[str(number)] = uuids[:, slot]
         return written
 
-    def filled_singly(self, uuids: NDArray[np.bytes_]) -> list[bytes]:
-        written, size = bytes(self.filled(uuids)), len(self._text)
+    def fill_singly(self, uuids: NDArray[np.bytes_]) -> list[bytes]:
+        written, size = bytes(self.fill(uuids)), len(self._text)
         return [written[at : at + size] for at in range(0, len(written), size)]
 
 
@@ -80,27 +80,29 @@ class CandidateWriter:
     def requests(self, combinations: Block) -> bytes | memoryview:
         uuids = self._search.snapshot.uuids.values[combinations]
         firsts = first_on_same(combinations)
-        samples, which = alike(firsts)
+        samples, which = kinds_of(firsts)
         if len(samples) == 1 and not self._scores:
-            return memoryview(self._template(firsts[0].tolist()).filled(uuids))[:-1]
+            return memoryview(self._template(firsts[0].tolist()).fill(uuids))[:-1]
         written = np.empty(len(combinations), object)
         for at, sample in enumerate(samples.tolist()):
             mine = np.flatnonzero(which == at)
-            written[mine] = self._template(firsts[sample].tolist()).filled_singly(uuids[mine])
+            written[mine] = self._template(firsts[sample].tolist()).fill_singly(uuids[mine])
         if self._scores:
             pairs = zip(written.tolist(), self._scores, strict=True)
-            return b",".join(scored(request, scores) for request, scores in pairs)
+            return b",".join(with_scores(request, scores) for request, scores in pairs)
         return b"".join(written)[:-1]
 
-    def _template(self, coinciding: list[int]) -> Template:
+    def _template(self, coinciding: list[int]) -> CandidateTemplate:
         """`coinciding`: for each slot the first slot that is on the same provider."""
         allocations, given = self._allocations(coinciding)
         mappings, mapped = self._mappings(coinciding)
         if self._version < 34:
-            return Template(f'{{"allocations":{allocations}}},', given)
-        return Template(f'{{"allocations":{allocations},"mappings":{mappings}}},', given + mapped)
+            return CandidateTemplate(f'{{"allocations":{allocations}}},', given)
+        return CandidateTemplate(
+            f'{{"allocations":{allocations},"mappings":{mappings}}},', given + mapped
+        )
 
-    def _allocations(self, coinciding: list[int]) -> Draft:
+    def _allocations(self, coinciding: list[int]) -> TemplateDraft:
         amounts: dict[int, dict[str, int]] = {}
         for at, slot in zip(coinciding, self._search.slots, strict=True):
             for name, amount in slot.resources.items():
@@ -115,7 +117,7 @@ class CandidateWriter:
         ]
         return f"[{','.join(shares)}]", list(amounts)
 
-    def _mappings(self, coinciding: list[int]) -> Draft:
+    def _mappings(self, coinciding: list[int]) -> TemplateDraft:
         serving: dict[str, dict[int, None]] = {}
         for at, slot in zip(coinciding, self._search.slots, strict=True):
             serving.setdefault(slot.group.suffix, {})[at] = None
@@ -126,7 +128,7 @@ class CandidateWriter:
         return f"{{{','.join(mapped)}}}", [at for places in serving.values() for at in places]
 
 
-def scored(request: bytes, scores: Mapping[str, int]) -> bytes:
+def with_scores(request: bytes, scores: Mapping[str, int]) -> bytes:
     """A request, which ends in a brace and a comma, with its scores before them."""
     return b'%s,"scores":%s}' % (request[:-2], orjson.dumps(scores))
 
@@ -140,7 +142,7 @@ def first_on_same(combinations: Block) -> Block:
     return firsts
 
 
-def alike(firsts: Block) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+def kinds_of(firsts: Block) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
     """One line of each kind, and for every line which kind it is."""
     slots = firsts.shape[1]
     codes, bound = np.zeros(len(firsts), np.int64), 1
@@ -164,7 +166,7 @@ class SummaryWriter:
     """Summaries of providers, remembered per tree until the tree changes."""
 
     def __init__(self) -> None:
-        self._kept: OrderedDict[int, tuple[tuple[int, int], bytes]] = OrderedDict()
+        self._summaries: OrderedDict[int, tuple[tuple[int, int], bytes]] = OrderedDict()
         self._size = 0
 
     def summaries(
@@ -196,15 +198,15 @@ class SummaryWriter:
         return [*found[:-1], found[-1][:-1]]
 
     def _tree(self, snapshot: Snapshot, tree: int, root: int, change: tuple[int, int]) -> bytes:
-        kept = self._kept.get(root)
+        kept = self._summaries.get(root)
         if kept is not None and kept[0] == change:
             return kept[1]
         text = providers_json(snapshot, snapshot.rows_of(tree), 29)
         self._size += len(text) - (len(kept[1]) if kept else 0)
-        self._kept[root] = (change, text)
-        self._kept.move_to_end(root)
-        while self._size > KEPT_BYTES:
-            _, (_, dropped) = self._kept.popitem(last=False)
+        self._summaries[root] = (change, text)
+        self._summaries.move_to_end(root)
+        while self._size > SUMMARY_CACHE_BYTES:
+            _, (_, dropped) = self._summaries.popitem(last=False)
             self._size -= len(dropped)
         return text
 

@@ -1,4 +1,7 @@
-"""The small languages in query strings: resources, traits, aggregates and attributes asked for."""
+"""Parsers of the values in candidate queries: resources, traits, aggregates, attributes, classes.
+
+`query.parse` uses all of them, the listing of providers some.
+"""
 
 from __future__ import annotations
 

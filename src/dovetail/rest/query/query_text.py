@@ -1,4 +1,4 @@
-"""From a request back to the query string that asks for it."""
+"""Writer of candidate queries: from a request back to its query string, for explanations."""
 
 from __future__ import annotations
 

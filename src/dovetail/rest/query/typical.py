@@ -1,4 +1,7 @@
-"""Reads a file of typical requests: a JSON object a line, `{"query": "...", "count": 12}`."""
+"""Reader of the file of typical requests, for `cli.run.worker`.
+
+A JSON object a line: `{"query": "...", "count": 12}`.
+"""
 
 from __future__ import annotations
 
@@ -22,10 +25,10 @@ class TypicalLine(msgspec.Struct, forbid_unknown_fields=True):
 
 
 def read_typical(path: Path) -> Typical:
-    return Typical.of(counted(path))
+    return Typical.of(counted_requests(path))
 
 
-def counted(path: Path) -> Iterator[tuple[Request, int]]:
+def counted_requests(path: Path) -> Iterator[tuple[Request, int]]:
     try:
         lines = path.read_bytes().splitlines()
     except OSError as error:
@@ -35,7 +38,7 @@ def counted(path: Path) -> Iterator[tuple[Request, int]]:
             continue
         try:
             line = msgspec.json.decode(text, type=TypicalLine)
-            request = understood(line.query)
+            request = request_in(line.query)
         except (msgspec.DecodeError, UnicodeDecodeError) as error:
             raise Malformed(f"{path}, line {number}: {error}") from error
         except HttpError as error:
@@ -43,7 +46,7 @@ def counted(path: Path) -> Iterator[tuple[Request, int]]:
         yield request, line.count
 
 
-def understood(text: str) -> Request:
+def request_in(text: str) -> Request:
     query = query_of(text)
     if names_class(query):
         # The file is read before there is a ledger, which knows the classes.

@@ -1,4 +1,4 @@
-"""The ASGI application: every request passes here, in the same steps.
+"""ASGI application, run by uvicorn: every request passes here, in the same steps.
 
     1 name it (request id)   4 find its endpoint       7 run the handler
     2 recognise the caller   5 check version, media    8 answer, as its door does

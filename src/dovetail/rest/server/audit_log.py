@@ -1,4 +1,4 @@
-"""Who changed what: a line for every write that was done or refused, in a file of its own.
+"""Audit log, kept by the application: a line for every write, done or refused, in its own file.
 
 Lines say who asked, from where, for what and how it ended. They hold neither tokens nor bodies nor
 query strings.

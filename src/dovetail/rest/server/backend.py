@@ -1,4 +1,4 @@
-"""What handlers work with: the ledger, the snapshot and the limits of this server."""
+"""The parts that handlers work with: ledger, snapshot, authenticator, policy and limits."""
 
 from __future__ import annotations
 

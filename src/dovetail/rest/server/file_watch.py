@@ -1,4 +1,4 @@
-"""Tells whether files changed since they were last looked at, by their metadata alone.
+"""File watch by metadata: whether token files and certificates changed since the last look.
 
 A look costs microseconds, so it is done whenever the content is needed: no timer, no signal.
 """

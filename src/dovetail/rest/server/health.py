@@ -1,4 +1,4 @@
-"""/livez and /readyz: for whatever restarts servers, and whatever sends them work."""
+"""Liveness and readiness probes: /livez for what restarts servers, /readyz for load balancers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A request as handlers see it, and what they answer."""
+"""Request and reply as the handlers of all doors see them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""GET /metrics for Prometheus, and what is counted about every request."""
+"""GET /metrics for Prometheus, and what the application counts about every request."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a caller may do: named sets of rules, one rule per action.
+"""Policy: what a caller may do, in named sets of rules; the application asks one per action.
 
 `legacy`: role admin may do everything. `secure`: Placement's present defaults, role admin or
 service, service alone to reshape, and a reader of a project sees its usages. `open`: everybody may

@@ -1,4 +1,4 @@
-"""From method and path to the endpoint that answers, by one table."""
+"""Router: a trie from path and method to the endpoint of a door's route table."""
 
 from __future__ import annotations
 

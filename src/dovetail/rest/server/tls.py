@@ -1,4 +1,4 @@
-"""TLS whose certificates may be replaced while it serves.
+"""TLS with hot reload: certificates may be replaced while the server runs.
 
 The files are looked at with every handshake. New connections get the new certificate; those that
 are open go on with the old one. Files that do not fit together are told in the log and left alone.

@@ -1,4 +1,4 @@
-"""JSON Schema, twice: fast to decide, and in Python's words to explain.
+"""JSON Schema validation, twice: fast to decide, and in Python's words to explain.
 
 Clients of Placement match the text of the `jsonschema` package. The Rust validator says in
 microseconds whether a document is good; only a bad one is looked at again to word the refusal.
