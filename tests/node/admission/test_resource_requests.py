@@ -6,7 +6,12 @@ from fractions import Fraction
 
 import pytest
 
-from dovetail.node.admission.resource_requests import asks, pod_limits_of, pod_requests_of, rounded
+from dovetail.node.admission.resource_requests import (
+    pod_limits_of,
+    pod_requests_of,
+    requested_resources,
+    rounded,
+)
 from dovetail.node.admission.resource_slot import suffices
 from dovetail.node.common.pod_identity import identity_of
 from dovetail.node.common.ports import AdmissionRejected
@@ -58,12 +63,15 @@ def test_a_pod_is_limited_where_all_its_containers_are() -> None:
 
 def test_requests_are_in_the_order_of_what_plugins_call_them() -> None:
     amounts = {"a": Fraction(1), "m": Fraction(2)}
-    assert [each.resource for each in asks("x", amounts, {}, {"a": "z"})] == ["m", "z"]
+    assert [each.resource for each in requested_resources("x", amounts, {}, {"a": "z"})] == [
+        "m",
+        "z",
+    ]
 
 
 def test_less_than_nothing_is_a_bad_request() -> None:
     with pytest.raises(AdmissionRejected) as caught:
-        asks("container x", {"cpu": Fraction(-1)}, {}, {})
+        requested_resources("container x", {"cpu": Fraction(-1)}, {}, {})
     assert caught.value.reason == "bad_request"
 
 

@@ -146,7 +146,7 @@ class AdmissionGate:
     async def _pre_start(self, sandbox: Sandbox, container: str, holding: ContainerHolding) -> None:
         """Plugins that want to know hear that the container is about to start."""
         pod = self._store.pod(sandbox.uid)
-        asking = OutagePolicy(
+        policy = OutagePolicy(
             self._configuration.outage_of(pod.role if pod else ""), self._configuration.outage_wait
         )
         question = PreStartContainerRequest(
@@ -160,10 +160,10 @@ class AdmissionGate:
             if plugin is None or not plugin.options.pre_start_required:
                 continue
             try:
-                await asking.ask(plugin, PRE_START_CONTAINER, question)
+                await policy.call(plugin, PRE_START_CONTAINER, question)
             except PluginError as error:
-                if not asking.tolerates(error):
-                    raise rejection(error, later=asking.later(error)) from error
+                if not policy.tolerates(error):
+                    raise rejection(error, later=policy.later(error)) from error
 
     @asynccontextmanager
     async def _recorded(

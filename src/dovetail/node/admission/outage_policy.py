@@ -25,7 +25,7 @@ class OutagePolicy:
         self._outage, self._wait = outage, wait
         self._until: float | None = None
 
-    async def ask(self, plugin: Plugin, method: Method[Q, A], question: Q) -> A:
+    async def call(self, plugin: Plugin, method: Method[Q, A], question: Q) -> A:
         """Raises PluginError; a role that waits has waited then."""
         while True:
             try:

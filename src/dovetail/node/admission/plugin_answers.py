@@ -18,15 +18,15 @@ from dovetail.node.wire.resource_plugin import (
 
 
 def hints(
-    found: Mapping[str, ListOfTopologyHints | None], ask: RequestedResource, nodes: CpuSet
+    found: Mapping[str, ListOfTopologyHints | None], request: RequestedResource, nodes: CpuSet
 ) -> Hints:
     """Under the plugin's own name of the resource, or else under the pod's."""
-    name = ask.resource if ask.resource in found else ask.original
+    name = request.resource if request.resource in found else request.original
     try:
         return _read(found.get(name), nodes)
     except BadHint as error:
-        words = f"the plugin for {ask.resource} answered wrongly: {error}"
-        raise PluginError(ask.resource, PluginFailure.GARBAGE, words) from None
+        words = f"the plugin for {request.resource} answered wrongly: {error}"
+        raise PluginError(request.resource, PluginFailure.GARBAGE, words) from None
 
 
 def remembered_hints(info: ResourceAllocationInfo, nodes: CpuSet) -> Hints:
@@ -57,22 +57,24 @@ def common_hints(lists: Iterable[Hints]) -> Hints:
 
 
 def allocations(
-    found: ResourceAllocation | None, ask: RequestedResource, *, optional: bool
+    found: ResourceAllocation | None, request: RequestedResource, *, optional: bool
 ) -> Allocations:
     """The resource and what accompanies it, by the plugin's names; nothing only if `optional`."""
     given = {} if found is None else found.resource_allocation
     if not given and optional:
         return {}
-    if ask.resource not in given and ask.original not in given:
+    if request.resource not in given and request.original not in given:
         said = f"it allocated {', '.join(sorted(given))}" if given else "it allocated nothing"
-        words = f"the plugin for {ask.resource} was asked to allocate it, and {said}"
-        raise PluginError(ask.resource, PluginFailure.GARBAGE, words)
+        words = f"the plugin for {request.resource} was asked to allocate it, and {said}"
+        raise PluginError(request.resource, PluginFailure.GARBAGE, words)
     checked = {}
     for name in sorted(given):
         quantity = given[name].allocated_quantity
         if not isfinite(quantity) or quantity < 0:
-            words = f"the plugin for {ask.resource} allocated a quantity of {quantity} of {name}"
-            raise PluginError(ask.resource, PluginFailure.GARBAGE, words)
-        alias = name == ask.original and ask.resource not in given
-        checked[ask.resource if alias else name] = given[name]
+            words = (
+                f"the plugin for {request.resource} allocated a quantity of {quantity} of {name}"
+            )
+            raise PluginError(request.resource, PluginFailure.GARBAGE, words)
+        alias = name == request.original and request.resource not in given
+        checked[request.resource if alias else name] = given[name]
     return checked

@@ -1,6 +1,7 @@
-"""The way of a pod through its plugins: hints, their merge, allocations.
+"""One pod's way through its plugins: topology hints, their merge, allocations.
 
-It changes nothing but the slots, and leaves to the manager what is remembered or taken back.
+The admission transaction calls it. It changes nothing but the slots, and leaves to the transaction
+what is remembered or taken back.
 """
 
 from __future__ import annotations
@@ -45,14 +46,14 @@ class PodAdmission:
         configuration: AdmissionConfiguration,
         pod: Pod,
         who: PodIdentity,
-        asking: OutagePolicy,
+        outage_policy: OutagePolicy,
         tally: AllocationCount,
     ) -> None:
         self._configuration, self._tally = configuration, tally
-        self.pod, self.who, self.asking = pod, who, asking
-        self.asked = 0
+        self.pod, self.who, self.outage_policy = pod, who, outage_policy
+        self.allocations_asked = 0
         """Its own part of the tally."""
-        self.told: set[str] = set()
+        self.plugins_told: set[str] = set()
         """Resources whose plugins were asked to allocate, whatever came of it."""
         self.pod_wide: set[str] = set()
 
@@ -64,50 +65,56 @@ class PodAdmission:
                 continue
             await _together(self._container_hints(each) for each in own)
             merged = self._merge(
-                {each.ask.resource: each.hints for each in own},
+                {each.request.resource: each.hints for each in own},
                 f"container {own[0].container.name}",
             )
             for slot in own:
-                await self._allocate(slot, merged.of(slot.ask.resource))
+                await self._allocate(slot, merged.of(slot.request.resource))
 
     async def by_pod(self, slots: Sequence[ResourceSlot]) -> None:
         """All containers on the same nodes. Raises AdmissionRejected."""
         if not any(each.open for each in slots):
             return
         counted = {
-            each.ask.resource: [besides.resource for besides in each.ask.besides] for each in slots
+            each.request.resource: [besides.resource for besides in each.request.besides]
+            for each in slots
         }
-        asks = resource_requests.together(
+        requests = resource_requests.together(
             resource_requests.of_pod(self.pod, self._configuration.names),
             lambda resource: counted.get(resource, ()),
         )
         members = {
-            ask: [each for each in slots if each.ask.resource == ask.resource] for ask in asks
+            request: [each for each in slots if each.request.resource == request.resource]
+            for request in requests
         }
-        chosen = {ask: own for ask, own in members.items() if own}
-        await _together(self._pod_hints(ask, own) for ask, own in chosen.items())
-        offers = {ask.resource: _shared(own) for ask, own in chosen.items()}
+        chosen = {request: own for request, own in members.items() if own}
+        await _together(self._pod_hints(request, own) for request, own in chosen.items())
+        offers = {request.resource: _shared(own) for request, own in chosen.items()}
         merged = self._merge(offers, "the pod")
-        for ask, own in chosen.items():
-            await self._allocate_for_pod(ask, own, merged.of(ask.resource))
+        for request, own in chosen.items():
+            await self._allocate_for_pod(request, own, merged.of(request.resource))
 
     async def _container_hints(self, slot: ResourceSlot) -> None:
         async def asked(plugin: Plugin) -> Hints:
-            question = resource_requests.question(self.pod, self.who, slot.container, slot.ask)
-            answer = await self.asking.ask(plugin, GET_TOPOLOGY_HINTS, question)
-            return plugin_answers.hints(answer.resource_hints, slot.ask, self._configuration.nodes)
+            question = resource_requests.container_question(
+                self.pod, self.who, slot.container, slot.request
+            )
+            answer = await self.outage_policy.call(plugin, GET_TOPOLOGY_HINTS, question)
+            return plugin_answers.hints(
+                answer.resource_hints, slot.request, self._configuration.nodes
+            )
 
         try:
             await self._offer([slot], asked)
         except PluginError as error:
-            self.asking.settle(slot, error)
+            self.outage_policy.settle(slot, error)
             self._remember_hints(slot)
 
-    async def _pod_hints(self, ask: RequestedResource, slots: Sequence[ResourceSlot]) -> None:
+    async def _pod_hints(self, request: RequestedResource, slots: Sequence[ResourceSlot]) -> None:
         async def asked(plugin: Plugin) -> Hints:
-            question = resource_requests.pod_question(self.pod, self.who, ask)
-            answer = await self.asking.ask(plugin, GET_POD_TOPOLOGY_HINTS, question)
-            return plugin_answers.hints(answer.resource_hints, ask, self._configuration.nodes)
+            question = resource_requests.pod_question(self.pod, self.who, request)
+            answer = await self.outage_policy.call(plugin, GET_POD_TOPOLOGY_HINTS, question)
+            return plugin_answers.hints(answer.resource_hints, request, self._configuration.nodes)
 
         try:
             await self._offer(slots, asked)
@@ -117,7 +124,7 @@ class PodAdmission:
                 return
             for slot in slots:
                 if slot.open:
-                    self.asking.settle(slot, error)
+                    self.outage_policy.settle(slot, error)
                 self._remember_hints(slot)
 
     async def _common_hints(self, slots: Sequence[ResourceSlot]) -> None:
@@ -163,22 +170,22 @@ class PodAdmission:
         if not slot.open:
             return
         assert slot.plugin is not None
-        self._tell(slot.ask)
-        question = resource_requests.question(
-            self.pod, self.who, slot.container, slot.ask, to_wire(hint)
+        self._count(slot.request)
+        question = resource_requests.container_question(
+            self.pod, self.who, slot.container, slot.request, to_wire(hint)
         )
         try:
-            answer = await self.asking.ask(slot.plugin, ALLOCATE, question)
+            answer = await self.outage_policy.call(slot.plugin, ALLOCATE, question)
             given = plugin_answers.allocations(
-                answer.allocation_result, slot.ask, optional=slot.optional
+                answer.allocation_result, slot.request, optional=slot.optional
             )
         except PluginError as error:
-            self.asking.settle(slot, error)
+            self.outage_policy.settle(slot, error)
         else:
             slot.take(given)
 
     async def _allocate_for_pod(
-        self, ask: RequestedResource, slots: Sequence[ResourceSlot], hint: Hint
+        self, request: RequestedResource, slots: Sequence[ResourceSlot], hint: Hint
     ) -> None:
         asking = [each for each in slots if each.open]
         for slot in slots:
@@ -187,25 +194,25 @@ class PodAdmission:
             return
         plugin = asking[0].plugin
         assert plugin is not None
-        self._tell(ask)
-        question = resource_requests.pod_question(self.pod, self.who, ask, to_wire(hint))
+        self._count(request)
+        question = resource_requests.pod_question(self.pod, self.who, request, to_wire(hint))
         try:
-            answer = await self.asking.ask(plugin, ALLOCATE_FOR_POD, question)
-            given = plugin_answers.allocations(answer.allocation_result, ask, optional=False)
+            answer = await self.outage_policy.call(plugin, ALLOCATE_FOR_POD, question)
+            given = plugin_answers.allocations(answer.allocation_result, request, optional=False)
         except PluginError as error:
             for slot in asking:
                 if error.failure is PluginFailure.UNIMPLEMENTED:
                     await self._allocate(slot, hint)
                 else:
-                    self.asking.settle(slot, error)
+                    self.outage_policy.settle(slot, error)
         else:
-            self.pod_wide.add(ask.resource)
+            self.pod_wide.add(request.resource)
             for slot in slots:
                 slot.take(given)
 
-    def _tell(self, ask: RequestedResource) -> None:
-        self.told.add(ask.resource)
-        self.asked += 1
+    def _count(self, request: RequestedResource) -> None:
+        self.plugins_told.add(request.resource)
+        self.allocations_asked += 1
         self._tally.total += 1
 
 

@@ -30,7 +30,7 @@ class RequestedResource(NamedTuple):
     """As its plugin calls it."""
     original: str
     """As the pod does."""
-    request: Fraction
+    amount: Fraction
     limit: Fraction | None
     besides: tuple[RequestedResource, ...] = ()
     """Of resources that the same plugin counts together with this one, as huge pages."""
@@ -41,7 +41,7 @@ class RequestedResource(NamedTuple):
         found = {}
         for each in (self, *self.besides):
             for name in sorted({each.original, each.resource}):
-                found[name] = rounded(each.request)
+                found[name] = rounded(each.amount)
                 if each.limit is not None:
                     found[LIMIT.format(name)] = rounded(each.limit)
         return found
@@ -52,7 +52,7 @@ def rounded(amount: Fraction) -> float:
     return float(Fraction(ceil(amount * PRECISION), PRECISION))
 
 
-def asks(
+def requested_resources(
     who: str, requests: Amounts, limits: Amounts, names: Mapping[str, str]
 ) -> tuple[RequestedResource, ...]:
     """In the order of resources. A request of nothing is no request. Raises AdmissionRejected."""
@@ -76,27 +76,29 @@ def asks(
 
 
 def together(
-    asks: Iterable[RequestedResource], counted: Callable[[str], Collection[str]]
+    requests: Iterable[RequestedResource], counted: Callable[[str], Collection[str]]
 ) -> tuple[RequestedResource, ...]:
-    """Asks for resources that the plugin of another has `counted` go along with that one's."""
-    asks = tuple(asks)
-    leading = {besides: each.resource for each in asks for besides in counted(each.resource)}
+    """Requests of resources that the plugin of another has `counted` go along with that one's."""
+    requests = tuple(requests)
+    leading = {besides: each.resource for each in requests for besides in counted(each.resource)}
 
     def led(by: RequestedResource) -> tuple[RequestedResource, ...]:
-        return tuple(each for each in asks if leading.get(each.resource) == by.resource)
+        return tuple(each for each in requests if leading.get(each.resource) == by.resource)
 
-    return tuple(each._replace(besides=led(each)) for each in asks if each.resource not in leading)
+    return tuple(
+        each._replace(besides=led(each)) for each in requests if each.resource not in leading
+    )
 
 
 def of_container(
     container: ContainerSpec, names: Mapping[str, str]
 ) -> tuple[RequestedResource, ...]:
     who = f"container {container.name}"
-    return asks(who, container.requests, container.limits, names)
+    return requested_resources(who, container.requests, container.limits, names)
 
 
 def of_pod(pod: Pod, names: Mapping[str, str]) -> tuple[RequestedResource, ...]:
-    return asks("the pod", pod_requests_of(pod), pod_limits_of(pod), names)
+    return requested_resources("the pod", pod_requests_of(pod), pod_limits_of(pod), names)
 
 
 def pod_requests_of(pod: Pod) -> Amounts:
@@ -133,11 +135,11 @@ def in_order(containers: Iterable[ContainerSpec]) -> list[ContainerSpec]:
     return sorted(chosen, key=lambda each: 0 if each.restartable else order[each.type])
 
 
-def question(
+def container_question(
     pod: Pod,
     who: PodIdentity,
     container: ContainerSpec,
-    ask: RequestedResource,
+    request: RequestedResource,
     hint: TopologyHint | None = None,
 ) -> ResourceRequest:
     return ResourceRequest(
@@ -149,9 +151,9 @@ def question(
         container_index=container.index,
         pod_role=who.role,
         pod_type=who.type,
-        resource_name=ask.resource,
+        resource_name=request.resource,
         hint=hint,
-        resource_requests=ask.quantities,
+        resource_requests=request.quantities,
         labels=dict(pod.labels),
         annotations=dict(pod.annotations),
         native_qos_class=pod.qos_class,
@@ -160,7 +162,7 @@ def question(
 
 
 def pod_question(
-    pod: Pod, who: PodIdentity, ask: RequestedResource, hint: TopologyHint | None = None
+    pod: Pod, who: PodIdentity, request: RequestedResource, hint: TopologyHint | None = None
 ) -> PodResourceRequest:
     return PodResourceRequest(
         pod_uid=pod.uid,
@@ -168,9 +170,9 @@ def pod_question(
         pod_name=pod.name,
         pod_role=who.role,
         pod_type=who.type,
-        resource_name=ask.resource,
+        resource_name=request.resource,
         hint=hint,
-        resource_requests=ask.quantities,
+        resource_requests=request.quantities,
         labels=dict(pod.labels),
         annotations=dict(pod.annotations),
     )

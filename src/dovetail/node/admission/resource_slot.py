@@ -26,7 +26,7 @@ BYTES = ("memory", "hugepages-", "ephemeral-storage")
 
 @dataclass(eq=False, kw_only=True)
 class ResourceSlot:
-    ask: RequestedResource
+    request: RequestedResource
     container: ContainerSpec
     plugin: Plugin | None
     """None: it is not there, but what it gave before is."""
@@ -41,13 +41,13 @@ class ResourceSlot:
     record: ResourceRecord = field(init=False)
 
     def __post_init__(self) -> None:
-        ask = self.ask
-        besides = (f", {each.original} {_written(each, each.request)}" for each in ask.besides)
+        request = self.request
+        besides = (f", {each.original} {_written(each, each.amount)}" for each in request.besides)
         self.record = ResourceRecord(
-            resource=ask.resource,
+            resource=request.resource,
             container=self.container.name,
-            requested=_written(ask, ask.request) + "".join(besides),
-            limit="" if ask.limit is None else _written(ask, ask.limit),
+            requested=_written(request, request.amount) + "".join(besides),
+            limit="" if request.limit is None else _written(request, request.limit),
         )
 
     @property
@@ -66,12 +66,12 @@ class ResourceSlot:
 
     def take(self, given: Allocations) -> None:
         self.given = given
-        self.record.allocation = given.get(self.ask.resource)
+        self.record.allocation = given.get(self.request.resource)
 
     def keep(self) -> None:
         """What it has will do."""
         assert self.stored is not None
-        self.take({self.ask.resource: self.stored})
+        self.take({self.request.resource: self.stored})
         self.record.reused = True
 
     def go_without(self) -> None:
@@ -86,8 +86,8 @@ class ResourceSlot:
         self.record.merged = hint_record(hint)
 
 
-def _written(ask: RequestedResource, amount: Fraction) -> str:
-    return written(amount, binary=ask.resource.startswith(BYTES))
+def _written(request: RequestedResource, amount: Fraction) -> str:
+    return written(amount, binary=request.resource.startswith(BYTES))
 
 
 def hint_record(hint: Hint) -> HintRecord:
@@ -113,10 +113,10 @@ def slots(
             resource_requests.of_container(container, configuration.names), counted
         )
         lent = _lent(pod, whole, own)
-        for ask in sorted((*own, *lent)):
-            slot = _slot(ask, container, before, plugins, whole.get(ask.resource, ask))
+        for request in sorted((*own, *lent)):
+            slot = _slot(request, container, before, plugins, whole.get(request.resource, request))
             if slot is not None:
-                slot.borrowed = ask in lent
+                slot.borrowed = request in lent
                 found.append(slot)
     return found
 
@@ -141,21 +141,21 @@ def _lent(
 
 
 def _slot(
-    ask: RequestedResource,
+    request: RequestedResource,
     container: ContainerSpec,
     before: PodState | None,
     plugins: Plugins,
     whole: RequestedResource,
 ) -> ResourceSlot | None:
-    shared = before is not None and ask.resource in before.pod_wide
-    known = held(before, container.name).allocations.get(ask.resource)
+    shared = before is not None and request.resource in before.pod_wide
+    known = held(before, container.name).allocations.get(request.resource)
     if known is None and shared:
-        known = anywhere(before, ask.resource)
-    plugin = plugins.of(ask.resource)
+        known = anywhere(before, request.resource)
+    plugin = plugins.of(request.resource)
     if plugin is None and known is None:
         return None
-    slot = ResourceSlot(ask=ask, container=container, plugin=plugin, stored=known)
-    amount = whole.request if shared else ask.request
+    slot = ResourceSlot(request=request, container=container, plugin=plugin, stored=known)
+    amount = whole.amount if shared else request.amount
     if known and (plugin is None or suffices(known, amount)):
         slot.keep()
     return slot
@@ -193,7 +193,7 @@ def holdings(
         allocations = {**held(before, container.name).allocations, **_given(own)}
         found[container.name] = ContainerHolding(
             allocations=dict(sorted(allocations.items())),
-            missing=tuple(each.ask.resource for each in own if each.missing),
+            missing=tuple(each.request.resource for each in own if each.missing),
         )
     return found
 
@@ -204,11 +204,11 @@ def _given(slots: Iterable[ResourceSlot]) -> dict[str, ResourceAllocationInfo]:
     givers: dict[str, str] = {}
     for slot in slots:
         for name, info in (slot.given or {}).items():
-            giver = givers.setdefault(name, slot.ask.resource)
+            giver = givers.setdefault(name, slot.request.resource)
             if found.setdefault(name, info) != info:
                 raise AdmissionRejected(
                     CONFLICTING_SETTINGS,
-                    f"the plugins for {giver} and {slot.ask.resource} both allocate {name} to"
+                    f"the plugins for {giver} and {slot.request.resource} both allocate {name} to"
                     f" container {slot.container.name}, and not the same of it",
                 )
     return found

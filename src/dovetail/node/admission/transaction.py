@@ -53,13 +53,15 @@ class AdmissionTransactions:
         configuration = self._configuration
         for attempt in range(1, ATTEMPTS + 1):
             began = self._tally.total
-            asking = OutagePolicy(configuration.outage_of(who.role), configuration.outage_wait)
-            admission = PodAdmission(configuration, pod, who, asking, self._tally)
+            outage_policy = OutagePolicy(
+                configuration.outage_of(who.role), configuration.outage_wait
+            )
+            admission = PodAdmission(configuration, pod, who, outage_policy, self._tally)
             try:
                 await self._attempt(admission, containers, record)
             except AdmissionRejected as error:
                 # Hints may have been outdated by a pod that was admitted at the same time.
-                outdated = self._tally.total - began > admission.asked
+                outdated = self._tally.total - began > admission.allocations_asked
                 fits_elsewhere = error.reason in (PLUGIN_REFUSED, TOPOLOGY_AFFINITY)
                 if not (outdated and fits_elsewhere) or attempt == ATTEMPTS:
                     raise
@@ -84,7 +86,7 @@ class AdmissionTransactions:
                 settings_of(each.allocations)
             await self._conclude(draft, held, admission.pod_wide)
         except BaseException as error:
-            await self._undo(pod.uid, containers, before, admission.told)
+            await self._undo(pod.uid, containers, before, admission.plugins_told)
             if isinstance(error, NotWritten):
                 raise AdmissionRejected(CHECKPOINT_FAILED, str(error), later=True) from error
             raise
@@ -108,7 +110,7 @@ class AdmissionTransactions:
         self, admission: PodAdmission, draft: PodState, wanted: Sequence[ResourceSlot]
     ) -> PodState:
         """Write down who will be asked, after they forgot what they knew of an earlier attempt."""
-        asked = {slot.ask.resource for slot in wanted if slot.open}
+        asked = {slot.request.resource for slot in wanted if slot.open}
         if not asked:
             return draft
         for resource in sorted(asked):
@@ -116,8 +118,8 @@ class AdmissionTransactions:
                 await self._removals.settle(draft.uid, resource)
             except PluginError as error:
                 for slot in wanted:
-                    if slot.open and slot.ask.resource == resource:
-                        admission.asking.settle(slot, error)
+                    if slot.open and slot.request.resource == resource:
+                        admission.outage_policy.settle(slot, error)
         announced = msgspec.structs.replace(draft, plugins=_union(draft.plugins, asked))
         if announced != self._store.pod(draft.uid):
             self._store.put(announced)
