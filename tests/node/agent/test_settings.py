@@ -19,7 +19,7 @@ from dovetail.cli.main import main
 from dovetail.config.values import BadSettings
 from dovetail.node.admission.configuration import Outage, Scope
 from dovetail.node.agent.checks import check, check_machine, metrics_address
-from dovetail.node.agent.parts import configuration_of, source_of
+from dovetail.node.agent.daemon import configuration_of, source_of
 from dovetail.node.agent.settings import AgentSettings, RoleSettings, seconds
 from dovetail.node.common.cpus import CpuSet
 from dovetail.node.hints import BadPolicy, TopologyPolicy

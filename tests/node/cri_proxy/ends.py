@@ -17,7 +17,7 @@ from dovetail.node.cri_proxy.frames import (
     FrameSplitter,
     FrameType,
     SettingsParameter,
-    made,
+    frame_bytes,
     reset,
     window_update,
 )
@@ -51,7 +51,7 @@ class Seen:
 
 
 def data(stream: int, body: bytes, *, ends: bool = True) -> bytes:
-    return made(FrameType.DATA, END_STREAM if ends else 0, stream, body)
+    return frame_bytes(FrameType.DATA, END_STREAM if ends else 0, stream, body)
 
 
 def patterned(size: int) -> bytes:
@@ -104,7 +104,7 @@ class Client(End):
         stream, self.next = self.next, self.next + 2
         self.credit[stream], self.unsent[stream] = 0, bytearray(body)
         block = self.block((":path", path), ("grpc-timeout", f"{stream}S"))
-        return stream, made(FrameType.HEADERS, END_HEADERS, stream, block)
+        return stream, frame_bytes(FrameType.HEADERS, END_HEADERS, stream, block)
 
     def more(self, largest: int = 16384) -> bytes:
         """As much as it may send now."""
@@ -166,7 +166,7 @@ class Server(End):
 
     def set(self, initial: int) -> bytes:
         self.initial = initial
-        return made(
+        return frame_bytes(
             FrameType.SETTINGS, 0, 0, PAIR.pack(SettingsParameter.INITIAL_WINDOW_SIZE, initial)
         )
 
@@ -186,15 +186,15 @@ class Server(End):
         first = self.block((":status", "200"), ("content-type", "application/grpc"))
         last = self.block(("grpc-status", "0"), ("stream", str(stream)))
         return (
-            made(FrameType.HEADERS, END_HEADERS, stream, first)
+            frame_bytes(FrameType.HEADERS, END_HEADERS, stream, first)
             + data(stream, sealed(message), ends=False)
-            + made(FrameType.HEADERS, END_HEADERS | END_STREAM, stream, last)
+            + frame_bytes(FrameType.HEADERS, END_HEADERS | END_STREAM, stream, last)
         )
 
     def fail(self, stream: int) -> bytes:
         """An error, with nothing before it."""
         block = self.block((":status", "200"), ("grpc-status", "12"), ("stream", str(stream)))
-        return made(FrameType.HEADERS, END_HEADERS | END_STREAM, stream, block)
+        return frame_bytes(FrameType.HEADERS, END_HEADERS | END_STREAM, stream, block)
 
 
 class World:

@@ -20,12 +20,12 @@ from dovetail.node.cri_proxy.frames import (
     Frame,
     FrameSplitter,
     FrameType,
-    made,
+    frame_bytes,
 )
 
 STREAMS = st.integers(0, 2**31 - 1)
 PLAIN = st.builds(
-    made,
+    frame_bytes,
     st.integers(0, 255).filter(lambda kind: kind not in (1, 5, 9)),
     st.integers(0, 255),
     STREAMS,
@@ -41,7 +41,7 @@ def headers(draw: st.DrawFn) -> bytes:
     kinds += [FrameType.CONTINUATION] * (len(parts) - 1)
     last = len(parts) - 1
     return b"".join(
-        made(kind, END_HEADERS if turn == last else 0, stream, part)
+        frame_bytes(kind, END_HEADERS if turn == last else 0, stream, part)
         for turn, (kind, part) in enumerate(zip(kinds, parts, strict=True))
     )
 
@@ -68,23 +68,23 @@ def only(data: bytes) -> Frame:
 
 
 def test_a_frame_knows_its_parts() -> None:
-    frame = only(made(FrameType.DATA, END_STREAM | PADDED, 7, b"\x03bodypad"))
+    frame = only(frame_bytes(FrameType.DATA, END_STREAM | PADDED, 7, b"\x03bodypad"))
     assert (frame.kind, frame.stream, frame.ends) == (FrameType.DATA, 7, True)
     assert (frame.body, frame.size) == (b"body", 8), "padding counts in flow control"
     assert only(frames.window_update(5, 1000)).number == 1000
-    assert only(made(FrameType.SETTINGS, 0, 0, bytes.fromhex("000400010000"))).settings == {
+    assert only(frame_bytes(FrameType.SETTINGS, 0, 0, bytes.fromhex("000400010000"))).settings == {
         4: 65536
     }
 
 
 def test_headers_that_go_on_are_one_piece() -> None:
-    first = made(
+    first = frame_bytes(
         FrameType.HEADERS, END_STREAM | PADDED | PRIORITY, 3, b"\x02" + b"prior" + b"ab" + b".."
     )
     data = (
         first
-        + made(FrameType.CONTINUATION, 0, 3, b"cd")
-        + made(FrameType.CONTINUATION, 4, 3, b"ef")
+        + frame_bytes(FrameType.CONTINUATION, 0, 3, b"cd")
+        + frame_bytes(FrameType.CONTINUATION, 4, 3, b"ef")
     )
     frame = only(data)
     assert (frame.kind, frame.ends, frame.block, frame.raw) == (
@@ -112,15 +112,22 @@ def test_what_is_made_is_understood() -> None:
 @pytest.mark.parametrize(
     ("data", "words"),
     [
-        (made(FrameType.CONTINUATION, END_HEADERS, 1), "headers begin or go on"),
-        (made(FrameType.HEADERS, 0, 1) + made(FrameType.DATA, 0, 1), "headers begin or go on"),
-        (made(FrameType.HEADERS, 0, 1) + made(FrameType.HEADERS, 0, 1), "headers begin or go on"),
+        (frame_bytes(FrameType.CONTINUATION, END_HEADERS, 1), "headers begin or go on"),
         (
-            made(FrameType.HEADERS, 0, 1) + made(FrameType.CONTINUATION, 0, 3),
+            frame_bytes(FrameType.HEADERS, 0, 1) + frame_bytes(FrameType.DATA, 0, 1),
             "headers begin or go on",
         ),
         (
-            made(FrameType.HEADERS, 0, 1) + made(FrameType.CONTINUATION, 0, 1, bytes(2**20)),
+            frame_bytes(FrameType.HEADERS, 0, 1) + frame_bytes(FrameType.HEADERS, 0, 1),
+            "headers begin or go on",
+        ),
+        (
+            frame_bytes(FrameType.HEADERS, 0, 1) + frame_bytes(FrameType.CONTINUATION, 0, 3),
+            "headers begin or go on",
+        ),
+        (
+            frame_bytes(FrameType.HEADERS, 0, 1)
+            + frame_bytes(FrameType.CONTINUATION, 0, 1, bytes(2**20)),
             "more than",
         ),
     ],
@@ -132,13 +139,13 @@ def test_headers_out_of_order_are_an_error(data: bytes, words: str) -> None:
 
 def test_parts_that_do_not_fit_are_an_error() -> None:
     with pytest.raises(BadFrames, match="padding"):
-        _ = only(made(FrameType.DATA, PADDED, 1, b"\x05abc")).body
+        _ = only(frame_bytes(FrameType.DATA, PADDED, 1, b"\x05abc")).body
     with pytest.raises(BadFrames, match="padding"):
-        _ = only(made(FrameType.DATA, PADDED, 1)).body
+        _ = only(frame_bytes(FrameType.DATA, PADDED, 1)).body
     with pytest.raises(BadFrames, match="4 are right"):
-        _ = only(made(FrameType.WINDOW_UPDATE, 0, 1, b"abc")).number
+        _ = only(frame_bytes(FrameType.WINDOW_UPDATE, 0, 1, b"abc")).number
     with pytest.raises(BadFrames, match="multiples of 6"):
-        _ = only(made(FrameType.SETTINGS, 0, 0, b"abc")).settings
+        _ = only(frame_bytes(FrameType.SETTINGS, 0, 0, b"abc")).settings
 
 
 @pytest.mark.parametrize("data", [b"GET / HTTP/1.1\r\n\r\n", b"PRI * HTTP/1", b"\x16\x03\x01"])

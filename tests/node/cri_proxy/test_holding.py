@@ -20,8 +20,8 @@ from dovetail.node.cri_proxy.frames import (
     ErrorCode,
     FrameSplitter,
     FrameType,
+    frame_bytes,
     goaway,
-    made,
 )
 from dovetail.node.wire import cri
 from dovetail.node.wire.codec import decode, encode
@@ -295,8 +295,8 @@ def test_calls_that_do_not_end_are_ended_with_the_proxy() -> None:
     "said",
     [
         b"GET / HTTP/1.1\r\n\r\n",
-        PREFACE + made(FrameType.HEADERS, 4, 1, b"\xff\xff\xff\xff"),
-        PREFACE + made(FrameType.CONTINUATION, 4, 1, b""),
+        PREFACE + frame_bytes(FrameType.HEADERS, 4, 1, b"\xff\xff\xff\xff"),
+        PREFACE + frame_bytes(FrameType.CONTINUATION, 4, 1, b""),
     ],
     ids=["another protocol", "headers", "frames"],
 )

@@ -16,7 +16,7 @@ from dovetail.node.cri_proxy.frames import (
     BadFrames,
     ErrorCode,
     FrameType,
-    made,
+    frame_bytes,
     reset,
     window_update,
 )
@@ -28,18 +28,18 @@ CODE = grpc.StatusCode.FAILED_PRECONDITION
 CUTS = st.lists(st.integers(0, 10**6), max_size=10)
 OTHERS = st.sampled_from(
     [
-        made(FrameType.SETTINGS, 0, 0, bytes.fromhex("000300000064000500100000")),
-        made(FrameType.SETTINGS, 1, 0),
-        made(6, 0, 0, b"12345678"),
-        made(6, 1, 0, b"12345678"),
-        made(2, 0, 1, b"\0\0\0\0\x10"),
-        made(FrameType.GOAWAY, 0, 0, b"\0\0\0\x01\0\0\0\0debug"),
-        made(0xBE, 0xFF, 1, b"who knows"),
+        frame_bytes(FrameType.SETTINGS, 0, 0, bytes.fromhex("000300000064000500100000")),
+        frame_bytes(FrameType.SETTINGS, 1, 0),
+        frame_bytes(6, 0, 0, b"12345678"),
+        frame_bytes(6, 1, 0, b"12345678"),
+        frame_bytes(2, 0, 1, b"\0\0\0\0\x10"),
+        frame_bytes(FrameType.GOAWAY, 0, 0, b"\0\0\0\x01\0\0\0\0debug"),
+        frame_bytes(0xBE, 0xFF, 1, b"who knows"),
         window_update(0, 1),
         window_update(3, 77),
         reset(1, ErrorCode.CANCEL),
         data(1, b"some", ends=False),
-        made(FrameType.DATA, END_STREAM | PADDED, 3, b"\x02xxpp"),
+        frame_bytes(FrameType.DATA, END_STREAM | PADDED, 3, b"\x02xxpp"),
     ]
 )
 
@@ -117,7 +117,9 @@ def test_refused_call_is_cancelled_at_the_runtime_and_answered() -> None:
 def test_refusal_is_the_end_of_an_answer_that_has_begun() -> None:
     world = World()
     stream = world.call(WATCHED, b"q")
-    world.down(made(FrameType.HEADERS, END_HEADERS, stream, world.server.block((":status", "200"))))
+    world.down(
+        frame_bytes(FrameType.HEADERS, END_HEADERS, stream, world.server.block((":status", "200")))
+    )
     world.relay.refuse(stream, CODE, "no")
     world.deliver()
     last = {"grpc-status": "9", "grpc-message": "no"}
@@ -259,7 +261,7 @@ def test_question_goes_on_when_the_runtime_widens_all_streams() -> None:
 
 def test_headers_may_refer_to_as_much_as_the_runtime_allows() -> None:
     world = World()
-    world.down(made(FrameType.SETTINGS, 0, 0, bytes.fromhex("000100010000")))
+    world.down(frame_bytes(FrameType.SETTINGS, 0, 0, bytes.fromhex("000100010000")))
     world.client.encoder.header_table_size = 65536
     world.server.decoder.max_allowed_table_size = 65536
     assert world.got(world.call(PASSED, b"p")) == b"p"
@@ -273,7 +275,9 @@ def test_padding_that_is_not_sent_may_be_sent_again() -> None:
     world.client.unsent.clear()
     world.client.window -= 255
     world.client.credit[stream] -= 255
-    world.up(begin + made(FrameType.DATA, PADDED | END_STREAM, stream, bytes([200]) + bytes(254)))
+    world.up(
+        begin + frame_bytes(FrameType.DATA, PADDED | END_STREAM, stream, bytes([200]) + bytes(254))
+    )
     world.down(world.server.give())
     assert bytes(world.server.bodies[stream]) == bytes(54)
     world.down(world.server.give())
@@ -304,7 +308,7 @@ def test_question_that_is_too_long_is_told_before_its_end() -> None:
 def test_question_without_a_message_is_the_runtimes_to_answer() -> None:
     world = World()
     block = world.client.block((":path", WATCHED))
-    world.up(made(FrameType.HEADERS, END_HEADERS | END_STREAM, 1, block))
+    world.up(frame_bytes(FrameType.HEADERS, END_HEADERS | END_STREAM, 1, block))
     assert world.server.ended == {1}
     assert not world.seen.asked_
     assert not world.relay.refuse(1, CODE, "nothing to refuse")
@@ -316,4 +320,4 @@ def test_headers_in_the_middle_of_a_held_question_are_an_error() -> None:
     world.up(begin)
     block = world.client.block(("and", "more"))
     with pytest.raises(BadFrames, match="in the middle"):
-        world.up(made(FrameType.HEADERS, END_HEADERS | END_STREAM, stream, block))
+        world.up(frame_bytes(FrameType.HEADERS, END_HEADERS | END_STREAM, stream, block))

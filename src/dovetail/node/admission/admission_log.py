@@ -1,4 +1,4 @@
-"""What happened to pods at the gate, for whoever asks why."""
+"""A bounded log of admissions: what the gate decided and why; `dovetail agent explain` reads it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the manager is told about its node and its policies."""
+"""What the admission gate goes by: topology policy, scope, names, and what to do in an outage."""
 
 from __future__ import annotations
 

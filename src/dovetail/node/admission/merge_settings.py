@@ -1,4 +1,4 @@
-"""The allocations of a container put together: what its runtime is told."""
+"""Merges the allocations of a container's plugins into the settings that its runtime is told."""
 
 from __future__ import annotations
 

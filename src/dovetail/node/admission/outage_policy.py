@@ -1,4 +1,4 @@
-"""Plugins asked on behalf of a pod, by what its role says about plugins that are down."""
+"""The outage policy of a role: retry, keep-last, fail-open or reject while a plugin is down."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What plugins answer, checked before anybody relies on it."""
+"""Validation of plugins' answers to an admission, before anybody relies on them."""
 
 from __future__ import annotations
 

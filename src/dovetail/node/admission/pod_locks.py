@@ -1,4 +1,4 @@
-"""A lock for each pod: what is done to one pod is done in turn, other pods do not wait."""
+"""A lock for each pod, for gate, collector and queue: other pods do not wait."""
 
 from __future__ import annotations
 

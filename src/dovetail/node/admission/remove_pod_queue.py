@@ -1,4 +1,4 @@
-"""Pods that went: their plugins are told until they know."""
+"""Outbox of RemovePod calls: plugins are told of a pod that went until they know, with back-off."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a container or a pod asks of plugins, worked out from its specification."""
+"""Requests of a container or pod for plugins' resources, worked out from its specification."""
 
 from __future__ import annotations
 

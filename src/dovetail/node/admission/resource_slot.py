@@ -1,4 +1,4 @@
-"""What one container, or the whole pod, wants of one resource, on its way to being settled."""
+"""A slot: one request for one resource of one container, on its way through an admission."""
 
 from __future__ import annotations
 

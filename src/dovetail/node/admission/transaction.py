@@ -1,8 +1,14 @@
-"""A pod admitted as a whole or not at all, whatever fails in between.
+"""The admission transaction: a pod is admitted as a whole or not at all, whatever fails in between.
 
-Before plugins are asked, it is written down that they will be. Afterwards either the allocations
-are written down, or the plugins are told to take them back, now or when they return. So a crash at
-any point leaves the plugins with nothing that we would not take back.
+It is a write-ahead intent with compensation; the gate calls it under the pod's lock:
+
+1. Intent: which plugins will be asked is made durable before any of them is.
+2. The plugins allocate (`pod_admission`).
+3. Commit: the allocations are made durable; or else undo: the pod is forgotten, and the plugins
+   that may know of it are told to take it back, now or when they return (`remove_pod_queue`).
+
+So a crash at any point leaves plugins with nothing that the next start would not take back: it
+undoes every intent that has no commit.
 """
 
 from __future__ import annotations

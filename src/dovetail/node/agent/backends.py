@@ -1,4 +1,4 @@
-"""The ways to containers, alike for the daemon: start, stop, and a runtime to look through."""
+"""Back ends (CRI proxy, NRI, CRI alone), alike for the daemon: start, stop, and their runtime."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What has to be right before the agent starts, told in words that say what to do."""
+"""Preflight checks: what has to be right before the daemon starts, in words that say what to do."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The control socket: what the agent knows, for people at the node's command line.
+"""The control socket: what the manager knows, for `dovetail agent` at the node's command line.
 
 gRPC with bodies of JSON: a question is an object, and so is an answer. Nothing can be changed here.
 """

@@ -1,4 +1,4 @@
-"""The agent put together. It starts from the inside out, and ends the other way round.
+"""The daemon of a node: it starts its parts from the inside out, and ends them the other way round.
 
 Checkpoint, registry, manager, then the runtime's back end and the sockets: nobody is let in before
 all that answers them is there. On the way out the back end is closed first, so that admissions
@@ -16,19 +16,22 @@ import structlog
 
 from dovetail import __version__
 from dovetail.aio.background import Background
+from dovetail.node.admission.configuration import AdmissionConfiguration, Outage, Scope
 from dovetail.node.agent import checks
 from dovetail.node.agent.backends import RuntimeBackend, backend_of
 from dovetail.node.agent.control import ControlSocket
 from dovetail.node.agent.device_publisher import DevicePublisher, Publish
 from dovetail.node.agent.manager import Manager, regularly
-from dovetail.node.agent.parts import configuration_of, source_of
-from dovetail.node.agent.settings import AgentSettings, seconds
+from dovetail.node.agent.settings import AgentSettings, PodSettings, TopologySettings, seconds
 from dovetail.node.common.metrics import AGENT_METRICS
 from dovetail.node.common.ports import ManagerPort, PodSource
+from dovetail.node.hints import TopologyOptions, TopologyPolicy, check
 from dovetail.node.registry.registry import Registry
+from dovetail.node.sources.directory import ManifestDirectory
 from dovetail.node.sources.implicit_resources import ImplicitResources
 from dovetail.node.sources.kubelet import KubeletPods
 from dovetail.node.state.store import StateStore
+from dovetail.node.topology import Machine
 from dovetail.node.topology.reader import read
 from dovetail.node.wire.listening import CannotServe, GrpcListener
 
@@ -113,6 +116,48 @@ def opened_source(settings: AgentSettings, stack: AsyncExitStack) -> PodSource |
 async def opened(part: RuntimeBackend | GrpcListener | Registry, stack: AsyncExitStack) -> None:
     await part.start()
     stack.push_async_callback(part.stop)
+
+
+def configuration_of(settings: AgentSettings, machine: Machine) -> AdmissionConfiguration:
+    """What the manager goes by on this machine; raises BadPolicy."""
+    policy, options = TopologyPolicy(settings.topology.policy), options_of(settings.topology)
+    check(policy, options, machine.node_ids)
+    return AdmissionConfiguration(
+        policy=policy,
+        options=options,
+        scope=Scope(settings.topology.scope),
+        nodes=machine.node_ids,
+        distances=machine.distances,
+        names=settings.plugins.names,
+        outages={role: Outage(each.outage) for role, each in settings.roles.items() if each.outage},
+        outage=Outage(settings.outages.outage),
+        outage_wait=seconds(settings.outages.wait),
+        skip_owners=frozenset(settings.pods.skip_owners),
+    )
+
+
+def options_of(settings: TopologySettings) -> TopologyOptions:
+    return TopologyOptions(
+        prefer_closest_numa_nodes=settings.prefer_closest_numa_nodes,
+        max_allowable_numa_nodes=settings.max_allowable_numa_nodes,
+        align=settings.align,
+    )
+
+
+def source_of(settings: PodSettings) -> KubeletPods | ManifestDirectory | None:
+    """Raises BadSource."""
+    if settings.source == "none":
+        return None
+    if settings.source == "directory":
+        assert settings.directory is not None
+        return ManifestDirectory(Path(settings.directory))
+    return KubeletPods(
+        settings.url, token_file=path_of(settings.token_file), ca_file=path_of(settings.ca_file)
+    )
+
+
+def path_of(text: str | None) -> Path | None:
+    return None if text is None else Path(text)
 
 
 def serve_metrics(address: str, stack: AsyncExitStack) -> None:

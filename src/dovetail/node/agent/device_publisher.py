@@ -1,4 +1,4 @@
-"""Keeps what is published about the machine's devices true."""
+"""Publishes the machine's devices whenever they changed; the daemon calls it regularly."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the agent knows, as documents for those who ask. Pure."""
+"""The manager's knowledge as documents, for the control socket. Pure."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a container is given by the plugins together, in the terms of a container runtime."""
+"""Settings of a container in the terms of a runtime: what its plugins together give it."""
 
 from __future__ import annotations
 

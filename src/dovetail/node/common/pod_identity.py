@@ -1,4 +1,4 @@
-"""What a pod is to the plugins: its role, the type of its resources, and whether they see it."""
+"""A pod's identity to plugins: role and resource type, by annotations and labels."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Pods as the agent sees them, whatever told it of them."""
+"""Pods, containers and sandboxes as every room of the agent sees them, whatever the source."""
 
 from __future__ import annotations
 

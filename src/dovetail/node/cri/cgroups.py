@@ -1,4 +1,4 @@
-"""What the kernel enforces for a process: read from the files of its cgroup, v1 or v2.
+"""Reads a process's cpuset from its cgroup, v1 or v2: what the kernel enforces; CRI's client asks.
 
 Read only. A runtime remembers what it was told and writes that again with any later update, so
 what somebody writes here behind its back lasts until then.

@@ -1,4 +1,4 @@
-"""The client of CRI: sees what runs and changes what it is given.
+"""The CRI client: the `Runtime` that lists sandboxes and containers and updates their resources.
 
 Updates need no order. On a hierarchy of cgroups a parent has to be widened before its child, and
 narrowed after it; but containers are leaves, whose parents nobody narrows.

@@ -1,4 +1,4 @@
-"""How settings get into messages of CRI, and how they are read back. Pure.
+"""Writes settings into CRI messages and reads them back; proxy and client call it. Pure.
 
 Resources: ours win, over what the kubelet worked out itself, now and not only at the next
 reconcile. Environment, annotations, mounts and devices: what the pod says itself stays, ours are

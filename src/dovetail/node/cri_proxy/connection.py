@@ -1,4 +1,4 @@
-"""A connection of a client, and the one to the runtime that belongs to it.
+"""One proxied connection: a client, the runtime behind it, and the calls between that are held.
 
 If one of them ends, so does the other: the client sees what it would see of the runtime itself, and
 comes back by its own back-off.
@@ -7,18 +7,28 @@ comes back by its own back-off.
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Awaitable, Callable, Mapping
 from functools import partial
 from pathlib import Path
 
 import structlog
 
+from dovetail.node.common.metrics import AGENT_METRICS, SECONDS
 from dovetail.node.cri_proxy import envelope
 from dovetail.node.cri_proxy.frames import LAST_STREAM, BadFrames, ErrorCode
+from dovetail.node.cri_proxy.joined_socket import JoinedSocket
 from dovetail.node.cri_proxy.relay import Relay
-from dovetail.node.cri_proxy.side import JoinedSocket
-from dovetail.node.cri_proxy.stopwatch import CallTimer
+from dovetail.node.wire import cri
 from dovetail.node.wire.rpc import Refused
+
+PROXIED = AGENT_METRICS.histogram(
+    "proxied_call_seconds",
+    "Calls that went through to the runtime, by kind: passed, injected or refused.",
+    SECONDS,
+    "kind",
+)
+KINDS = {kind: PROXIED.labels(kind) for kind in ("passed", "injected", "refused")}
 
 LOG = structlog.get_logger("dovetail.node.runtime")
 
@@ -29,6 +39,31 @@ Handler = Callable[[bytes, Send], Awaitable[None]]
 """Takes a question and sends it, maybe changed; raises Refused. The answer waits for its end."""
 
 
+class CallTimer:
+    """Of one connection. Streams of answers go on for ever: they are not timed, nor waited for."""
+
+    def __init__(self, watched: frozenset[str]) -> None:
+        self._watched = watched
+        self._began: dict[int, tuple[float, str]] = {}
+        self.idle = asyncio.Event()
+        self.idle.set()
+
+    def began(self, stream: int, path: str) -> None:
+        if path in cri.UNARY:
+            kind = "injected" if path in self._watched else "passed"
+            self._began[stream] = (time.perf_counter(), kind)
+            self.idle.clear()
+
+    def ended(self, stream: int, *, refused: bool = False) -> None:
+        found = self._began.pop(stream, None)
+        if found is None:
+            return
+        began, kind = found
+        KINDS["refused" if refused else kind].observe(time.perf_counter() - began)
+        if not self._began:
+            self.idle.set()
+
+
 class ProxyConnection:
     """Of one client: calls that have a handler are held for it, all others pass."""
 
@@ -37,7 +72,7 @@ class ProxyConnection:
         self.over = asyncio.Event()
         """When nothing of it is left."""
         self._relay = Relay(handlers, self)
-        self._stopwatch = CallTimer(frozenset(handlers))
+        self._timer = CallTimer(frozenset(handlers))
         self._undecided: dict[int, asyncio.Task[None]] = {}
         """By stream, calls that wait for us or for the runtime."""
         self._answers: dict[int, asyncio.Future[bytes]] = {}
@@ -49,7 +84,7 @@ class ProxyConnection:
     @property
     def idle(self) -> asyncio.Event:
         """No call is under way that is worth waiting for."""
-        return self._stopwatch.idle
+        return self._timer.idle
 
     def open(self) -> JoinedSocket:
         """What a server needs for a socket that it accepted."""
@@ -73,7 +108,7 @@ class ProxyConnection:
         self._runtime.abort()
 
     def began(self, stream: int, path: str) -> None:
-        self._stopwatch.began(stream, path)
+        self._timer.began(stream, path)
 
     def asked(self, stream: int, path: str, data: bytes) -> None:
         task = asyncio.create_task(self._handle(stream, path, data))
@@ -81,7 +116,7 @@ class ProxyConnection:
         self._keep(task)
 
     def ended(self, stream: int, answer: bytes | None) -> None:
-        self._stopwatch.ended(stream)
+        self._timer.ended(stream)
         task = self._undecided.pop(stream, None)
         if task is None:
             return
@@ -105,7 +140,7 @@ class ProxyConnection:
         try:
             await self._handlers[path](envelope.opened(data), partial(self._send, stream))
         except Refused as error:
-            self._stopwatch.ended(stream, refused=True)
+            self._timer.ended(stream, refused=True)
             if not self._relay.refuse(stream, error.code, error.words):
                 LOG.warning("answer not understood", call=path, why=error.words)
         finally:
@@ -158,4 +193,4 @@ class ProxyConnection:
     def _look(self) -> None:
         if self.client.gone and self._runtime.gone and not self._tasks:
             self.over.set()
-            self._stopwatch.idle.set()
+            self._timer.idle.set()

@@ -1,4 +1,4 @@
-"""The envelope of a message in gRPC: whether it is compressed, and how long it is. Pure."""
+"""gRPC's length-prefixed message framing: compressed or not, and how long. Pure."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Frames of HTTP/2: cut out of a stream of bytes, and made. Pure.
+"""HTTP/2 framing (RFC 9113): frames split off a stream of bytes, and made; for the relay. Pure.
 
 A frame is kept as the bytes that it came in, so that it can be passed on as it was. Headers that go
 on in CONTINUATION frames are one piece here: nothing else may come between them.
@@ -168,22 +168,22 @@ class FrameSplitter:
         return whole
 
 
-def made(kind: int, flags: int, stream: int, payload: bytes = b"") -> bytes:
+def frame_bytes(kind: int, flags: int, stream: int, payload: bytes = b"") -> bytes:
     size = len(payload)
     return HEAD.pack(size >> 16, size & 0xFFFF, kind, flags, stream) + payload
 
 
 def window_update(stream: int, number: int) -> bytes:
-    return made(FrameType.WINDOW_UPDATE, 0, stream, NUMBER.pack(number))
+    return frame_bytes(FrameType.WINDOW_UPDATE, 0, stream, NUMBER.pack(number))
 
 
 def reset(stream: int, code: ErrorCode) -> bytes:
-    return made(FrameType.RST_STREAM, 0, stream, NUMBER.pack(code))
+    return frame_bytes(FrameType.RST_STREAM, 0, stream, NUMBER.pack(code))
 
 
 def goaway(last: int, code: ErrorCode) -> bytes:
     """No calls after the stream `last` will be answered."""
-    return made(FrameType.GOAWAY, 0, 0, NUMBER.pack(last) + NUMBER.pack(code))
+    return frame_bytes(FrameType.GOAWAY, 0, 0, NUMBER.pack(last) + NUMBER.pack(code))
 
 
 def last_headers(stream: int, block: bytes) -> bytes:
@@ -195,7 +195,8 @@ def last_headers(stream: int, block: bytes) -> bytes:
     flags = [END_STREAM] + [0] * (len(parts) - 1)
     flags[-1] |= END_HEADERS
     return b"".join(
-        made(kind, flag, stream, part) for kind, flag, part in zip(kinds, flags, parts, strict=True)
+        frame_bytes(kind, flag, stream, part)
+        for kind, flag, part in zip(kinds, flags, parts, strict=True)
     )
 
 

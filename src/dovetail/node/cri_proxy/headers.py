@@ -1,4 +1,4 @@
-"""Headers of calls: read beside a connection whose two ends pack them for each other, or made.
+"""HPACK headers of calls, for the relay: read beside two ends that pack them, or made.
 
 Packed headers refer to those before them. Who reads one block has to read all, in order; who puts
 one in between must not be referred to, or both ends would mean different things ever after.

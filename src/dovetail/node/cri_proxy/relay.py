@@ -19,6 +19,7 @@ import grpc
 
 from dovetail.node.cri_proxy import frames
 from dovetail.node.cri_proxy.envelope import LARGEST_SEALED_BYTES, sealed
+from dovetail.node.cri_proxy.flow_control import FlowControlledSender
 from dovetail.node.cri_proxy.frames import (
     PREFACE,
     BadFrames,
@@ -29,7 +30,6 @@ from dovetail.node.cri_proxy.frames import (
     SettingsParameter,
 )
 from dovetail.node.cri_proxy.headers import HeaderReader, refusal
-from dovetail.node.cri_proxy.outlet import Outlet
 
 
 class CallObserver(Protocol):
@@ -70,7 +70,7 @@ class Relay:
         """The latest stream."""
         self._client, self._runtime = FrameSplitter(PREFACE), FrameSplitter()
         self._headers = HeaderReader()
-        self._outlet = Outlet(self.to_runtime)
+        self._outlet = FlowControlledSender(self.to_runtime)
         self._held: dict[int, HeldCall] = {}
         self._unsettled: set[int] = set()
         self._backlog: list[bytes] = []

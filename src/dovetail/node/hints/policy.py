@@ -1,4 +1,4 @@
-"""How strictly the resources of a container must be close to each other."""
+"""The topology manager's policies and options, named as the kubelet's are."""
 
 from __future__ import annotations
 

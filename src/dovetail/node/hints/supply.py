@@ -1,4 +1,4 @@
-"""Hints of a resource that is counted, as CPUs or bytes are, from what is free on each node."""
+"""Topology hints of a counted resource (CPUs, bytes) from what is free on each NUMA node."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How settings get into messages of NRI, and how they are read back. Pure.
+"""Writes settings into NRI messages and reads them back; the event handlers call it. Pure.
 
 The rules are those of `injection`: resources of ours win, and what the container has of its own
 environment, annotations, mounts and devices stays. Here that includes what comes from its image.

@@ -1,4 +1,4 @@
-"""What containerd tells an NRI plugin, and what we answer: pods are admitted, containers adjusted.
+"""Handlers of containerd's NRI events: pods are admitted by the manager, containers adjusted.
 
 A plugin that does not answer within the runtime's time limit is thrown out, and containers then
 start without it. So an admission that takes long is answered with an error in good time and goes

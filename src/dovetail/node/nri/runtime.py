@@ -1,4 +1,4 @@
-"""The NRI plugin: containerd itself asks us before it starts something. No proxy is needed.
+"""The NRI plugin: a connection to containerd, which asks before it starts something.
 
 What runs is seen through CRI. NRI's events do not tell it: after a restart containerd says nothing
 of the end of pods from before. Of numbers, as shares of CPUs, containerd shows by CRI what the

@@ -1,4 +1,4 @@
-"""A plugin as a process: on its socket, with its state, following its file of roles."""
+"""A plugin as a process (`dovetail agent plugin`): socket, state, role file, signals."""
 
 from __future__ import annotations
 

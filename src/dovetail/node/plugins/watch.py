@@ -1,4 +1,4 @@
-"""What a plugin does by itself: it follows its file of roles, and pools follow who resizes them.
+"""Periodic looks of a plugin: at its role file, and at who resizes pools (wishes, load, ramps).
 
 Files are looked at every period. One that is wrong is told once, and all stays as it was.
 """

@@ -1,4 +1,4 @@
-"""Containers that run without having been given what they ask for, or whose plugin forgot it.
+"""Adoption: containers that run without allocations, or that a plugin forgot, are admitted.
 
 They started before the agent did, or while it was away. Plugins are asked as if the container were
 about to start. If they refuse it keeps running as it does, and they are asked again later: only a

@@ -1,4 +1,4 @@
-"""Plugins that were uninstalled are forgotten, so that pods need not wait for them for ever.
+"""Retirement: plugins that were uninstalled are forgotten, so that no pod waits for them for ever.
 
 Not at once: a plugin that is replaced by a newer version is away for a moment, too, and pods that
 start meanwhile are not to go without it. Nor as long as a pod has something of it.

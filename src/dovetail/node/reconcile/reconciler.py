@@ -1,4 +1,4 @@
-"""Containers that run are kept as the plugins want them.
+"""The reconcile loop: running containers are kept as the plugins want them; the manager runs it.
 
 Each look takes in what plugins say now, compares what every container should have with what it was
 given last and with what the runtime shows, and updates those that differ. Then pods that are over

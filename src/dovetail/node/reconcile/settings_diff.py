@@ -1,4 +1,4 @@
-"""What is to be changed about a running container. Pure."""
+"""The diff between settings wanted, applied and observed of a running container. Pure."""
 
 from __future__ import annotations
 

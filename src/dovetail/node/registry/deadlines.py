@@ -1,4 +1,4 @@
-"""How long a plugin may take, in seconds. The defaults are the kubelet's."""
+"""Timeouts of plugins, in seconds. The defaults are the kubelet's."""
 
 from __future__ import annotations
 

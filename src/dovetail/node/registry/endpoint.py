@@ -1,4 +1,4 @@
-"""The plugin of one resource, as the rest of the agent sees it: there or not, and called.
+"""The endpoint of one resource: a `Plugin` that is up or down, called with deadlines and metrics.
 
 Calls run side by side, each with its own deadline: a plugin that hangs holds up nobody else.
 """
@@ -13,7 +13,7 @@ import grpc
 import grpc.aio
 
 from dovetail.node.common.ports import PluginError, PluginFailure
-from dovetail.node.registry.answers import fault
+from dovetail.node.registry.answer_checks import fault
 from dovetail.node.registry.deadlines import Deadlines
 from dovetail.node.registry.metrics import PLUGIN_CALLS, PLUGINS_UP
 from dovetail.node.registry.sockets import SocketIdentity

@@ -9,7 +9,7 @@ import grpc
 import grpc.aio
 
 from dovetail.core.errors import DovetailError
-from dovetail.node.registry.introduction import UnfitPlugin, objection
+from dovetail.node.registry.handshake import UnfitPlugin, objection
 from dovetail.node.wire.resource_plugin import REGISTER, Empty, RegisterRequest
 from dovetail.node.wire.rpc import OPTIONS, Refused, Served, offer
 

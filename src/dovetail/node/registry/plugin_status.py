@@ -1,4 +1,4 @@
-"""How each plugin fares, for whoever asks."""
+"""The status of each plugin, for the control socket."""
 
 from __future__ import annotations
 

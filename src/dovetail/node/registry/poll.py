@@ -1,4 +1,4 @@
-"""One question to many plugins: asked at once, and nobody waits for one that hangs."""
+"""A poll of many plugins: one question to all at once, and nobody waits for one that hangs."""
 
 from __future__ import annotations
 

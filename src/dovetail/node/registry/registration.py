@@ -1,4 +1,4 @@
-"""Keeps the plugin at one socket registered, for as long as the socket is there.
+"""Keeps the plugin at one socket registered, with retries, as long as the socket is there.
 
 registering -> up -> (connection lost) failed -> registering ...
             -> failed, tried again after a pause that doubles
@@ -22,11 +22,11 @@ from dovetail.core.errors import DovetailError
 from dovetail.node.common.ports import PluginError, PluginFailure
 from dovetail.node.registry.deadlines import Deadlines
 from dovetail.node.registry.endpoint import PluginEndpoint
-from dovetail.node.registry.introduction import (
+from dovetail.node.registry.handshake import (
     OtherPluginType,
     PluginIntroduction,
     UnfitPlugin,
-    introduction,
+    introduce,
     notify,
     options_of,
 )
@@ -172,7 +172,7 @@ class PluginRegistration:
         if self.legacy:
             return PluginIntroduction(self.resource, self.socket, self.versions)
         try:
-            return await introduction(front, self.socket, self.desk.deadlines)
+            return await introduce(front, self.socket, self.desk.deadlines)
         except UnfitPlugin as error:
             await self._turn_away(front, str(error))
             raise

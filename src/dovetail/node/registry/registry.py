@@ -1,4 +1,4 @@
-"""All plugins of the node: what is found in the directories, and what the agent calls.
+"""The plugin registry: it reconciles the sockets in the plugin directories with registrations.
 
 The state wanted follows from the sockets that are there; each look compares it with the attendants
 at work, ends those whose socket is gone or another, and starts one for each that is new.
@@ -18,7 +18,7 @@ import structlog
 from dovetail.core.errors import DovetailError
 from dovetail.node.registry.deadlines import Deadlines
 from dovetail.node.registry.endpoint import PluginEndpoint
-from dovetail.node.registry.introduction import UnfitPlugin
+from dovetail.node.registry.handshake import UnfitPlugin
 from dovetail.node.registry.legacy import LegacyDoor
 from dovetail.node.registry.metrics import PLUGINS_UP
 from dovetail.node.registry.plugin_status import PluginStatus, status_of, status_without_socket

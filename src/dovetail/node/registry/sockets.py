@@ -1,4 +1,4 @@
-"""Which sockets are in the plugin directories.
+"""Discovery of sockets in the plugin directories, by polling; the registry looks.
 
 They are looked through twice a second instead of being watched by inotify: a look is cheap, misses
 nothing however short the moment, and needs none of the few watches a node full of containers has.

@@ -1,4 +1,4 @@
-"""What the node has of the resources that plugins manage: for the node's status.
+"""Node capacity: what plugins say the node has of their resources, for the node's status.
 
 Only resources that plugins call both scalar and the node's; the kubelet tells the others itself. A
 plugin that is away for a moment does not take its resources along: their last known amounts stay.

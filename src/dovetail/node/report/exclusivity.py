@@ -1,4 +1,4 @@
-"""Which CPUs are a container's alone. Pure.
+"""Which CPUs are a container's alone, for the pod resources API. Pure.
 
 The pod resources API lists those and no shared ones, but an allocation does not say which it is. A
 set counts as exclusive if it is just as large as the container asked for, in whole CPUs, and nobody

@@ -1,4 +1,4 @@
-"""Files that are there as a whole or not at all, whenever the power goes."""
+"""Atomic, durable replacement of files: checkpoint and plugin states are written with it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Pods from a directory of manifests, as JSON or YAML, several in a file if need be."""
+"""A pod source: a directory of manifests, as JSON or YAML, several in a file if need be."""
 
 from __future__ import annotations
 

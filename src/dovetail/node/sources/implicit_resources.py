@@ -1,4 +1,4 @@
-"""Resources that pods ask for without saying so.
+"""A pod source around another: it adds the resources that pods ask for without saying so.
 
 By role, as a NIC near to their CPUs: the specification calls that implicit. And whatever the role:
 a container that asks for no CPUs has to run somewhere, but not on those that others have to

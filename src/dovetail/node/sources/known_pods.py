@@ -1,4 +1,4 @@
-"""The pods that a source knows at a moment, as documents; taken apart when somebody asks."""
+"""The pods of a source at a moment, by uid or name; documents are parsed when somebody asks."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Pods from the kubelet of this node: its /pods, which it lists before it starts them."""
+"""A pod source: the kubelet of this node, whose /pods lists pods before it starts them."""
 
 from __future__ import annotations
 

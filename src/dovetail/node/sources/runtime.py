@@ -1,4 +1,4 @@
-"""Pods on a node where only the runtime is asked: each container as its creation tells it."""
+"""Pods where nobody but the runtime knows them: each container as its creation tells it."""
 
 from __future__ import annotations
 

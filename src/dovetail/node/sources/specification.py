@@ -1,4 +1,4 @@
-"""A pod as Kubernetes writes it, taken apart into what the agent needs to know of it."""
+"""A parser of Kubernetes pod documents into the agent's `Pod`; the pod sources call it."""
 
 from __future__ import annotations
 

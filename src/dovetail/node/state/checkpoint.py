@@ -1,4 +1,4 @@
-"""The state in a file: versioned, checked, deterministic, the previous one kept beside it."""
+"""The checkpoint file: versioned, checksummed, deterministic, the previous one kept beside it."""
 
 from __future__ import annotations
 

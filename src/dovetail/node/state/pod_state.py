@@ -1,4 +1,4 @@
-"""What the manager remembers, as plain values that are replaced, never changed."""
+"""The agent's state as immutable values: pods, what they hold, plugins, RemovePod calls to make."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The manager's memory: the state, and its way to the disk.
+"""The state store: changes in memory at once, durable by group commit to the checkpoint.
 
 Changes are made in memory at once and are durable when `commit` returns. Commits that wait for the
 disk at the same time share one write.

@@ -1,4 +1,4 @@
-"""What a container asks a plugin for, made of the message."""
+"""A plugin's request: a container or pod, its role and amounts, checked and made of the message."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What can be wrong with roles that are well written: with each other, or on this machine."""
+"""Semantic checks of a role file: what contradicts itself, or does not suit this machine."""
 
 from __future__ import annotations
 

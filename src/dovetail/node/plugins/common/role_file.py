@@ -1,4 +1,4 @@
-"""Reads the file of roles. What is wrong is told with line and place, and what would be right."""
+"""Parser of the role file (TOML): what is wrong is told with line and place, and what would do."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Keeps a plugin's state in a file. A change counts only once it is there."""
+"""A plugin's state in a file: checksummed, replaced atomically. What is not written is not so."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Resizes a pool by its load, at the expense of another: the dynamic story of the specification.
+"""A controller of pool sizes by load, with hysteresis; `PoolWatch` asks it at every look.
 
 It grows at once and shrinks with patience: who serves people must not wait, who works in the
 background may. It does not shrink to where it would have to grow again. Pure.

@@ -1,4 +1,4 @@
-"""Where a container's own CPUs could be, for the topology manager. Pure."""
+"""Topology hints for a container's own CPUs; the CPU plugin answers with them. Pure."""
 
 from __future__ import annotations
 

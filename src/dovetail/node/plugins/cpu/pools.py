@@ -3,7 +3,8 @@
 A pool that is too large gives, one that is too small is given; what nobody wants is shared. Of the
 ways to do that, whole cores go together, and a pool that is spread evenly over NUMA nodes stays so.
 CPUs wander to a later pool from the upper end and to an earlier one from the lower end, so pools
-stay in the order of the file and what is done can be undone.
+stay in the order of the file and what is done can be undone. Greedy, core by core: each step moves
+at least one CPU that is to move, so there are at most as many steps as CPUs that move.
 """
 
 from __future__ import annotations

@@ -1,4 +1,9 @@
-"""Which CPUs a container gets: the orders and options of the kubelet's static CPU policy. Pure."""
+"""The CPU assignment of the kubelet's static policy: which CPUs a container gets. Pure.
+
+The CPU plugin's state asks it. Two orders, as in the kubelet: packed (`packed`, its topology-first
+accumulator) and distributed over NUMA nodes (`distributed`); the policy options choose between
+them and narrow what may be given. CPUs near to the hinted nodes go first, then others.
+"""
 
 from __future__ import annotations
 

@@ -2,6 +2,9 @@
 
 CPUs come in groups (of a core's threads, or of one). What does not divide evenly is dealt out group
 by group to some of the nodes, such that what stays free is as even over the machine as it can be.
+As in the kubelet this tries all sets of so many nodes, and of nodes for the remainder: exponential
+in NUMA nodes, of which machines have few. It ends at the first number of nodes that will do, or
+falls back to the packed order.
 """
 
 from __future__ import annotations

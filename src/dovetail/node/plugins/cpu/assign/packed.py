@@ -1,8 +1,9 @@
-"""The packed order: whole NUMA nodes and sockets, then whole caches if asked, cores, threads.
+"""The packed order, the kubelet's accumulator: whole NUMA nodes, sockets, caches, cores, threads.
 
 At every level a group is taken only if all of it is free and still needed. Groups with fewer free
 CPUs come first, so that what is broken already is used up; ties go to the lower number. The order
-is nested: the groups of the first parent come before those of the second.
+is nested: the groups of the first parent come before those of the second. Greedy and without
+backtracking: each level passes once over its groups, and the threads fill whatever is left.
 """
 
 from __future__ import annotations

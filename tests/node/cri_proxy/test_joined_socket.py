@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 
-from dovetail.node.cri_proxy.side import JoinedSocket
+from dovetail.node.cri_proxy.joined_socket import JoinedSocket
 
 
 class Pipe(asyncio.Transport):

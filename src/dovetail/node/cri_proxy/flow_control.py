@@ -1,4 +1,4 @@
-"""DATA on its way to the runtime, never more than it wants. Pure.
+"""HTTP/2 flow control towards the runtime: DATA is sent within its windows or waits here. Pure.
 
 Both ends keep count of what may still be sent: per stream, and for all together. As long as DATA
 passes as it came, what they count agrees. What we send in the name of the client is not in its
@@ -10,7 +10,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from dovetail.node.cri_proxy.frames import END_STREAM, SMALLEST_FRAME_BYTES, Frame, FrameType, made
+from dovetail.node.cri_proxy.frames import (
+    END_STREAM,
+    SMALLEST_FRAME_BYTES,
+    Frame,
+    FrameType,
+    frame_bytes,
+)
 
 INITIAL_WINDOW_BYTES = 2**16 - 1
 """Bytes that may be sent, if nothing is said."""
@@ -23,7 +29,7 @@ class QueuedData:
     """Whether its side of the stream is over after that."""
 
 
-class Outlet:
+class FlowControlledSender:
     """Appends frames to `out`."""
 
     def __init__(self, out: list[bytes]) -> None:
@@ -109,7 +115,7 @@ class Outlet:
             self._own[stream] -= len(part)
             self._owed += len(part)
         last = waiting.ends and not waiting.data
-        self._out.append(made(FrameType.DATA, END_STREAM if last else 0, stream, part))
+        self._out.append(frame_bytes(FrameType.DATA, END_STREAM if last else 0, stream, part))
         if waiting.data:
             return True
         del self._waiting[stream]

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from dovetail.node.registry.answers import fault
+from dovetail.node.registry.answer_checks import fault
 from dovetail.node.wire.codec import Message
 from dovetail.node.wire.resource_plugin import (
     AllocatableTopologyAwareResource,

@@ -1,4 +1,4 @@
-"""Whether an answer can be one to the question: the rest of the agent need not doubt it then."""
+"""Validation of plugins' answers: are they for that question, and in bounds?"""
 
 from __future__ import annotations
 

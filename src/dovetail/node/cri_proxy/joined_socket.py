@@ -1,4 +1,4 @@
-"""One of two sockets that are joined: as fast as the slower of them."""
+"""Back-pressure between two joined sockets: either is read only as fast as the other takes it."""
 
 from __future__ import annotations
 

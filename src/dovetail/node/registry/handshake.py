@@ -1,4 +1,4 @@
-"""Getting to know what serves at a socket: who it is, and what it is able to do."""
+"""The registration handshake (GetInfo, options, notification) with whatever serves at a socket."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class PluginIntroduction(NamedTuple):
     versions: tuple[str, ...]
 
 
-async def introduction(
+async def introduce(
     channel: grpc.aio.Channel, socket: str, deadlines: Deadlines
 ) -> PluginIntroduction:
     """Raises OtherPluginType, UnfitPlugin or PluginError."""
