@@ -30,7 +30,12 @@ class NodeDevices:
         self.free = list(self.units)
 
     def _check(self) -> None:
-        faulty = list(zip(self.devices, faults_of(self.devices), strict=True))
+        faults = list(faults_of(self.devices))
+        if any(faults):
+            self._refuse(faults)
+
+    def _refuse(self, faults: Sequence[Sequence[DeviceFault]]) -> None:
+        faulty = list(zip(self.devices, faults, strict=True))
         twice = sorted({each.name for each, found in faulty if DeviceFault.NAME_TAKEN in found})
         if twice:
             raise BadDevices(f"node {self.node!r}: two devices are called {', '.join(twice)}")
