@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from dovetail.core.device import Device
-from dovetail.core.selectors.selector import compiled
+from dovetail.core.selectors.selector import compile_selector
 from dovetail.devices.allocation.request import DeviceHolding, DeviceRequest
 from dovetail.devices.classes.documents import DeviceClass
 
@@ -49,7 +49,7 @@ def assignments(
     """Every way to find a device for each unit."""
     units = wanted(requests, classes)
     selects: dict[str, Callable[[Mapping[str, str]], bool]] = {
-        name: compiled(cls.selector) for name, cls in classes.items()
+        name: compile_selector(cls.selector) for name, cls in classes.items()
     }
 
     def go(used: Used, left: dict[str, int], agreed: dict[str, object]) -> Iterator[Used]:

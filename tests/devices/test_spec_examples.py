@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from dovetail.core.device import Device
-from dovetail.core.selectors.selector import compiled
+from dovetail.core.selectors.selector import compile_selector
 from dovetail.devices.classes.documents import read
 from tests.support import spec_examples
 
@@ -51,5 +51,5 @@ def test_these_are_all_the_examples_there_are() -> None:
 @pytest.mark.parametrize("name", SELECTED)
 def test_example(name: str) -> None:
     document = spec_examples.resource_classes()[name]
-    selects = compiled(read(name, document["spec"]).selector)
+    selects = compile_selector(read(name, document["spec"]).selector)
     assert {each.name for each in DEVICES if selects(each.attributes)} == SELECTED[name]

@@ -7,7 +7,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dovetail.core.selectors import selector as selectors
-from dovetail.core.selectors.selector import Condition, Expression, Operator, Selector, compiled
+from dovetail.core.selectors.selector import (
+    Condition,
+    Expression,
+    Operator,
+    Selector,
+    compile_selector,
+)
 from dovetail.engine import interned_sets
 from dovetail.engine.interned_sets import AttributeSets
 
@@ -35,7 +41,7 @@ wanted = st.lists(branches, max_size=3).map(tuple)
 
 
 def one_by_one(known: AttributeSets, selector: Selector) -> list[bool]:
-    return [compiled(selector)(dict(known.members(number))) for number in range(len(known))]
+    return [compile_selector(selector)(dict(known.members(number))) for number in range(len(known))]
 
 
 @given(sets, sets, wanted)
@@ -45,9 +51,9 @@ def test_what_came_later_is_selected_as_what_was_there(
     known = AttributeSets()
     for batch in (first, later):
         numbers = [known.number_of(each.items()) for each in batch]
-        found = known.selected(selector).tolist()
+        found = known.selected_by(selector).tolist()
         assert found == one_by_one(known, selector)
-        assert [found[number] for number in numbers] == [*map(compiled(selector), batch)]
+        assert [found[number] for number in numbers] == [*map(compile_selector(selector), batch)]
         assert [dict(known.members(number)) for number in numbers] == batch
 
 
@@ -58,12 +64,12 @@ def test_a_copy_goes_its_own_way(
     known = AttributeSets()
     for each in first:
         known.number_of(each.items())
-    before = known.selected(selector).tolist()
+    before = known.selected_by(selector).tolist()
     twin = known.copy()
     for each in later:
         twin.number_of(each.items())
-    assert twin.selected(selector).tolist() == one_by_one(twin, selector)
-    assert known.selected(selector).tolist() == before
+    assert twin.selected_by(selector).tolist() == one_by_one(twin, selector)
+    assert known.selected_by(selector).tolist() == before
     assert len(known) == len(before)
 
 
@@ -82,15 +88,15 @@ def test_a_condition_is_decided_once_for_each_value_of_its_key(
     for number in range(1000):
         known.number_of([("Kind", f"kind{number % 3}"), ("serial", str(number))])
     selector = ((Expression("Kind", Operator.IN, ("kind1",)),),)
-    assert known.selected(selector).sum() == 333
+    assert known.selected_by(selector).sum() == 333
     assert len(asked) == 4, "three kinds, and none at all"
     known.number_of([("Kind", "kind1"), ("serial", "new")])
-    assert known.selected(selector).sum() == 334
+    assert known.selected_by(selector).sum() == 334
     assert len(asked) == 6
 
 
 def test_only_so_many_selectors_are_remembered() -> None:
     known = AttributeSets()
     for number in range(interned_sets.MOST_SELECTORS + 10):
-        known.selected(((Expression(str(number), Operator.EXISTS),),))
+        known.selected_by(((Expression(str(number), Operator.EXISTS),),))
     assert len(known._decided) == interned_sets.MOST_SELECTORS

@@ -50,11 +50,15 @@ def nanos(text: str) -> int:
     sign, whole, part, suffix, exponent = found.groups()
     if not whole and not part:
         raise BadQuantity(_refusal(text))
-    size = _exponential(whole, part or "", exponent) if exponent else scaled(whole, part, suffix)
+    size = (
+        _exponential(whole, part or "", exponent)
+        if exponent
+        else _scaled_value(whole, part, suffix)
+    )
     return -size if sign == "-" else size
 
 
-def scaled(whole: str, part: str | None, suffix: str) -> int:
+def _scaled_value(whole: str, part: str | None, suffix: str) -> int:
     """The digits before and after the point, times what the suffix stands for."""
     size: int = int(whole + (part or "")) * SCALES[suffix]
     if part:

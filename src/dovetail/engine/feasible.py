@@ -87,7 +87,9 @@ def rows_with_set(rows: Rows, sets: Column, wanted: Mask) -> Rows:
 def rows_selected(snapshot: Snapshot, group: Group, rows: Rows) -> Rows:
     """The rows whose attributes meet all that the group demands of them."""
     for selector in (*group.selectors, *(each.selector for each in group.classes)):
-        rows = rows_with_set(rows, snapshot.attributes, snapshot.attribute_sets.selected(selector))
+        rows = rows_with_set(
+            rows, snapshot.attributes, snapshot.attribute_sets.selected_by(selector)
+        )
     return rows
 
 

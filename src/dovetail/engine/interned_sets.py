@@ -73,7 +73,7 @@ class AttributeSets:
         return len(self._sets)
 
     def number_of(self, members: Iterable[Pair]) -> int:
-        return self._sets.number(tuple(sorted(map(self._numbered, members))))
+        return self._sets.number(tuple(sorted(map(self._number_pair, members))))
 
     def members(self, number: int) -> list[Pair]:
         pairs = (self._pairs.keys[pair] for pair in self._sets.keys[number] or ())
@@ -85,7 +85,7 @@ class AttributeSets:
             setattr(twin, name, value.copy())
         return twin
 
-    def selected(self, selector: Selector) -> Mask:
+    def selected_by(self, selector: Selector) -> Mask:
         """By number: whether the set is selected."""
         known = self._decided.get(selector)
         if known is None:
@@ -95,7 +95,7 @@ class AttributeSets:
         self._decided.put(selector, known)
         return known
 
-    def _numbered(self, pair: Pair) -> int:
+    def _number_pair(self, pair: Pair) -> int:
         self._keys.setdefault(pair[0], len(self._keys))
         return self._pairs.number(pair)
 
@@ -105,7 +105,7 @@ class AttributeSets:
         found: Mask = np.zeros(len(self) - first, np.bool_)
         for branch in selector:
             if branch:
-                found |= reduce(np.logical_and, (self._met(each, first) for each in branch))
+                found |= reduce(np.logical_and, (self._meeting(each, first) for each in branch))
         return found
 
     def _lay_out(self) -> None:
@@ -119,7 +119,7 @@ class AttributeSets:
         self._set_of.extend(np.repeat(numbers, [len(pairs) for pairs in added]))
         self._pair_of.extend(np.fromiter(chain.from_iterable(added), np.int32))
 
-    def _met(self, expression: Expression, first: int) -> Mask:
+    def _meeting(self, expression: Expression, first: int) -> Mask:
         met = condition(expression)
         found: Mask = np.full(len(self) - first, met(None))
         key = self._keys.get(expression.key)

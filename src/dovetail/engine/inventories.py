@@ -59,7 +59,7 @@ class ClassInventories:
         twin.plain, twin.always_allowed = self.plain, self.always_allowed
         return twin
 
-    def emptied(self) -> ClassInventories:
+    def without_usage(self) -> ClassInventories:
         """The same with nothing in use, for reading only."""
         twin = ClassInventories()
         for name in self.__slots__:

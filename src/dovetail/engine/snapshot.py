@@ -121,13 +121,14 @@ class Snapshot:
         }
         return twin
 
-    def emptied(self) -> Snapshot:
+    def without_usage(self) -> Snapshot:
         """The same fleet with nothing in use; it shares its columns with this one, to be read."""
         twin = Snapshot()
         vars(twin).update(vars(self))
         twin.cache = OrderedDict()
         twin.inventories = {
-            class_id: inventories.emptied() for class_id, inventories in self.inventories.items()
+            class_id: inventories.without_usage()
+            for class_id, inventories in self.inventories.items()
         }
         return twin
 

@@ -48,7 +48,7 @@ async def within_budget(
     try:
         stages = await budget.run(funnel(snapshot, request))
         fitting = stages[-1].left
-        could = 0 if fitting else await budget.run(how_many(snapshot.emptied(), request))
+        could = 0 if fitting else await budget.run(how_many(snapshot.without_usage(), request))
         shown = shown_trees(snapshot, request, host, fitting)
         looked_at = [await look_closely(budget, snapshot, request, tree) for tree in shown]
     except OutOfTime as error:

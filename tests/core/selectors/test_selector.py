@@ -11,7 +11,7 @@ from dovetail.core.selectors.selector import (
     Expression,
     Operator,
     Selector,
-    compiled,
+    compile_selector,
     mismatches,
     problems_of,
 )
@@ -19,7 +19,7 @@ from tests.devices.selectors import attribute_sets, expressions, selectors
 
 
 def met(key: str, operator: str, /, *values: str, **attributes: str) -> bool:
-    return compiled(((Expression(key, Operator(operator), values),),))(attributes)
+    return compile_selector(((Expression(key, Operator(operator), values),),))(attributes)
 
 
 @pytest.mark.parametrize(
@@ -82,7 +82,7 @@ def test_row_17_value_counts(operator: str, good: list[str], bad: list[str]) -> 
 
 
 def test_row_17_a_key_may_repeat_to_make_a_range() -> None:
-    between = compiled(
+    between = compile_selector(
         (
             (
                 Expression("memory", Operator.GT_EQ, ("16G",)),
@@ -140,20 +140,20 @@ def test_ordered_operators_need_an_amount() -> None:
     assert fault.index == 0
     assert "'lots' has no order: an amount such as 30G" in fault.message
     with pytest.raises(BadExpression, match="memory Gt lots: 'lots' has no order"):
-        compiled(((Expression("memory", Operator.GT, ("lots",)),),))
+        compile_selector(((Expression("memory", Operator.GT, ("lots",)),),))
 
 
 @pytest.mark.parametrize("selector", [(), ((),), ((), ())])
 def test_an_empty_selector_meets_nothing(selector: Selector) -> None:
-    assert not compiled(selector)({})
-    assert not compiled(selector)({"Kind": "gpu"})
+    assert not compile_selector(selector)({})
+    assert not compile_selector(selector)({"Kind": "gpu"})
 
 
 @settings(deadline=None)
 @given(selectors(), selectors(), attribute_sets())
 def test_or_is_union(one: Selector, other: Selector, attributes: dict[str, str]) -> None:
-    either = compiled(one)(attributes) or compiled(other)(attributes)
-    assert compiled(one + other)(attributes) is either
+    either = compile_selector(one)(attributes) or compile_selector(other)(attributes)
+    assert compile_selector(one + other)(attributes) is either
 
 
 @settings(deadline=None)
@@ -166,11 +166,11 @@ def test_widening_never_narrows(
     branch = selector[index]
     at = data.draw(st.integers(0, len(branch) - 1))
     shorter = branch[:at] + branch[at + 1 :]
-    if not compiled(selector)(attributes):
+    if not compile_selector(selector)(attributes):
         return
     if shorter:
-        assert compiled((*selector[:index], shorter, *selector[index + 1 :]))(attributes)
-    assert compiled((*selector, (data.draw(expressions()),)))(attributes)
+        assert compile_selector((*selector[:index], shorter, *selector[index + 1 :]))(attributes)
+    assert compile_selector((*selector, (data.draw(expressions()),)))(attributes)
 
 
 @settings(deadline=None)
@@ -183,5 +183,5 @@ def test_gt_and_lt_eq_split_what_is_comparable(
         return
     counter = Expression(expression.key, opposite, expression.values)
     comparable = expression.key in attributes and not mismatches(((expression,),), attributes)
-    both = [compiled(((each,),))(attributes) for each in (expression, counter)]
+    both = [compile_selector(((each,),))(attributes) for each in (expression, counter)]
     assert sum(both) == comparable

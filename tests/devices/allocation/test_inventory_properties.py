@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from dovetail.core.device import Device
 from dovetail.core.rows import Rows
-from dovetail.core.selectors.selector import compiled
+from dovetail.core.selectors.selector import compile_selector
 from dovetail.devices.allocation.inventory import DeviceInventory
 from dovetail.devices.allocation.request import ClassStatus, DeviceHolding, DeviceRequest
 from dovetail.devices.allocation.strategies import Strategy
@@ -45,7 +45,7 @@ class World(msgspec.Struct):
             if any(each not in self.classes for each in self.leaves(name)):
                 return 0
             return brute_force.formable(name, self.nodes[node], units, self.classes)
-        selects = compiled(cls.selector)
+        selects = compile_selector(cls.selector)
         return sum(units[each.name] for each in self.nodes[node] if selects(each.attributes))
 
     def leaves(self, name: str) -> list[str]:

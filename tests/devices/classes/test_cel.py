@@ -16,7 +16,7 @@ from dovetail.devices.classes.cel import (
     parse,
 )
 from dovetail.devices.classes.cel.syntax import Literal
-from dovetail.devices.classes.cel.tokens import LONGEST, quoted
+from dovetail.devices.classes.cel.tokens import LONGEST, quote
 
 DEVICE = CelDevice(
     driver="dra.example.com",
@@ -158,7 +158,7 @@ def test_long_chains_are_no_deep_ones() -> None:
 @settings(deadline=None)
 @given(st.text(st.characters(exclude_categories=["Cs"]), max_size=20))
 def test_text_survives_being_quoted(text: str) -> None:
-    assert parse(quoted(text)) == Literal(text, 0)
+    assert parse(quote(text)) == Literal(text, 0)
 
 
 @settings(deadline=None)

@@ -9,13 +9,13 @@ from hypothesis import given, settings
 
 from dovetail.core.device import Device
 from dovetail.core.selectors.condition_text import read, write
-from dovetail.core.selectors.selector import Selector, compiled
+from dovetail.core.selectors.selector import Selector, compile_selector
 from dovetail.devices.classes.cel import matches, parse
 from dovetail.devices.classes.documents import BadClass, DeviceClass, Member
 from dovetail.devices.classes.dra import (
     Untranslatable,
+    cel_device_of,
     from_device_class,
-    published,
     to_device_class,
 )
 from tests.devices.selectors import devices, selectors
@@ -60,14 +60,18 @@ def refused(*expressions: str, **more: Any) -> dict[str, str]:
 def test_a_class_and_its_translation_select_the_same(selector: Selector, device: Device) -> None:
     """Evaluated without an error, too: that would end an allocation."""
     text = cel(DeviceClass("c", selector))
-    assert matches(parse(text), published(device)) is compiled(selector)(device.attributes)
+    assert matches(parse(text), cel_device_of(device)) is compile_selector(selector)(
+        device.attributes
+    )
 
 
 @settings(max_examples=150, deadline=None)
 @given(selectors(), devices())
 def test_there_and_back_selects_the_same(selector: Selector, device: Device) -> None:
     again = from_device_class(to_device_class(DeviceClass("c", selector)))
-    assert compiled(again.selector)(device.attributes) is compiled(selector)(device.attributes)
+    assert compile_selector(again.selector)(device.attributes) is compile_selector(selector)(
+        device.attributes
+    )
 
 
 def test_an_amount_is_looked_for_before_it_is_compared() -> None:
@@ -247,5 +251,5 @@ def test_devices_that_cannot_be_published_are_told(
 ) -> None:
     device = Device(node="n", name="d", kind="k", properties=properties)
     with pytest.raises(Untranslatable, match="'d' cannot be translated") as caught:
-        published(device)
+        cel_device_of(device)
     assert message in str(caught.value)

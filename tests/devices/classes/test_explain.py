@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from dovetail.core.device import Device
 from dovetail.core.explanation import Finding, PlaceFindings, Reason, Verdict
 from dovetail.core.selectors.condition_text import read
-from dovetail.core.selectors.selector import Selector, compiled
+from dovetail.core.selectors.selector import Selector, compile_selector
 from dovetail.devices.classes.documents import DeviceClass
 from dovetail.devices.classes.explain import explain_each, explain_fleet
 from tests.devices.selectors import devices, selectors
@@ -116,7 +116,7 @@ def test_a_class_without_selectors_selects_nothing() -> None:
 @given(selectors(), st.lists(devices(), max_size=5))
 def test_the_explanation_agrees_with_the_selection(selector: Selector, fleet: list[Device]) -> None:
     cls = DeviceClass("c", selector)
-    chosen = [each for each in fleet if compiled(selector)(each.attributes)]
+    chosen = [each for each in fleet if compile_selector(selector)(each.attributes)]
     places = explain_each(cls, fleet).explanation.nearest if selector else ()
     assert [
         each for each, place in zip(fleet, places, strict=bool(selector)) if place.fits

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 
 from dovetail.core.device import Device
 from dovetail.core.selectors.condition_text import read
-from dovetail.core.selectors.selector import Selector, compiled
+from dovetail.core.selectors.selector import Selector, compile_selector
 from dovetail.devices.classes.implication import Meaning
 from tests.devices.selectors import devices, selectors
 
@@ -93,11 +93,11 @@ def test_each_alternative_needs_one_that_contains_it() -> None:
 @settings(max_examples=150, deadline=None)
 @given(selectors(), selectors(), devices())
 def test_whatever_is_claimed_holds(one: Selector, other: Selector, device: Device) -> None:
-    selected = compiled(one)(device.attributes)
+    selected = compile_selector(one)(device.attributes)
     if never(one):
         assert not selected
     if selected and implies(one, other):
-        assert compiled(other)(device.attributes)
+        assert compile_selector(other)(device.attributes)
 
 
 @settings(deadline=None)

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from dovetail.core.device import Device
 from dovetail.core.selectors.condition_text import read
-from dovetail.core.selectors.selector import Selector, compiled
+from dovetail.core.selectors.selector import Selector, compile_selector
 from dovetail.devices.classes.documents import DeviceClass, Member
 from dovetail.devices.classes.lint import LintFinding, LintKind, is_one_off, lint
 from tests.devices.selectors import devices, selectors
@@ -166,7 +166,9 @@ def test_many_others_are_counted_not_listed() -> None:
 def test_nothing_is_made_up(chosen: list[Selector], fleet: list[Device]) -> None:
     classes = [DeviceClass(f"c{at}", each) for at, each in enumerate(chosen)]
     picked = {
-        each.name: {at for at, one in enumerate(fleet) if compiled(each.selector)(one.attributes)}
+        each.name: {
+            at for at, one in enumerate(fleet) if compile_selector(each.selector)(one.attributes)
+        }
         for each in classes
     }
     for found in lint(classes, fleet):

@@ -72,7 +72,7 @@ def without(request: Request, chosen: Sequence[Constraint]) -> Iterator[Request]
             yield lowered
 
 
-def emptied(forest: Forest) -> Forest:
+def without_usage(forest: Forest) -> Forest:
     return Forest(
         replace(
             provider,

@@ -74,8 +74,8 @@ def test_a_host_meets_all_of_it_exactly_where_it_fits(forest: Forest, request: R
 @examples(300)
 @given(any_forest, any_request)
 def test_never_and_not_now_are_told_apart(forest: Forest, request: Request) -> None:
-    ever = done(any_fits(loaded(forest).emptied(), by_uuid(request)))
-    assert ever == bool(brute.how_many(brute.emptied(forest), request))
+    ever = done(any_fits(loaded(forest).without_usage(), by_uuid(request)))
+    assert ever == bool(brute.how_many(brute.without_usage(forest), request))
 
 
 @examples(600)

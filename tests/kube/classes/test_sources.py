@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from dovetail.core.device import MOST_UNITS, Device
 from dovetail.core.errors import BadDevices
-from dovetail.core.selectors.selector import compiled
+from dovetail.core.selectors.selector import compile_selector
 from dovetail.devices.classes.dra import from_device_class
 from dovetail.kube.classes import devices_of
 from dovetail.kube.classes.annotation import DEVICES, annotated_devices, text_of
@@ -140,7 +140,7 @@ def test_a_class_that_was_a_device_class_selects_what_it_did() -> None:
         "metadata": {"name": "gpu"},
         "spec": {"selectors": [{"cel": {"expression": said}}]},
     }
-    meets = compiled(from_device_class(device_class).selector)
+    meets = compile_selector(from_device_class(device_class).selector)
     latest, other = (
         {"name": name, "attributes": {"model": {"string": model}}}
         for name, model in (("a", "LATEST"), ("b", "OLD"))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dovetail.core.selectors.selector import Expression, Operator, compiled
+from dovetail.core.selectors.selector import Expression, Operator, compile_selector
 from dovetail.node.report.machine_devices import devices_of
 from dovetail.node.topology import Machine, Nic
 from dovetail.node.topology.machine import Hugepages, NumaNode
@@ -48,7 +48,7 @@ def test_the_classes_of_the_specification_select_them() -> None:
     devices = devices_of("n1", MACHINE)
 
     def names(*expressions: Expression) -> list[str]:
-        meets = compiled((expressions,))
+        meets = compile_selector((expressions,))
         return [device.name for device in devices if meets(device.attributes)]
 
     assert names(Expression("Kind", Operator.IN, ("nic",)), fast) == ["eth0"]

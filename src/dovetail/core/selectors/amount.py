@@ -12,7 +12,7 @@ from functools import lru_cache
 
 import msgspec
 
-from dovetail.core.quantity import LONGEST, BadQuantity, nanos, scaled
+from dovetail.core.quantity import LONGEST, BadQuantity, _scaled_value, nanos
 
 
 class Dimension(StrEnum):
@@ -59,7 +59,7 @@ def _read(text: str) -> Amount | None:
     if (speed := _rate(text)) is not None:
         return Amount(Dimension.RATE, speed)
     if (found := BYTES.fullmatch(text)) and (found[2] or found[3]):
-        return Amount(Dimension.SIZE, _signed(found, found[4]))
+        return Amount(Dimension.SIZE, _signed_size(found, found[4]))
     try:
         size = nanos(text)
     except BadQuantity:
@@ -79,12 +79,12 @@ def _fields(dotted: str) -> tuple[int, ...]:
 
 def _rate(text: str) -> int | None:
     if (found := BITS_PER_SECOND.fullmatch(text)) and (found[2] or found[3]):
-        return _signed(found, PREFIXES[found[4].lower()])
+        return _signed_size(found, PREFIXES[found[4].lower()])
     if (found := BYTES_PER_SECOND.fullmatch(text)) and (found[2] or found[3]):
-        return 8 * _signed(found, found[4])
+        return 8 * _signed_size(found, found[4])
     return None
 
 
-def _signed(found: re.Match[str], suffix: str) -> int:
-    size = scaled(found[2], found[3], suffix)
+def _signed_size(found: re.Match[str], suffix: str) -> int:
+    size = _scaled_value(found[2], found[3], suffix)
     return -size if found[1] == "-" else size

@@ -81,7 +81,7 @@ def problems_of(expression: Expression) -> tuple[Fault, ...]:
     return ()
 
 
-def compiled(selector: Selector) -> Callable[[Mapping[str, str]], bool]:
+def compile_selector(selector: Selector) -> Callable[[Mapping[str, str]], bool]:
     """Tells of attributes whether they are selected. Raises BadExpression."""
     branches = tuple(
         tuple((each.key, condition(each)) for each in branch) for branch in selector if branch
@@ -106,7 +106,7 @@ def condition(expression: Expression) -> Condition:
         raise BadExpression(f"{expression}: {fault.message}")
     kind, values = expression.operator, expression.values
     if kind in ORDERED:
-        return _ordered(ORDERED[kind], values[0])
+        return _order_condition(ORDERED[kind], values[0])
     if kind is Operator.EQ:
         return _equal(values[0])
     if kind in SETS:
@@ -119,7 +119,7 @@ def condition(expression: Expression) -> Condition:
     return lambda value: value is None
 
 
-def _ordered(compare: Callable[[Any, Any], Any], text: str) -> Condition:
+def _order_condition(compare: Callable[[Any, Any], Any], text: str) -> Condition:
     wanted = amount.read(text)
     assert wanted is not None
     dimension, size = wanted.dimension, wanted.size

@@ -37,15 +37,15 @@ class Catalogue:
     def put(self, cls: DeviceClass) -> int:
         """The class's column."""
         self._classes[cls.name] = cls
-        self._changed()
+        self._forget_derived()
         return self.columns.row(cls.name)
 
     def remove(self, name: str) -> None:
         del self._classes[name]
         self.columns.drop(name)
-        self._changed()
+        self._forget_derived()
 
-    def _changed(self) -> None:
+    def _forget_derived(self) -> None:
         self._leaves.clear()
         self._keys = None
 
@@ -69,7 +69,7 @@ class Catalogue:
     def bit(self, name: str) -> int:
         return 1 << self.column(name)
 
-    def nested(self) -> list[str]:
+    def nested_names(self) -> list[str]:
         return [name for name, cls in self._classes.items() if cls.members]
 
     def leaves(self, name: str) -> Leaves | None:
@@ -80,10 +80,10 @@ class Catalogue:
         """As far as members are at most so many levels deep: a circle is deeper than any number."""
         key = name, levels
         if key not in self._leaves:
-            self._leaves[key] = self._counted(name, levels)
+            self._leaves[key] = self._count_leaves(name, levels)
         return self._leaves[key]
 
-    def _counted(self, name: str, levels: int) -> Leaves | None:
+    def _count_leaves(self, name: str, levels: int) -> Leaves | None:
         cls = self._classes.get(name)
         if cls is None:
             return None

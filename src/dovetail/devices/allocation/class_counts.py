@@ -107,7 +107,7 @@ class ClassCounts:
 
     def _count(self, nodes: list[NodeDevices], columns: int) -> None:
         units, free = counts_of(nodes, self.equivalence.selected[:columns])
-        for name in self._catalogue.nested():
+        for name in self._catalogue.nested_names():
             column = self._catalogue.column(name)
             mask = self._catalogue.mask(name)
             for at, each in enumerate(nodes):

@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from dovetail.core.columns import Amounts
 from dovetail.core.device import Device
 from dovetail.core.rows import Rows
-from dovetail.core.selectors.selector import compiled
+from dovetail.core.selectors.selector import compile_selector
 from dovetail.devices.allocation import shortage_text
 from dovetail.devices.allocation.allocations import DeviceAllocations, NodeHoldings
 from dovetail.devices.allocation.catalogue import Catalogue
@@ -72,7 +72,7 @@ class DeviceInventory:
         """A class that is there already is replaced."""
         if self._catalogue.get(cls.name) == cls:
             return
-        selects = compiled(cls.selector)
+        selects = compile_selector(cls.selector)
         if cls.name in self._catalogue:
             self.drop_class(cls.name)
         column = self._catalogue.put(cls)

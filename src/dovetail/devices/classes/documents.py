@@ -165,7 +165,8 @@ class _SpecReader:
         # True is an int to Python.
         if not isinstance(count, int) or isinstance(count, bool) or not 1 <= count <= MOST_MEMBERS:
             self.wrong(
-                f"{path}.count", f"{_shortened(count)}: a whole number from 1 to {MOST_MEMBERS}"
+                f"{path}.count",
+                f"{_shortened_repr(count)}: a whole number from 1 to {MOST_MEMBERS}",
             )
             return Member(name)
         return Member(name, count)
@@ -193,7 +194,7 @@ class _SpecReader:
     def operator(self, path: str, given: object) -> Operator:
         if isinstance(given, str) and given in OPERATORS:
             return OPERATORS[given]
-        self.wrong(path, f"{_shortened(given)}: one of {', '.join(Operator)} is expected")
+        self.wrong(path, f"{_shortened_repr(given)}: one of {', '.join(Operator)} is expected")
         return Operator.EXISTS
 
     def distinct(self, path: str, names: Iterable[str]) -> None:
@@ -206,14 +207,14 @@ class _SpecReader:
     def flag(self, path: str, given: object) -> bool:
         if given is None or isinstance(given, bool):
             return bool(given)
-        self.wrong(path, f"{_shortened(given)}: true or false is expected")
+        self.wrong(path, f"{_shortened_repr(given)}: true or false is expected")
         return False
 
     def text(self, path: str, given: object) -> str:
         if isinstance(given, str):
             return given
         self.wrong(
-            path, "is missing" if given is None else f"{_shortened(given)}: text is expected"
+            path, "is missing" if given is None else f"{_shortened_repr(given)}: text is expected"
         )
         return ""
 
@@ -221,13 +222,15 @@ class _SpecReader:
         if given is None:
             return ()
         if not isinstance(given, list | tuple):
-            self.wrong(path, f"{_shortened(given)}: a list is expected")
+            self.wrong(path, f"{_shortened_repr(given)}: a list is expected")
             return ()
         return tuple(one(f"{path}[{index}]", each) for index, each in enumerate(given))
 
     def mapping(self, path: str, given: object, known: tuple[str, ...]) -> Mapping[str, object]:
         if not isinstance(given, Mapping):
-            self.wrong(path, f"{_shortened(given)}: an object with {', '.join(known)} is expected")
+            self.wrong(
+                path, f"{_shortened_repr(given)}: an object with {', '.join(known)} is expected"
+            )
             return {}
         for field in self._unknown(given, known):
             self.wrong(f"{path}.{field}", f"no such field: there are {', '.join(known)}")
@@ -238,5 +241,5 @@ class _SpecReader:
         return (str(field) for field in given if field not in known)
 
 
-def _shortened(given: object) -> str:
+def _shortened_repr(given: object) -> str:
     return repr(given) if len(repr(given)) <= LONGEST_KEY else f"a {type(given).__name__}"

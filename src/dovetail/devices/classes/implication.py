@@ -114,7 +114,7 @@ def _facts(key: str, expressions: Iterable[Expression]) -> Facts:
         said,
         bool(demands) or key in RESERVED,
         absent,
-        _allowed(said),
+        _allowed_values(said),
         next(iter(dimensions), None),
         _bound(amounts, upper=False) if len(dimensions) == 1 else None,
         _bound(amounts, upper=True) if len(dimensions) == 1 else None,
@@ -137,7 +137,7 @@ def _amount(expression: Expression) -> Amount | None:
     return wanted if compares else None
 
 
-def _allowed(said: tuple[Expression, ...]) -> frozenset[str] | None:
+def _allowed_values(said: tuple[Expression, ...]) -> frozenset[str] | None:
     lists = [
         frozenset(each.values)
         for each in said

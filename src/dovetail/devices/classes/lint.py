@@ -15,7 +15,13 @@ import numpy as np
 import numpy.typing as npt
 
 from dovetail.core.device import RESERVED, Device
-from dovetail.core.selectors.selector import Expression, Mismatch, compiled, mismatch, mismatches
+from dovetail.core.selectors.selector import (
+    Expression,
+    Mismatch,
+    compile_selector,
+    mismatch,
+    mismatches,
+)
 from dovetail.devices.classes import hierarchy
 from dovetail.devices.classes.device_groups import DeviceGroup, groups_of, keys_of
 from dovetail.devices.classes.documents import DeviceClass
@@ -50,7 +56,7 @@ def lint(classes: Sequence[DeviceClass], devices: Sequence[Device]) -> tuple[Lin
         *_broken(classes),
         *_empty(classes),
         *_unreachable(fleet),
-        *_related(fleet),
+        *_containment(fleet),
         *_overlapping(fleet),
         *_key_slips(fleet),
         *_dimensions(fleet),
@@ -72,14 +78,14 @@ class _Fleet:
         self.meanings = [meanings[cls.name] for cls in self.selecting]
         self.selects = np.array(
             [
-                [*map(compiled(cls.selector), (kind.attributes for kind in self.kinds))]
+                [*map(compile_selector(cls.selector), (kind.attributes for kind in self.kinds))]
                 for cls in self.selecting
             ],
             dtype=bool,
         ).reshape(len(self.selecting), len(self.kinds))
         self.units = np.array([kind.units for kind in self.kinds], dtype=np.int64)
 
-    def shared(self, weights: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+    def shared_weights(self, weights: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
         """By pair of classes: the weight of the kinds that both select."""
         # Only products of floats are fast, and units are far below where these get inexact.
         selects = self.selects.astype(np.float64)
@@ -145,9 +151,9 @@ def _unreachable_by_members(
                 yield LintFinding(cls.name, LintKind.UNREACHABLE, message)
 
 
-def _related(fleet: _Fleet) -> Iterator[LintFinding]:
+def _containment(fleet: _Fleet) -> Iterator[LintFinding]:
     """Identical and subsumed classes: for any device where that is certain, else on this fleet."""
-    count = fleet.shared(np.ones(len(fleet.kinds), dtype=np.int64))
+    count = fleet.shared_weights(np.ones(len(fleet.kinds), dtype=np.int64))
     alone = count.diagonal()
     inside = count == alone[:, None]
     reached = alone > 0
@@ -183,8 +189,8 @@ def _relation(
 
 def _overlapping(fleet: _Fleet) -> Iterator[LintFinding]:
     """Classes that share devices without one containing the other."""
-    units = fleet.shared(fleet.units)
-    count = fleet.shared(np.ones(len(fleet.kinds), dtype=np.int64))
+    units = fleet.shared_weights(fleet.units)
+    count = fleet.shared_weights(np.ones(len(fleet.kinds), dtype=np.int64))
     inside = count == count.diagonal()[:, None]
     partly = (count > 0) & ~inside & ~inside.T
     for at, cls in enumerate(fleet.selecting):

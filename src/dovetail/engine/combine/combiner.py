@@ -204,7 +204,7 @@ class Combiner:
         if self._questions.required:
             spread = [not slot.group.suffix for slot in slots]
             meets = {
-                line[OPTION]: self._met(line)
+                line[OPTION]: self._requirements_met(line)
                 for table, is_spread in zip(tables, spread, strict=True)
                 if is_spread
                 for line in table
@@ -222,18 +222,18 @@ class Combiner:
         wanted: list[dict[str, int]] = []
         headroom: dict[tuple[int, str], int] = {}
         for slot, table in zip(slots, tables, strict=True):
-            names = {name: at for at, name in self._asked() if name in slot.resources}
+            names = {name: at for at, name in self._contended_columns() if name in slot.resources}
             wanted.append({name: slot.resources[name] for name in names})
             for line in table:
                 for name, at in names.items():
                     headroom[line[OPTION], name] = line[at]
         return wanted, headroom
 
-    def _asked(self) -> Iterable[tuple[int, str]]:
+    def _contended_columns(self) -> Iterable[tuple[int, str]]:
         """The columns of an offer that tell of contended classes."""
         return enumerate(self._questions.contended, ANSWERS + self._questions.words)
 
-    def _met(self, line: list[int]) -> int:
+    def _requirements_met(self, line: list[int]) -> int:
         """Which of the requirements an option meets, a bit each."""
         words = line[ANSWERS : ANSWERS + self._questions.words]
         return sum(word << WORD * at for at, word in enumerate(words))

@@ -54,12 +54,12 @@ class PatternedTrees:
             while not pattern.reach(high):
                 if high == low + 1 and first > done:
                     # Nobody should have to wait for a tree that comes later.
-                    yield self._placed(low, high, done, first)
+                    yield self._place(low, high, done, first)
                     done = first
                 yield None
-        yield self._placed(low, high, done, len(self))
+        yield self._place(low, high, done, len(self))
 
-    def _placed(self, low: int, high: int, first: int, last: int) -> Block:
+    def _place(self, low: int, high: int, first: int, last: int) -> Block:
         """What the patterns have found, in rows of the trees `first` to `last`."""
         numbers, which = np.unique(self.which[first:last], return_inverse=True)
         lists = [self.patterns[number].found[low:high] for number in numbers.tolist()]

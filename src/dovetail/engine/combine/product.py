@@ -46,13 +46,15 @@ def trees_with_more(parts: list[Products], number: int) -> Products:
     more = [part.totals > number for part in parts]
     return Products(
         [
-            joined([part.options[at].of(some) for part, some in zip(parts, more, strict=True)])
+            join_options(
+                [part.options[at].of(some) for part, some in zip(parts, more, strict=True)]
+            )
             for at in range(len(parts[0].options))
         ]
     )
 
 
-def joined(parts: Sequence[SlotOptions]) -> SlotOptions:
+def join_options(parts: Sequence[SlotOptions]) -> SlotOptions:
     counts = np.concatenate([part.counts for part in parts])
     rows = np.concatenate([part.in_turn() for part in parts])
     return SlotOptions(rows, counts.cumsum() - counts, counts)

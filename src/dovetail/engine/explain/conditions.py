@@ -105,7 +105,7 @@ class Conditions:
 
     def _selected(self, row: int, constraint: Constraint) -> bool:
         snapshot = self._snapshot
-        mask = snapshot.attribute_sets.selected(constraint.selector)
+        mask = snapshot.attribute_sets.selected_by(constraint.selector)
         return bool(mask[snapshot.attributes.values[row]])
 
     def _in_tree(self, row: int, constraint: Constraint) -> bool:

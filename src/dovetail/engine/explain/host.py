@@ -121,7 +121,7 @@ def of_relations(snapshot: Snapshot, request: Request, tree: int) -> Work[list[P
             continue
         partial = only(request, demanded[:count])
         met = yield from any_fits(snapshot, partial, among)
-        ever = met or (yield from any_fits(snapshot.emptied(), partial, among))
+        ever = met or (yield from any_fits(snapshot.without_usage(), partial, among))
         found.append(ProviderFinding(one, met, ever))
         if not met:
             break

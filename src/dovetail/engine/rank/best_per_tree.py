@@ -13,7 +13,7 @@ import numpy as np
 
 from dovetail.engine.combine.round_robin import Block
 from dovetail.engine.inventories import Rows
-from dovetail.engine.rank.cache import cached, names_version, with_zeros
+from dovetail.engine.rank.cache import cache_entry, names_version, with_zeros
 from dovetail.engine.rank.candidates import trees_of
 from dovetail.engine.rank.policies.policy import Numbers
 from dovetail.engine.rank.ranking import Ranking
@@ -98,7 +98,7 @@ def best_per_tree(
     snapshot = searching.snapshot
     key = (request_key(searching.request), ranking.terms, scores.basis, names_version(snapshot))
     slots, exact = len(searching.slots), not scores.is_even
-    found: BestPerTree = cached(
+    found: BestPerTree = cache_entry(
         snapshot, key, lambda: BestPerTree(slots, len(ranking.terms), exact)
     )
     stale = found.stale_trees(snapshot, searching.trees)
@@ -110,12 +110,12 @@ def best_per_tree(
                 yield
             elif len(block):
                 lines.append(block)
-        found.update(snapshot, some, scores, _joined(lines, slots))
+        found.update(snapshot, some, scores, _join_blocks(lines, slots))
         yield
     return found
 
 
-def _joined(blocks: list[Block], slots: int) -> Block:
+def _join_blocks(blocks: list[Block], slots: int) -> Block:
     if len(blocks) == 1:
         return blocks[0]
     return np.concatenate(blocks) if blocks else np.empty((0, slots), np.int32)

@@ -21,7 +21,7 @@ LEAST_ENTRIES = 16
 """Bounds on what is kept; most entries have a few numbers for each tree."""
 
 
-def cached(snapshot: Snapshot, key: Hashable, make: Callable[[], T]) -> T:
+def cache_entry(snapshot: Snapshot, key: Hashable, make: Callable[[], T]) -> T:
     """The entry under that key, made if it is missing; the least recently used ones are dropped."""
     entries: dict[Any, Any] = snapshot.cache.setdefault(RANKING, {})
     snapshot.cache.move_to_end(RANKING)
@@ -55,7 +55,7 @@ class NamesVersion:
 
 def names_version(snapshot: Snapshot) -> int:
     """A number that is another one when the names of classes or traits are others."""
-    return cached(snapshot, "names", NamesVersion).number(snapshot)
+    return cache_entry(snapshot, "names", NamesVersion).number(snapshot)
 
 
 def layout_version(snapshot: Snapshot) -> Hashable:

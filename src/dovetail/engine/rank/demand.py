@@ -22,7 +22,7 @@ from dovetail.core.columns import Mask
 from dovetail.core.request import Request
 from dovetail.engine.feasible import trait_mask
 from dovetail.engine.inventories import NEVER
-from dovetail.engine.rank.cache import cached, layout_version, names_version
+from dovetail.engine.rank.cache import cache_entry, layout_version, names_version
 from dovetail.engine.rank.policies.policy import Numbers
 from dovetail.engine.rank.trees import Trees, device_units
 from dovetail.engine.rank.typical import Typical
@@ -94,12 +94,12 @@ class TypicalDemand:
         asked = [name for each in wanted for kind in each for name in classes_of(kind)]
         self.classes = sorted({*asked, *self.measured})
         self._least = self._least_table(wanted)
-        self._kinds = self._counted(wanted)
+        self._kinds = self._kinds_counted_by_row(wanted)
         self._number = {kind: at for at, kind in enumerate(self._kinds)}
         self._amounts = self._amounts_table()
         self._traits = self._trait_table(snapshot)
         self._needed, self._times = self._needs_table(wanted)
-        self._in_pieces = self._repeated(wanted)
+        self._in_pieces = self._kinds_in_pieces(wanted)
         taking = [[self._taking(name, each) for each in wanted] for name in self.measured]
         self._unions = sorted({union for each in taking for union in each if union})
         self._each_kind = self._unions == [(at,) for at in range(len(self._kinds))]
@@ -116,7 +116,7 @@ class TypicalDemand:
                     least[line] = max(least[line, 0], amount)
         return found
 
-    def _counted(self, wanted: list[Counter[NeedKind]]) -> list[NeedKind]:
+    def _kinds_counted_by_row(self, wanted: list[Counter[NeedKind]]) -> list[NeedKind]:
         """The kinds for which rows are looked at one by one; those of the same classes together."""
         found = {
             kind: None
@@ -162,7 +162,7 @@ class TypicalDemand:
                 numbers[at, line], times[at, line] = number, count
         return numbers, times
 
-    def _repeated(self, wanted: list[Counter[NeedKind]]) -> list[int]:
+    def _kinds_in_pieces(self, wanted: list[Counter[NeedKind]]) -> list[int]:
         """The kinds of which one row may serve several at once."""
         return [
             at
@@ -189,7 +189,7 @@ class TypicalDemand:
             if of == name
         ]
 
-    def requested(self, name: str) -> int:
+    def units_requested(self, name: str) -> int:
         """What all requests take of a measured class, weighed."""
         return sum(amount for _, amount in self.requesting_kinds(name))
 
@@ -214,7 +214,7 @@ class TypicalDemand:
             return found
         fits = self._fits(trees)
         runs = self._runs(trees, fits)
-        joined = self._joined(fits)
+        joined = self._union_fits(fits)
         for name, (uses, weights) in zip(self.measured, self._uses, strict=True):
             units = trees.units(name)
             usable = np.add.reduce(joined * units[:, None])
@@ -222,7 +222,7 @@ class TypicalDemand:
             found += np.add.reduce(units) * self.weight - used
         return found
 
-    def _joined(self, fits: Cube) -> Cube:
+    def _union_fits(self, fits: Cube) -> Cube:
         """By row, union and tree: whether the row gives what one of the kinds asks for."""
         if self._each_kind:
             return fits
@@ -281,14 +281,14 @@ def largest_device(snapshot: Snapshot, name: str) -> int:
 
 def demand_of(snapshot: Snapshot, typical: Typical) -> TypicalDemand:
     """The demand; another one when names, kinds of traits or the largest devices are others."""
-    whole: dict[str, int] = cached(
+    whole: dict[str, int] = cache_entry(
         snapshot,
         ("whole", typical, layout_version(snapshot)),
         lambda: device_sizes(snapshot, typical),
     )
     sets = len(snapshot.trait_sets)
     key = ("demand", typical, names_version(snapshot), sets, tuple(whole.items()))
-    return cached(snapshot, key, lambda: TypicalDemand(snapshot, typical, whole))
+    return cache_entry(snapshot, key, lambda: TypicalDemand(snapshot, typical, whole))
 
 
 def device_sizes(snapshot: Snapshot, typical: Typical) -> dict[str, int]:

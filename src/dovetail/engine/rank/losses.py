@@ -58,13 +58,13 @@ class Losses:
         # Trees as they would be and as they are are measured in one go: a measure has many steps.
         states = lay_out(snapshot, np.concatenate((home, stale)), classes, self._whole)
         states.take(lines, case.slots)
-        lost = self._measured(states)
+        lost = self._measure_distinct(states)
         self._lost[stale] = lost[len(home) :]
         self._versions[stale] = snapshot.tree_version.values[stale]
         found: Numbers = self._lost.take(home) - lost[: len(home)]
         return found if alike is None else found[alike]
 
-    def _measured(self, states: Trees) -> Numbers:
+    def _measure_distinct(self, states: Trees) -> Numbers:
         if len(states) <= FEW_TREES:
             return self._measure(states)
         kinds, which = states.distinct()

@@ -31,7 +31,7 @@ class CompanionShortage:
         self._weight = demand.weight
         self._rates = {
             name: {
-                companion: rates(demand.requested(name), amount)
+                companion: rates(demand.units_requested(name), amount)
                 for companion, amount in demand.companions(name).items()
             }
             for name in demand.measured

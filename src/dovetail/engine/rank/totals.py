@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from dovetail.engine.combine.offers import spans
 from dovetail.engine.inventories import ClassInventories, Rows
-from dovetail.engine.rank.cache import cached, with_zeros
+from dovetail.engine.rank.cache import cache_entry, with_zeros
 from dovetail.engine.snapshot import Snapshot
 
 Numbers = NDArray[np.int64]
@@ -63,6 +63,6 @@ def totals_of(snapshot: Snapshot, name: str) -> TreeTotals:
     inventories = snapshot.inventories_of(name)
     assert inventories
     key: Hashable = ("totals", snapshot.class_ids[name])
-    found: TreeTotals = cached(snapshot, key, TreeTotals)
+    found: TreeTotals = cache_entry(snapshot, key, TreeTotals)
     found.refresh(snapshot, inventories)
     return found

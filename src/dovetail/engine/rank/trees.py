@@ -14,7 +14,7 @@ from dovetail.core.columns import Column, Mask
 from dovetail.engine.combine.round_robin import Block
 from dovetail.engine.feasible import Slot
 from dovetail.engine.inventories import ClassInventories, Rows
-from dovetail.engine.rank.cache import cached
+from dovetail.engine.rank.cache import cache_entry
 from dovetail.engine.rank.policies.policy import Numbers
 from dovetail.engine.snapshot import Snapshot
 
@@ -120,7 +120,7 @@ def free_of(snapshot: Snapshot, name: str, after: Rows) -> Numbers:
     inventories = snapshot.inventories_of(name)
     if inventories is None or not inventories.rows.size:
         return np.zeros(after.shape, np.int64)
-    entries = cached(snapshot, ("entries", snapshot.class_ids[name]), Entries)
+    entries = cache_entry(snapshot, ("entries", snapshot.class_ids[name]), Entries)
     at = entries.of(snapshot, inventories).take(after)
     found: Numbers = inventories.free.values.take(at)
     np.multiply(found, at >= 0, out=found)

@@ -170,7 +170,7 @@ class _Search:
                         each, count=each.count - sets, places=left, most={**most, kind: sets}
                     )
                     where = _Where(each.request, here, each.depth + 1)
-                    yield _continued(self._with_sets(rest, each.bundle, sets, where), more, here)
+                    yield _with_rest(self._with_sets(rest, each.bundle, sets, where), more, here)
                 most[kind] = 0
 
     def _kind(self, each: OpenBundle, here: PlaceSet, rest: PartialAssignment) -> object:
@@ -198,7 +198,7 @@ class _Search:
         return frozenset(found.items())
 
 
-def _continued(found: PartialAssignment, more: OpenBundle, here: PlaceSet) -> PartialAssignment:
+def _with_rest(found: PartialAssignment, more: OpenBundle, here: PlaceSet) -> PartialAssignment:
     """With the sets that are left, if any are; those before them got the value `here`."""
     if more.count:
         # In front, so that it goes on before a twin begins.

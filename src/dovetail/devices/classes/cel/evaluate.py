@@ -99,11 +99,11 @@ class _Evaluation:
             case Not(operand):
                 return not self._truth(operand)
             case Chain():
-                return self._connected(node)
+                return self._connective(node)
             case Binary():
-                return self._related(node)
+                return self._relation(node)
             case CallExpression():
-                return self._called(node)
+                return self._call(node)
             case Select(Name("device"), field):
                 return self._field(field, node.at)
             case Select(operand, field):
@@ -142,7 +142,7 @@ class _Evaluation:
             raise CelError(node.at, "text is expected")
         return value
 
-    def _connected(self, node: Chain) -> bool:
+    def _connective(self, node: Chain) -> bool:
         """The side that decides does so even if the other fails."""
         deciding = node.operator == "||"
         failure: CelError | None = None
@@ -156,7 +156,7 @@ class _Evaluation:
             raise failure
         return not deciding
 
-    def _related(self, node: Binary) -> bool:
+    def _relation(self, node: Binary) -> bool:
         left, right = self.value(node.left), self.value(node.right)
         match node.operator:
             case "==":
@@ -164,20 +164,20 @@ class _Evaluation:
             case "!=":
                 return not equal(left, right)
             case "in":
-                return self._contained(left, right, node.at)
+                return self._is_contained(left, right, node.at)
         alike = type(left) is type(right) and isinstance(left, str | int)
         if not alike or isinstance(left, bool):
             raise CelError(node.at, f"{node.operator} does not compare these")
         return COMPARED[node.operator](left, right)
 
-    def _contained(self, value: Value, holder: Value, at: int) -> bool:
+    def _is_contained(self, value: Value, holder: Value, at: int) -> bool:
         if isinstance(holder, Mapping):
             return isinstance(value, str) and value in holder
         if isinstance(holder, list):
             return any(equal(value, each) for each in holder)
         raise CelError(at, "`in` looks into lists and maps")
 
-    def _called(self, node: CallExpression) -> Value:
+    def _call(self, node: CallExpression) -> Value:
         if node.target is not None:
             return self._method(node, self.value(node.target))
         if node.function == "has":

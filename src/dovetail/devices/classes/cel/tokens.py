@@ -77,12 +77,12 @@ def _token(kind: str, text: str, at: int) -> Token:
         case "raw":
             return Token("text", text[2:-1], at)
         case "text":
-            return Token(kind, _unescaped(text[1:-1], at + 1), at)
+            return Token(kind, _unescape(text[1:-1], at + 1), at)
         case _:
             return Token(kind, text, at)
 
 
-def _unescaped(text: str, at: int) -> str:
+def _unescape(text: str, at: int) -> str:
     def replaced(found: re.Match[str]) -> str:
         simple, *codes, octal, other = found.groups()
         if other is not None:
@@ -97,12 +97,12 @@ def _unescaped(text: str, at: int) -> str:
     return ESCAPE.sub(replaced, text)
 
 
-def quoted(text: str) -> str:
+def quote(text: str) -> str:
     """As CEL writes it."""
-    return '"' + "".join(map(_escaped, text)) + '"'
+    return '"' + "".join(map(_escape, text)) + '"'
 
 
-def _escaped(character: str) -> str:
+def _escape(character: str) -> str:
     if character in '"\\':
         return "\\" + character
     if character.isprintable():

@@ -57,17 +57,17 @@ def atoms(node: Node, wanted: bool) -> Found:
         ):
             return _there(place, wanted, node.at)
         case Binary("in", left, Items(items)) if place := place_at(left):
-            return _listed(place, [_text(place, each) for each in items], wanted, node.at)
+            return _read_list(place, [_text(place, each) for each in items], wanted, node.at)
         case Binary(sign, left, right) if sign in OPPOSITE:
             if place_at(left) or _comparison(left):
-                return _related(left, sign, right, wanted, node.at)
-            return _related(right, MIRRORED[sign], left, wanted, node.at)
+                return _read_relation(left, sign, right, wanted, node.at)
+            return _read_relation(right, MIRRORED[sign], left, wanted, node.at)
         case CallExpression(method, Select() | Index() as target, (argument,)) if (
             method in METHODS and (place := place_at(target))
         ):
-            return _ordered(place, METHODS[method], argument, wanted, node.at)
+            return _read_order(place, METHODS[method], argument, wanted, node.at)
     if (place := place_at(node)) and place.holder == "attributes" and not place.ours:
-        return _listed(place, ["true" if wanted else "false"], True, node.at)
+        return _read_list(place, ["true" if wanted else "false"], True, node.at)
     raise BadCel(node.at, "this cannot be said by a resource class")
 
 
@@ -95,18 +95,18 @@ def _there(place: PublishedAt, wanted: bool, at: int) -> Found:
     return [(Atom(place, Expression(place.key, Operator.DOES_NOT_EXIST), at),)]
 
 
-def _related(left: Node, sign: str, right: Node, wanted: bool, at: int) -> Found:
+def _read_relation(left: Node, sign: str, right: Node, wanted: bool, at: int) -> Found:
     if (inner := _comparison(left)) and _is_whole(right) and right.value == 0:
-        return _ordered(inner[0], sign, inner[1], wanted, at)
+        return _read_order(inner[0], sign, inner[1], wanted, at)
     place = place_at(left)
     if place is None:
         raise BadCel(at, "an attribute or a capacity of the device is expected on one side")
     if place.holder == "driver" and right == Literal("", right.at) and sign in ("==", "!="):
         return _there(place, wanted is (sign == "!="), at)
     if isinstance(right, CallExpression) and sign in ("==", "!="):
-        return _ordered(place, sign, right, wanted, at)
+        return _read_order(place, sign, right, wanted, at)
     if sign in ("==", "!="):
-        return _listed(place, [_text(place, right)], wanted is (sign == "=="), at)
+        return _read_list(place, [_text(place, right)], wanted is (sign == "=="), at)
     sign = sign if wanted else OPPOSITE[sign]
     if place.holder != "attributes" or place.ours or not _is_whole(right):
         raise BadCel(at, f"{sign} is understood for whole numbers of drivers' attributes only")
@@ -127,7 +127,7 @@ def _comparison(node: Node) -> tuple[PublishedAt, Node] | None:
     return None
 
 
-def _listed(place: PublishedAt, values: list[str], wanted: bool, at: int) -> Found:
+def _read_list(place: PublishedAt, values: list[str], wanted: bool, at: int) -> Found:
     if place.holder == "capacity" or (place.ours and place.dimension is not None):
         raise BadCel(at, f"{place.key} is compared as text, and it is none there")
     if not values:
@@ -139,7 +139,7 @@ def _listed(place: PublishedAt, values: list[str], wanted: bool, at: int) -> Fou
     return [(differs,)] if place.holder == "driver" else [(Atom(place, None, at), differs)]
 
 
-def _ordered(place: PublishedAt, sign: str, argument: Node, wanted: bool, at: int) -> Found:
+def _read_order(place: PublishedAt, sign: str, argument: Node, wanted: bool, at: int) -> Found:
     text = _amount(place, argument)
     sign = sign if wanted else OPPOSITE[sign]
     if sign == "==":

@@ -128,7 +128,7 @@ def semver_text(found: Amount, text: str) -> str:
     return ".".join(map(str, fields))
 
 
-def published(device: Device) -> CelDevice:
+def cel_device_of(device: Device) -> CelDevice:
     """The device as a driver that follows this convention publishes it. Raises Untranslatable."""
     attributes: dict[str, dict[str, str | int | bool | Semver]] = {}
     capacity: dict[str, dict[str, Quantity]] = {}

@@ -34,7 +34,7 @@ def from_device_class(document: Mapping[str, object]) -> DeviceClass:
     for field in spec:
         if field not in FIELDS and spec[field]:
             problems.append(Problem(f"spec.{field}", "resource classes have nothing like it"))
-    branches = _selected(spec.get("selectors"), problems)
+    branches = _read_selectors(spec.get("selectors"), problems)
     if problems:
         raise Untranslatable(name, problems)
     cls = DeviceClass(name, tuple(branches))
@@ -50,7 +50,7 @@ def _header(document: Mapping[str, object]) -> list[Problem]:
     return found
 
 
-def _selected(given: object, problems: list[Problem]) -> list[tuple[Expression, ...]]:
+def _read_selectors(given: object, problems: list[Problem]) -> list[tuple[Expression, ...]]:
     """All of the selectors have to be met; without any, all devices are selected."""
     if given is not None and not isinstance(given, list):
         problems.append(Problem("spec.selectors", "a list is expected"))

@@ -7,7 +7,7 @@ from typing import Any
 from dovetail.core.selectors import amount
 from dovetail.core.selectors.amount import Dimension
 from dovetail.core.selectors.selector import ORDERED, SETS, Expression, Operator
-from dovetail.devices.classes.cel.tokens import LONGEST, quoted
+from dovetail.devices.classes.cel.tokens import LONGEST, quote
 from dovetail.devices.classes.documents import DeviceClass, Problem
 from dovetail.devices.classes.dra.convention import (
     Inexpressible,
@@ -67,7 +67,7 @@ def to_device_class(cls: DeviceClass) -> dict[str, Any]:
                 problems.append(Problem(path, str(error)))
         if terms:
             branches.append(terms)
-    expression = _joined(branches)
+    expression = _any_branch(branches)
     if len(expression) > LONGEST:
         message = f"as CEL this has {len(expression)} characters: at most {LONGEST} are possible"
         problems.append(Problem("spec.resourceSelector", message))
@@ -91,7 +91,7 @@ def _foreign(cls: DeviceClass) -> list[Problem]:
     return found
 
 
-def _joined(branches: list[list[str]]) -> str:
+def _any_branch(branches: list[list[str]]) -> str:
     if len(branches) == 1:
         return " && ".join(branches[0])
     return " ||\n".join(f"({' && '.join(terms)})" for terms in branches) or "false"
@@ -100,11 +100,11 @@ def _joined(branches: list[list[str]]) -> str:
 def _written(expression: Expression) -> str:
     kind = expression.operator
     if kind in ORDERED:
-        return _compared(expression)
+        return _comparison(expression)
     if kind is Operator.EQ:
         wanted = amount.read(expression.values[0])
         if wanted and wanted.has_unit:
-            return _compared(expression)
+            return _comparison(expression)
     place = place_of(expression.key, None)
     if kind is Operator.EXISTS:
         return _there(place)
@@ -112,8 +112,8 @@ def _written(expression: Expression) -> str:
         return f"!({_there(place)})"
     among = _among(place, expression)
     if kind is Operator.NOT_IN:
-        return f"!({_guarded(place, among)})"
-    return _guarded(place, among)
+        return f"!({_guarded_test(place, among)})"
+    return _guarded_test(place, among)
 
 
 def _among(place: PublishedAt, expression: Expression) -> str:
@@ -121,25 +121,25 @@ def _among(place: PublishedAt, expression: Expression) -> str:
     if place.holder == "driver" and "" in expression.values:
         raise Inexpressible("a driver's name is never empty")
     if len(expression.values) == 1:
-        return f"{_value(place)} == {quoted(expression.values[0])}"
+        return f"{_value(place)} == {quote(expression.values[0])}"
     assert expression.operator in SETS
-    return f"{_value(place)} in [{', '.join(map(quoted, expression.values))}]"
+    return f"{_value(place)} in [{', '.join(map(quote, expression.values))}]"
 
 
-def _compared(expression: Expression) -> str:
+def _comparison(expression: Expression) -> str:
     text = expression.values[0]
     wanted = amount.read(text)
     assert wanted is not None
     place = place_of(expression.key, wanted.dimension)
     if wanted.dimension is Dimension.VERSION:
-        made = f"semver({quoted(semver_text(wanted, text))})"
+        made = f"semver({quote(semver_text(wanted, text))})"
     else:
-        made = f"quantity({quoted(quantity_text(wanted, text))})"
+        made = f"quantity({quote(quantity_text(wanted, text))})"
     sign = SIGNS[expression.operator]
-    return _guarded(place, f"{_value(place)}.compareTo({made}) {sign} 0")
+    return _guarded_test(place, f"{_value(place)}.compareTo({made}) {sign} 0")
 
 
-def _guarded(place: PublishedAt, test: str) -> str:
+def _guarded_test(place: PublishedAt, test: str) -> str:
     """What is missing would be an error, and that would end the whole allocation."""
     return test if place.holder == "driver" else f"{_there(place)} && {test}"
 
@@ -147,11 +147,11 @@ def _guarded(place: PublishedAt, test: str) -> str:
 def _there(place: PublishedAt) -> str:
     if place.holder == "driver":
         return 'device.driver != ""'
-    return f"{quoted(place.id)} in device.{place.holder}[{quoted(place.domain)}]"
+    return f"{quote(place.id)} in device.{place.holder}[{quote(place.domain)}]"
 
 
 def _value(place: PublishedAt) -> str:
     if place.holder == "driver":
         return "device.driver"
-    domain = f"device.{place.holder}[{quoted(place.domain)}]"
-    return f"{domain}[{quoted(place.id)}]" if place.id in WORDS else f"{domain}.{place.id}"
+    domain = f"device.{place.holder}[{quote(place.domain)}]"
+    return f"{domain}[{quote(place.id)}]" if place.id in WORDS else f"{domain}.{place.id}"

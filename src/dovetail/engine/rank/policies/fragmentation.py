@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Hashable
 
 from dovetail.engine.combine.round_robin import Block
-from dovetail.engine.rank.cache import cached
+from dovetail.engine.rank.cache import cache_entry
 from dovetail.engine.rank.demand import demand_of
 from dovetail.engine.rank.losses import Losses
 from dovetail.engine.rank.policies.policy import PolicyCase, PolicyScores
@@ -25,7 +25,7 @@ class Fragmentation:
     def __init__(self, case: PolicyCase) -> None:
         self._case = case
         self._demand = demand = demand_of(case.snapshot, case.typical)
-        self._losses: Losses = cached(
+        self._losses: Losses = cache_entry(
             case.snapshot,
             ("fragmentation", demand),
             lambda: Losses(demand.units_lost, demand.whole, demand.weight),

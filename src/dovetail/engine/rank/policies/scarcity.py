@@ -15,7 +15,7 @@ import numpy as np
 from dovetail.engine.combine.round_robin import Block
 from dovetail.engine.feasible import trait_mask
 from dovetail.engine.inventories import NEVER
-from dovetail.engine.rank.cache import cached, layout_version
+from dovetail.engine.rank.cache import cache_entry, layout_version
 from dovetail.engine.rank.demand import TypicalDemand, demand_of
 from dovetail.engine.rank.losses import Losses
 from dovetail.engine.rank.policies.policy import Numbers, PolicyCase, PolicyScores
@@ -34,7 +34,7 @@ class Scarcity:
         self._case = case
         self._demand = demand = demand_of(case.snapshot, case.typical)
         self._rarities = rarities_of(case.snapshot, demand)
-        self._losses: Losses = cached(case.snapshot, ("scarcity", demand), self._make_losses)
+        self._losses: Losses = cache_entry(case.snapshot, ("scarcity", demand), self._make_losses)
 
     def _make_losses(self) -> Losses:
         demand = self._demand
@@ -83,12 +83,12 @@ class Rarities:
 def rarities_of(snapshot: Snapshot, demand: TypicalDemand) -> Rarities:
     """Found out once for a layout of the fleet."""
     key = ("rarities", demand, layout_version(snapshot))
-    return cached(snapshot, key, lambda: Rarities(snapshot, demand))
+    return cache_entry(snapshot, key, lambda: Rarities(snapshot, demand))
 
 
 def _rarity_of(snapshot: Snapshot, demand: TypicalDemand, name: str) -> Numbers:
     held = _capacities_of(snapshot, demand, name)
-    everything, asked = int(held.sum()), demand.requested(name)
+    everything, asked = int(held.sum()), demand.units_requested(name)
     found = np.zeros(len(held), np.int64)
     for kind, amount in demand.requesting_kinds(name):
         mask = trait_mask(snapshot, kind.required, kind.forbidden)
