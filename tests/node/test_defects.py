@@ -15,7 +15,7 @@ import pytest
 from dovetail.node.admission.configuration import Scope
 from dovetail.node.common.container_settings import ContainerSettings
 from dovetail.node.common.ports import AdmissionRejected
-from dovetail.node.state.checkpoint import Checkpoint, decoded, encoded
+from dovetail.node.state.checkpoint import Checkpoint, decode_state, encode_state
 from dovetail.node.state.pod_state import AgentState, ContainerHolding, PodState
 from dovetail.node.wire.resource_plugin import (
     ListOfTopologyHints,
@@ -49,7 +49,7 @@ def test_defect_1_any_quantity_survives_the_checkpoint(quantity: float) -> None:
         topology_assignments={1: 237182648320, 0: 3},
     )
     state = AgentState(pods={"a": held("a", cpu=info)})
-    assert decoded(encoded(state)) == state
+    assert decode_state(encode_state(state)) == state
 
 
 def test_defect_2_pod_scope_allocates_for_every_container(tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from hpack import Decoder, Encoder
 
-from dovetail.node.cri_proxy.envelope import opened, sealed
+from dovetail.node.cri_proxy.envelope import open_envelope, seal
 from dovetail.node.cri_proxy.frames import (
     END_HEADERS,
     END_STREAM,
@@ -187,7 +187,7 @@ class Server(End):
         last = self.block(("grpc-status", "0"), ("stream", str(stream)))
         return (
             frame_bytes(FrameType.HEADERS, END_HEADERS, stream, first)
-            + data(stream, sealed(message), ends=False)
+            + data(stream, seal(message), ends=False)
             + frame_bytes(FrameType.HEADERS, END_HEADERS | END_STREAM, stream, last)
         )
 
@@ -226,7 +226,7 @@ class World:
                 end.take(frame)
 
     def call(self, path: str, message: bytes) -> int:
-        stream, begin = self.client.call(path, sealed(message))
+        stream, begin = self.client.call(path, seal(message))
         self.up(begin)
         self.up(self.client.more())
         return stream
@@ -238,4 +238,4 @@ class World:
     def got(self, stream: int) -> bytes:
         """The message that arrived at the runtime."""
         assert stream in self.server.ended
-        return opened(bytes(self.server.bodies[stream]))
+        return open_envelope(bytes(self.server.bodies[stream]))

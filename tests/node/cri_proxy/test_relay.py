@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dovetail.node.cri_proxy.envelope import LARGEST_SEALED_BYTES, sealed
+from dovetail.node.cri_proxy.envelope import LARGEST_SEALED_BYTES, seal
 from dovetail.node.cri_proxy.frames import (
     END_HEADERS,
     END_STREAM,
@@ -65,14 +65,14 @@ def test_what_is_not_watched_passes_as_it_came(
 def test_watched_question_is_changed_and_its_answer_read() -> None:
     world = World()
     stream = world.call(WATCHED, b"question")
-    assert world.seen.asked_ == {stream: sealed(b"question")}
+    assert world.seen.asked_ == {stream: seal(b"question")}
     assert world.server.headers[stream][0][":path"] == WATCHED
     assert not world.server.bodies[stream]
     world.send(stream, b"changed")
     assert world.got(stream) == b"changed"
     world.down(world.server.answer(stream, b"answer"))
-    assert world.seen.ended_ == {stream: sealed(b"answer")}
-    assert bytes(world.client.bodies[stream]) == sealed(b"answer")
+    assert world.seen.ended_ == {stream: seal(b"answer")}
+    assert bytes(world.client.bodies[stream]) == seal(b"answer")
 
 
 def test_answer_and_all_after_it_waits_until_the_call_is_settled() -> None:
@@ -193,7 +193,7 @@ def test_error_of_the_runtime_is_no_answer_and_passes_at_once(sent: bool) -> Non
 def test_question_larger_than_all_windows_is_held_and_sent_as_they_allow() -> None:
     world = World()
     world.down(world.server.set(1000))
-    stream, begin = world.client.call(WATCHED, sealed(bytes(300_000)))
+    stream, begin = world.client.call(WATCHED, seal(bytes(300_000)))
     world.up(begin)
     while stream in world.client.unsent:
         world.up(world.client.more())
@@ -211,7 +211,7 @@ def test_what_the_client_can_not_know_to_be_too_much_waits_in_order() -> None:
     world = World()
     held = world.call(WATCHED, b"")
     world.send(held, bytes(60_000))
-    stream, begin = world.client.call(PASSED, sealed(patterned(60_000)))
+    stream, begin = world.client.call(PASSED, seal(patterned(60_000)))
     world.up(begin)
     for largest in (7000, 900):
         world.up(world.client.more(largest))

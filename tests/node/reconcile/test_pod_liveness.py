@@ -12,7 +12,7 @@ from dovetail.node.admission.pod_locks import PodLocks
 from dovetail.node.admission.remove_pod_queue import RemovePodQueue
 from dovetail.node.common.pods import Pod
 from dovetail.node.common.ports import PluginError, PluginFailure
-from dovetail.node.reconcile.pod_liveness import STARTING_SECONDS, PodLiveness, unlisted
+from dovetail.node.reconcile.pod_liveness import STARTING_SECONDS, PodLiveness, unlisted_pods
 from dovetail.node.state.pod_state import PodState
 from dovetail.node.state.store import StateStore
 from tests.support.node.fakes import (
@@ -88,7 +88,7 @@ class TestWithASource:
     def test_a_manifest_without_uid_counts_by_name(self) -> None:
         known = held("a", "b")
         active = [Pod(uid="", namespace="n", name="pod-a")]
-        assert unlisted(known, active) == {"b"}
+        assert unlisted_pods(known, active) == {"b"}
 
 
 class TestWithoutASource:

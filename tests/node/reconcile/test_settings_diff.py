@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dovetail.node.common.container_settings import ContainerSettings
-from dovetail.node.reconcile.settings_diff import described, difference, drifted, narrows
+from dovetail.node.reconcile.settings_diff import description_of, difference, drift_of, is_narrowing
 
 NOTHING = ContainerSettings()
 
@@ -86,14 +86,14 @@ def test_after_the_change_there_is_no_difference(
 def test_drift_is_what_somebody_else_changed_since() -> None:
     applied = ContainerSettings(cpus="0-3", numbers={"CpuShares": 2, "CpuQuota": 5})
     observed = ContainerSettings(cpus="0-7", mems="1", numbers={"CpuShares": 2, "CpuQuota": 4})
-    assert drifted(applied, observed) == ContainerSettings(cpus="0-7", numbers={"CpuQuota": 4})
+    assert drift_of(applied, observed) == ContainerSettings(cpus="0-7", numbers={"CpuQuota": 4})
 
 
 @pytest.mark.parametrize(
     "unseen", [NOTHING, ContainerSettings(mems="1"), ContainerSettings(numbers={"CpuQuota": 1})]
 )
 def test_what_cannot_be_seen_has_not_drifted(unseen: ContainerSettings) -> None:
-    assert drifted(ContainerSettings(cpus="0-3", numbers={"CpuShares": 2}), unseen) == NOTHING
+    assert drift_of(ContainerSettings(cpus="0-3", numbers={"CpuShares": 2}), unseen) == NOTHING
 
 
 @pytest.mark.parametrize(
@@ -108,11 +108,13 @@ def test_what_cannot_be_seen_has_not_drifted(unseen: ContainerSettings) -> None:
     ],
 )
 def test_who_only_loses_cpus_is_told_apart(after: str, before: str, narrower: bool) -> None:
-    assert narrows(ContainerSettings(cpus=after), ContainerSettings(cpus=before)) is narrower
+    assert is_narrowing(ContainerSettings(cpus=after), ContainerSettings(cpus=before)) is narrower
 
 
 def test_a_change_is_logged_by_its_fields() -> None:
-    assert described(ContainerSettings(cpus="1", unified={"io.weight": "9"}, envs={"A": "b"})) == {
+    assert description_of(
+        ContainerSettings(cpus="1", unified={"io.weight": "9"}, envs={"A": "b"})
+    ) == {
         "cpus": "1",
         "unified": {"io.weight": "9"},
     }

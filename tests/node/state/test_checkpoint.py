@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dovetail.node.state.checkpoint import NAME, Checkpoint, checksum, decoded, encoded
+from dovetail.node.state.checkpoint import NAME, Checkpoint, checksum, decode_state, encode_state
 from dovetail.node.state.pod_state import AgentState, ContainerHolding, PodState
 from dovetail.node.wire.resource_plugin import (
     ListOfTopologyHints,
@@ -71,12 +71,12 @@ def of(*found: PodState) -> AgentState:
 
 @given(states)
 def test_any_state_is_read_as_it_was_written(state: AgentState) -> None:
-    assert decoded(encoded(state)) == state
+    assert decode_state(encode_state(state)) == state
 
 
 def test_equal_states_have_equal_bytes_however_they_came_about() -> None:
     one, other = of(pod("a"), pod("b")), of(pod("b"), pod("a"))
-    assert encoded(one) == encoded(other)
+    assert encode_state(one) == encode_state(other)
 
 
 def test_the_file_says_its_version_and_checksum(tmp_path: Path) -> None:
@@ -96,8 +96,8 @@ def test_the_one_before_is_kept(tmp_path: Path) -> None:
     checkpoint = Checkpoint(tmp_path)
     for uid in "abc":
         checkpoint.save(of(pod(uid)))
-    assert decoded((tmp_path / NAME).read_bytes()) == of(pod("c"))
-    assert decoded((tmp_path / f"{NAME}.last").read_bytes()) == of(pod("b"))
+    assert decode_state((tmp_path / NAME).read_bytes()) == of(pod("c"))
+    assert decode_state((tmp_path / f"{NAME}.last").read_bytes()) == of(pod("b"))
 
 
 def other_version(good: bytes) -> bytes:

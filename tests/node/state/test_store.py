@@ -84,8 +84,8 @@ def test_a_pod_that_goes_takes_along_what_was_applied(tmp_path: Path) -> None:
     assert store.state.removals == {"a": ("cpu",)}
     store.drop("a", ["gpu"])
     assert store.state.removals == {"a": ("cpu", "gpu")}
-    store.told("a", "cpu")
-    store.told("a", "gpu")
+    store.forget_removal("a", "cpu")
+    store.forget_removal("a", "gpu")
     assert store.state.removals == {}
 
 

@@ -66,6 +66,6 @@ def command(
         period=period,
     )
     try:
-        asyncio.run(running.run(setup, running.prepared(setup)))
+        asyncio.run(running.run(setup, running.prepare(setup)))
     except (DovetailError, OSError) as error:
         raise LocalFailure(str(error)) from error

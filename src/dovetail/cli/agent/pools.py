@@ -45,7 +45,7 @@ def command(
     """
     from dovetail.node import topology
     from dovetail.node.plugins.common import role_file
-    from dovetail.node.plugins.common.store import decoded
+    from dovetail.node.plugins.common.store import decode_state
     from dovetail.node.plugins.cpu.sizes import faults
     from dovetail.node.plugins.cpu.state import Cpus, CpuState
     from dovetail.node.plugins.running import file_name
@@ -56,7 +56,7 @@ def command(
     try:
         machine = topology.read(sysfs)
         cpus = Cpus(machine, role_file.read(roles, machine))
-        state = decoded((state_dir / f"{file_name(resource)}.json").read_bytes(), CpuState)
+        state = decode_state((state_dir / f"{file_name(resource)}.json").read_bytes(), CpuState)
         wrong = faults(cpus, {**state.wanted, **wanted})
         if wrong:
             raise click.UsageError("; ".join(wrong))

@@ -87,7 +87,7 @@ class SettingsDraft:
                 f" have. There are {known}",
             )
 
-    def finished(self) -> ContainerSettings:
+    def settings(self) -> ContainerSettings:
         return ContainerSettings(
             numbers=dict(self.numbers),
             cpus=self.sets.get(CPUSET_CPUS, ""),
@@ -106,7 +106,7 @@ def settings_of(allocations: Allocations) -> ContainerSettings:
     draft = SettingsDraft()
     for resource in sorted(allocations):
         draft.add(resource, allocations[resource])
-    return draft.finished()
+    return draft.settings()
 
 
 def _read(reader: Callable[[str], V], resource: str, name: str, result: str) -> V:

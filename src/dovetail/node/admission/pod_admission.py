@@ -132,7 +132,7 @@ class PodAdmission:
         await _together(self._container_hints(each) for each in slots)
         common = plugin_answers.common_hints(each.hints for each in slots)
         for slot in slots:
-            slot.offered(common)
+            slot.set_hints(common)
 
     async def _offer(
         self, slots: Sequence[ResourceSlot], asked: Callable[[Plugin], Awaitable[Hints]]
@@ -147,11 +147,11 @@ class PodAdmission:
             assert plugin is not None
             found = await asked(plugin)
             for slot in slots:
-                slot.offered(found)
+                slot.set_hints(found)
 
     def _remember_hints(self, slot: ResourceSlot) -> None:
         if slot.given and slot.stored:
-            slot.offered(plugin_answers.remembered_hints(slot.stored, self._configuration.nodes))
+            slot.set_hints(plugin_answers.remembered_hints(slot.stored, self._configuration.nodes))
 
     def _merge(self, hints: Mapping[str, Hints], who: str) -> MergedHint:
         own = self._configuration
@@ -163,7 +163,7 @@ class PodAdmission:
         return merged
 
     async def _allocate(self, slot: ResourceSlot, hint: Hint) -> None:
-        slot.merged(hint)
+        slot.set_merged(hint)
         if slot.open and slot.borrowed:
             # It is for the pod as a whole, and this plugin knows none.
             slot.take({})
@@ -189,7 +189,7 @@ class PodAdmission:
     ) -> None:
         asking = [each for each in slots if each.open]
         for slot in slots:
-            slot.merged(hint)
+            slot.set_merged(hint)
         if not asking:
             return
         plugin = asking[0].plugin

@@ -95,7 +95,7 @@ class RemovePodQueue:
                 raise
             # It keeps nothing of pods.
         self._failures.forget(plugin.resource)
-        self._store.told(uid, plugin.resource)
+        self._store.forget_removal(uid, plugin.resource)
 
     def _failed(self, resource: str, uid: str, error: PluginError) -> None:
         now = self._clock()

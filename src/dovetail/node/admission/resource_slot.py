@@ -78,11 +78,11 @@ class ResourceSlot:
         self.take({})
         self.missing = True
 
-    def offered(self, hints: Hints) -> None:
+    def set_hints(self, hints: Hints) -> None:
         self.hints = hints
         self.record.hints = None if hints is None else tuple(map(hint_record, hints))
 
-    def merged(self, hint: Hint) -> None:
+    def set_merged(self, hint: Hint) -> None:
         self.record.merged = hint_record(hint)
 
 
@@ -150,7 +150,7 @@ def _slot(
     shared = before is not None and request.resource in before.pod_wide
     known = held(before, container.name).allocations.get(request.resource)
     if known is None and shared:
-        known = anywhere(before, request.resource)
+        known = shared_allocation(before, request.resource)
     plugin = plugins.of(request.resource)
     if plugin is None and known is None:
         return None
@@ -175,7 +175,7 @@ def held(before: PodState | None, container: str) -> ContainerHolding:
     return before.containers.get(container, ContainerHolding()) if before else ContainerHolding()
 
 
-def anywhere(before: PodState | None, resource: str) -> ResourceAllocationInfo | None:
+def shared_allocation(before: PodState | None, resource: str) -> ResourceAllocationInfo | None:
     """What any container has of a resource that all share."""
     holdings = before.containers.values() if before else ()
     return next(

@@ -68,27 +68,29 @@ async def start(settings: AgentSettings, stack: AsyncExitStack) -> None:
     for trouble in store.troubles:
         LOG.error("checkpoint", trouble=trouble)
     # 2. Plugins: those of before are down until they come back.
-    registry = await opened_registry(settings, store, stack)
+    registry = await open_registry(settings, store, stack)
     # 3. Who decides.
-    source = opened_source(settings, stack)
+    source = open_source(settings, stack)
     period = seconds(settings.reconcile_period)
     manager: ManagerPort = Manager(configuration, registry, store, source, period=period)
     stack.push_async_callback(manager.stop)
     # 4. The way to containers.
     backend = backend_of(settings.runtime, manager)
-    await opened(backend, stack)
+    await open_part(backend, stack)
     await stack.enter_async_context(manager.reconciling(backend.runtime))
     # 5. Those who only want to know.
     resources = GrpcListener(
         Path(settings.pod_resources_socket), served=tuple(manager.pod_resources())
     )
-    await opened(resources, stack)
+    await open_part(resources, stack)
     control = ControlSocket(manager)
-    await opened(GrpcListener(Path(settings.control_socket), handlers=[control.handler()]), stack)
+    await open_part(
+        GrpcListener(Path(settings.control_socket), handlers=[control.handler()]), stack
+    )
     serve_metrics(settings.metrics_address, stack)
 
 
-async def opened_registry(
+async def open_registry(
     settings: AgentSettings, store: StateStore, stack: AsyncExitStack
 ) -> Registry:
     legacy = settings.plugins.legacy_directory
@@ -99,13 +101,13 @@ async def opened_registry(
     for resource, options in sorted(store.state.plugins.items()):
         registry.remember(resource, options)
     try:
-        await opened(registry, stack)
+        await open_part(registry, stack)
     except OSError as error:
         raise CannotServe(f"plugin directory {error.filename}: {error.strerror}") from error
     return registry
 
 
-def opened_source(settings: AgentSettings, stack: AsyncExitStack) -> PodSource | None:
+def open_source(settings: AgentSettings, stack: AsyncExitStack) -> PodSource | None:
     source = source_of(settings.pods)
     if isinstance(source, KubeletPods):
         stack.push_async_callback(source.close)
@@ -113,7 +115,7 @@ def opened_source(settings: AgentSettings, stack: AsyncExitStack) -> PodSource |
     return ImplicitResources(source, needs, settings.pods.always) if source else None
 
 
-async def opened(part: RuntimeBackend | GrpcListener | Registry, stack: AsyncExitStack) -> None:
+async def open_part(part: RuntimeBackend | GrpcListener | Registry, stack: AsyncExitStack) -> None:
     await part.start()
     stack.push_async_callback(part.stop)
 

@@ -138,7 +138,7 @@ class ProxyConnection:
 
     async def _handle(self, stream: int, path: str, data: bytes) -> None:
         try:
-            await self._handlers[path](envelope.opened(data), partial(self._send, stream))
+            await self._handlers[path](envelope.open_envelope(data), partial(self._send, stream))
         except Refused as error:
             self._timer.ended(stream, refused=True)
             if not self._relay.refuse(stream, error.code, error.words):
@@ -153,7 +153,7 @@ class ProxyConnection:
         answer = self._answers[stream] = asyncio.get_running_loop().create_future()
         self._relay.send(stream, message)
         self._flush()
-        return envelope.opened(await answer)
+        return envelope.open_envelope(await answer)
 
     def _from_client(self, data: bytes) -> None:
         self._take(self._relay.from_client, data)

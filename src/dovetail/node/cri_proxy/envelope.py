@@ -13,11 +13,11 @@ ENVELOPE = struct.Struct(">BI")
 LARGEST_SEALED_BYTES = LARGEST_MESSAGE_BYTES + ENVELOPE.size
 
 
-def sealed(message: bytes) -> bytes:
+def seal(message: bytes) -> bytes:
     return ENVELOPE.pack(0, len(message)) + message
 
 
-def opened(data: bytes) -> bytes:
+def open_envelope(data: bytes) -> bytes:
     """The one message that a call of ours has; raises Refused.
 
     Kubelets do not compress. A message that did come compressed must not pass unread, and what it

@@ -18,7 +18,7 @@ from typing import Protocol
 import grpc
 
 from dovetail.node.cri_proxy import frames
-from dovetail.node.cri_proxy.envelope import LARGEST_SEALED_BYTES, sealed
+from dovetail.node.cri_proxy.envelope import LARGEST_SEALED_BYTES, seal
 from dovetail.node.cri_proxy.flow_control import FlowControlledSender
 from dovetail.node.cri_proxy.frames import (
     PREFACE,
@@ -105,7 +105,7 @@ class Relay:
         held = self._held.get(stream)
         if held:
             held.sent = True
-            self._outlet.send(stream, sealed(message))
+            self._outlet.send(stream, seal(message))
 
     def refuse(self, stream: int, code: grpc.StatusCode, words: str) -> bool:
         """Answer it ourselves; the runtime does not get the question. Whether it can be, still."""

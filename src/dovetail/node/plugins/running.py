@@ -61,16 +61,16 @@ def file_name(resource: str) -> str:
     return resource.replace("/", "_")
 
 
-def prepared(setup: PluginSetup) -> RolePlugin[Any]:
+def prepare(setup: PluginSetup) -> RolePlugin[Any]:
     """Raises BadSysfs, BadRoles, NotKept or OSError."""
     machine = topology.read(setup.sysfs, proc=setup.proc)
     book = role_file.read(setup.roles, machine)
     for each in (setup.state_directory, setup.socket_directory):
         each.mkdir(parents=True, exist_ok=True)
-    return made(setup, machine, book)
+    return make_plugin(setup, machine, book)
 
 
-def made(setup: PluginSetup, machine: Machine, book: RoleBook) -> RolePlugin[Any]:
+def make_plugin(setup: PluginSetup, machine: Machine, book: RoleBook) -> RolePlugin[Any]:
     return KINDS[setup.kind](machine, book, PluginStore(setup.state), resource=setup.resource)
 
 

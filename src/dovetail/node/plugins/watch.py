@@ -73,7 +73,7 @@ class PoolWatch:
         self.plugin, self.wishes, self.proc = plugin, wishes, proc
         self.before: dict[int, CpuTicks] = {}
         self.quiet = 0
-        self.told = ""
+        self.reported = ""
         """Why the load was not known at the last look."""
 
     def look(self) -> None:
@@ -115,11 +115,11 @@ class PoolWatch:
         try:
             now, waiting = ticks(self.proc), pressure(self.proc)
         except NoLoad as error:
-            if str(error) != self.told:
+            if str(error) != self.reported:
                 LOG.warning("load not known", error=str(error))
-            self.told = str(error)
+            self.reported = str(error)
             return False
-        self.told = ""
+        self.reported = ""
         before, self.before = self.before, now
         if not before:
             return False

@@ -32,7 +32,7 @@ class PluginRetirement:
 
     async def look(self) -> None:
         pods = self._store.pods.values()
-        gone = retired(self._plugins.all(), pods, self._clock() - self._grace)
+        gone = retired_resources(self._plugins.all(), pods, self._clock() - self._grace)
         forgotten = [each for each in gone if self._plugins.forget(each)]
         for each in forgotten:
             self._store.forget_plugin(each)
@@ -45,7 +45,9 @@ class PluginRetirement:
                 LOG.warning("state not saved", why=str(error))
 
 
-def retired(plugins: Iterable[Plugin], pods: Iterable[PodState], since: float) -> list[str]:
+def retired_resources(
+    plugins: Iterable[Plugin], pods: Iterable[PodState], since: float
+) -> list[str]:
     """Resources whose plugins have been down `since` then, and of which no pod has anything."""
     used = {name for pod in pods for name in in_use(pod)}
     return [

@@ -27,7 +27,7 @@ STARTING_SECONDS = 240.0
 """That the kubelet gives a sandbox to come up."""
 
 
-def unlisted(held: Mapping[str, PodState], active: Sequence[Pod]) -> set[str]:
+def unlisted_pods(held: Mapping[str, PodState], active: Sequence[Pod]) -> set[str]:
     """Pods that whoever should know them does not; manifests without a uid count by name."""
     uids = {pod.uid for pod in active}
     names = {(pod.namespace, pod.name) for pod in active if not pod.uid}
@@ -109,7 +109,7 @@ class PodCollector:
             over = self._liveness.absent_for(period, looked)
         else:
             active = await self._source.active()
-            over = set() if active is None else unlisted(self._store.pods, active)
+            over = set() if active is None else unlisted_pods(self._store.pods, active)
         # Together, so that they share writes and none waits for the plugins of another.
         going = sorted(over - sandboxes)
         gone = await asyncio.gather(*(self.release(uid, looked) for uid in going))

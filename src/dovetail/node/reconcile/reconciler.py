@@ -38,9 +38,9 @@ from dovetail.node.reconcile.adoption import (
     holding_of,
 )
 from dovetail.node.reconcile.pod_liveness import PodCollector
-from dovetail.node.reconcile.settings_diff import described, difference, drifted, narrows
+from dovetail.node.reconcile.settings_diff import description_of, difference, drift_of, is_narrowing
 from dovetail.node.registry.poll import ANSWER_WAIT_SECONDS, PluginAnswer, PluginPoll
-from dovetail.node.state.pod_state import AgentState, Allocations, refreshed
+from dovetail.node.state.pod_state import AgentState, Allocations, refreshed_allocations
 from dovetail.node.state.store import AppliedSettings, NotWritten, StateStore
 from dovetail.node.wire.resource_plugin import (
     GET_RESOURCES_ALLOCATION,
@@ -87,7 +87,7 @@ class PendingUpdate(NamedTuple):
 
     @property
     def gives(self) -> bool:
-        return narrows(self.change, self.observed.applied)
+        return is_narrowing(self.change, self.observed.applied)
 
 
 class Reconciler:
@@ -205,7 +205,7 @@ class Reconciler:
         if holding is None:
             return
         try:
-            settings_of(refreshed(holding.allocations, told))
+            settings_of(refreshed_allocations(holding.allocations, told))
         except AdmissionRejected as error:
             LOG.warning(
                 "answer not used", resource=resource, pod=uid, container=container, why=str(error)
@@ -283,13 +283,13 @@ class Reconciler:
 
     def _watch(self, key: Key, applied: ContainerSettings, observed: ContainerSettings) -> None:
         """Report what somebody else changed, once."""
-        drift = drifted(applied, observed)
+        drift = drift_of(applied, observed)
         if drift == ContainerSettings():
             self._drifts.pop(key, None)
         elif self._drifts.get(key) != drift:
             self._drifts[key] = drift
             DRIFT.inc()
-            LOG.warning("drift", pod=key[0], container=key[1], found=described(drift))
+            LOG.warning("drift", pod=key[0], container=key[1], found=description_of(drift))
 
     async def _apply(self, pending: PendingUpdate) -> None:
         observed, wanted, change = pending
@@ -299,10 +299,12 @@ class Reconciler:
             await self._runtime.update(observed.id, change)
         except RuntimeRefused as error:
             UPDATES.labels("refused").inc()
-            log.warning("update refused", change=described(change), again_in=wait, why=str(error))
+            log.warning(
+                "update refused", change=description_of(change), again_in=wait, why=str(error)
+            )
         else:
             UPDATES.labels("applied").inc()
-            log.info("updated", change=described(change))
+            log.info("updated", change=description_of(change))
             self._store.applied[pending.key] = AppliedSettings(id=observed.id, settings=wanted)
 
 

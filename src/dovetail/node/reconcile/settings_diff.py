@@ -33,7 +33,7 @@ def difference(
     return ContainerSettings(**changes)
 
 
-def drifted(applied: ContainerSettings, observed: ContainerSettings) -> ContainerSettings:
+def drift_of(applied: ContainerSettings, observed: ContainerSettings) -> ContainerSettings:
     """The fields that somebody else changed since, with the values they have now."""
     changes: dict[str, Any] = {}
     for name in SETS:
@@ -45,7 +45,7 @@ def drifted(applied: ContainerSettings, observed: ContainerSettings) -> Containe
     return ContainerSettings(**changes)
 
 
-def narrows(change: ContainerSettings, observed: ContainerSettings) -> bool:
+def is_narrowing(change: ContainerSettings, observed: ContainerSettings) -> bool:
     """Whether the container only loses CPUs, which others may be waiting for."""
     try:
         return bool(change.cpus) and CpuSet.parse(change.cpus) < CpuSet.parse(observed.cpus)
@@ -53,7 +53,7 @@ def narrows(change: ContainerSettings, observed: ContainerSettings) -> bool:
         return False
 
 
-def described(change: ContainerSettings) -> dict[str, Any]:
+def description_of(change: ContainerSettings) -> dict[str, Any]:
     """The fields that are not empty, for a line of a log."""
     return {name: value for name in (*SETS, *COLUMNS) if (value := getattr(change, name))}
 

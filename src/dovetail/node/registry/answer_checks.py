@@ -23,21 +23,21 @@ QUANTITY_LIMIT = 2.0**63
 
 def fault(question: Message, answer: Message) -> str | None:
     """What is wrong with the answer, in words."""
-    return another(question, answer) or next(faults_inside(answer), None)
+    return wrong_subject(question, answer) or next(faults_inside(answer), None)
 
 
-def another(question: Message, answer: Message) -> str | None:
+def wrong_subject(question: Message, answer: Message) -> str | None:
     """An answer need not say whom it is for; if it says so, it must be whom was asked for."""
     if isinstance(question, AssociatedDeviceRequest) and question.resource_request:
         question = question.resource_request
     for name in ("pod_uid", "container_name"):
-        asked, told = getattr(question, name, ""), named(answer, name)
+        asked, told = getattr(question, name, ""), subject_of(answer, name)
         if asked and told and asked != told:
             return f"it answered for {name} {told!r}, and was asked for {asked!r}"
     return None
 
 
-def named(answer: Message, name: str) -> str:
+def subject_of(answer: Message, name: str) -> str:
     inner = answer
     if isinstance(answer, GetTopologyAwareResourcesResponse) and name == "container_name":
         inner = answer.container_topology_aware_resources or answer

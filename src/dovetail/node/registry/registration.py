@@ -219,7 +219,7 @@ class PluginRegistration:
 
     async def _over(self, channel: grpc.aio.Channel, endpoint: PluginEndpoint) -> None:
         """Until a newer plugin takes over, or nobody is at the socket any more."""
-        losing = asyncio.create_task(lost(channel))
+        losing = asyncio.create_task(until_lost(channel))
         try:
             while endpoint.holder is self and not losing.done():
                 await _either(losing, asyncio.create_task(self._woken()))
@@ -257,7 +257,7 @@ async def _either(kept: asyncio.Task[None], other: asyncio.Task[None]) -> None:
         await asyncio.gather(other, return_exceptions=True)
 
 
-async def lost(channel: grpc.aio.Channel) -> None:
+async def until_lost(channel: grpc.aio.Channel) -> None:
     """Until there is no connection and none can be made. One that idled is made again."""
     state = channel.get_state(try_to_connect=True)
     while state not in (

@@ -73,7 +73,7 @@ class NodeCapacity:
             )
         )
         self._known: dict[str, PluginReport] = {}
-        self.told: dict[str, Told] = {}
+        self.resources_by_plugin: dict[str, Told] = {}
         """By plugin: all it told last, resources that are not the node's included."""
         self._ever: set[str] = set()
 
@@ -83,7 +83,7 @@ class NodeCapacity:
         resources = {
             name: amount for each in sorted(self._known) for name, amount in self._of(each).items()
         }
-        held = allocated(self._store.pods.values())
+        held = allocated_amounts(self._store.pods.values())
         return NodeStatus(
             resources={
                 name: at_least(resources[name], held.get(name, 0.0)) for name in sorted(resources)
@@ -100,11 +100,15 @@ class NodeCapacity:
             for resource, answer in answers.items()
             if not isinstance(answer.value, PluginError)
         }
-        self.told.update(told)
+        self.resources_by_plugin.update(told)
         silent = {each.resource for each in self._plugins.all() if not each.up}
         silent |= answers.keys() - told.keys()
-        self._known = settled(self._known, told, silent, now, self._grace)
-        self.told = {each: self.told[each] for each in self._known if each in self.told}
+        self._known = updated_reports(self._known, told, silent, now, self._grace)
+        self.resources_by_plugin = {
+            each: self.resources_by_plugin[each]
+            for each in self._known
+            if each in self.resources_by_plugin
+        }
         found = self.status
         self._ever |= found.resources.keys()
         publish(found)
@@ -117,7 +121,7 @@ class NodeCapacity:
         return self._known[resource].resources
 
 
-def settled(
+def updated_reports(
     known: Mapping[str, PluginReport],
     told: Mapping[str, Told],
     silent: Iterable[str],
@@ -150,7 +154,7 @@ def of_node(told: Told) -> dict[str, NodeAmount]:
     }
 
 
-def allocated(pods: Iterable[PodState]) -> dict[str, float]:
+def allocated_amounts(pods: Iterable[PodState]) -> dict[str, float]:
     """What containers hold, by resource. Of what a pod holds as a whole, each has all of it."""
     sums: dict[str, float] = {}
     for pod in pods:

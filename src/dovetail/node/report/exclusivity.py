@@ -19,7 +19,7 @@ Owners = Mapping[int, Set[str]]
 """By CPU, the uids of the pods that have it."""
 
 
-def owners(pods: Iterable[PodState]) -> Owners:
+def cpu_owners(pods: Iterable[PodState]) -> Owners:
     found: dict[int, set[str]] = {}
     for pod in pods:
         for holding in pod.containers.values():
@@ -28,7 +28,9 @@ def owners(pods: Iterable[PodState]) -> Owners:
     return found
 
 
-def exclusive(holding: ContainerHolding, specified: ContainerSpec | None, owners: Owners) -> CpuSet:
+def exclusive_cpus(
+    holding: ContainerHolding, specified: ContainerSpec | None, owners: Owners
+) -> CpuSet:
     """None if it is not known what the container asked for."""
     own = cpus_of(holding)
     asked = {} if specified is None else specified.requests
@@ -46,11 +48,11 @@ def cpus_of(holding: ContainerHolding) -> CpuSet:
         cpu
         for info in holding.allocations.values()
         if info.oci_property_name == CPUSET_CPUS
-        for cpu in held(info)
+        for cpu in cpus_of_allocation(info)
     )
 
 
-def held(info: ResourceAllocationInfo) -> CpuSet:
+def cpus_of_allocation(info: ResourceAllocationInfo) -> CpuSet:
     try:
         return CpuSet.parse(info.allocation_result)
     except BadCpuList:

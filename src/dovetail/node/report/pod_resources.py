@@ -20,7 +20,7 @@ from dovetail.node.common.pods import ContainerSpec, Pod
 from dovetail.node.common.ports import PluginError, Plugins, PodSource
 from dovetail.node.registry.poll import ANSWER_WAIT_SECONDS
 from dovetail.node.report.capacity import NodeCapacity
-from dovetail.node.report.exclusivity import Owners, exclusive, owners
+from dovetail.node.report.exclusivity import Owners, cpu_owners, exclusive_cpus
 from dovetail.node.state.pod_state import Allocations, ContainerHolding, PodState
 from dovetail.node.state.store import StateStore
 from dovetail.node.wire import pod_resources as wire
@@ -83,7 +83,7 @@ class PodResourcesApi:
                 f"no pod {question.pod_name} of namespace {question.pod_namespace} holds anything"
             )
             raise Refused(grpc.StatusCode.NOT_FOUND, words)
-        known, held = await self._specifications(), owners(self._store.pods.values())
+        known, held = await self._specifications(), cpu_owners(self._store.pods.values())
         found = await self._pod(pod, known.get(pod.uid), held)
         return wire.GetPodResourcesResponse(pod_resources=found)
 
@@ -93,8 +93,8 @@ class PodResourcesApi:
         self._limit()
         told = {
             name: each
-            for plugin in sorted(self._capacity.told)
-            for name, each in self._capacity.told[plugin].items()
+            for plugin in sorted(self._capacity.resources_by_plugin)
+            for name, each in self._capacity.resources_by_plugin[plugin].items()
         }
         return wire.AllocatableResourcesResponse(
             memory=tuple(
@@ -120,7 +120,7 @@ class PodResourcesApi:
             raise Refused(grpc.StatusCode.RESOURCE_EXHAUSTED, words)
 
     async def _listed(self) -> tuple[wire.PodResources, ...]:
-        known, held = await self._specifications(), owners(self._store.pods.values())
+        known, held = await self._specifications(), cpu_owners(self._store.pods.values())
         pods = sorted(self._store.pods.values(), key=lambda pod: (pod.namespace, pod.name, pod.uid))
         chosen = [each for each in pods if each.admitted]
         return tuple(
@@ -145,7 +145,10 @@ class PodResourcesApi:
                 await asyncio.gather(
                     *(
                         self._container(
-                            pod.uid, name, holding, exclusive(holding, specified.get(name), held)
+                            pod.uid,
+                            name,
+                            holding,
+                            exclusive_cpus(holding, specified.get(name), held),
                         )
                         for name, holding in chosen.items()
                     )

@@ -39,10 +39,12 @@ class ImplicitResources:
         return None if found is None else [self._complete(each) for each in found]
 
     def _complete(self, pod: Pod) -> Pod:
-        return completed(pod, self._needs.get(identity_of(pod).role, ()), self._always)
+        return with_implicit_resources(
+            pod, self._needs.get(identity_of(pod).role, ()), self._always
+        )
 
 
-def completed(pod: Pod, needs: Sequence[str], always: Sequence[str]) -> Pod:
+def with_implicit_resources(pod: Pod, needs: Sequence[str], always: Sequence[str]) -> Pod:
     """One of what it needs for every container that stays and does not ask for it by itself."""
     return msgspec.structs.replace(
         pod,

@@ -48,11 +48,11 @@ class KubeletPods:
         largest_bytes: int = LARGEST_LIST_BYTES,
     ) -> None:
         """`url` as https://127.0.0.1:10250. Without TLS only on this machine: pods have secrets."""
-        self._url = checked(url)
+        self._url = checked_url(url)
         self._token_file, self._timeout = token_file, timeout
         self._retry_seconds, self._largest_bytes = retry_seconds, largest_bytes
         self._http = httpx2.AsyncClient(
-            verify=trusting(ca_file),
+            verify=tls_context(ca_file),
             timeout=timeout,
             follow_redirects=False,
             # A proxy of the environment has no business between a node and itself.
@@ -134,7 +134,7 @@ def _items(url: str, content: bytes) -> list[object]:
     return items
 
 
-def trusting(ca_file: Path | None) -> ssl.SSLContext:
+def tls_context(ca_file: Path | None) -> ssl.SSLContext:
     """That authority, or those of the machine; raises BadSource."""
     try:
         return ssl.create_default_context(cafile=str(ca_file) if ca_file else None)
@@ -142,7 +142,7 @@ def trusting(ca_file: Path | None) -> ssl.SSLContext:
         raise BadSource(f"{ca_file}: no certificate of an authority: {error.strerror}") from error
 
 
-def checked(url: str) -> str:
+def checked_url(url: str) -> str:
     """The address without a slash at its end; raises BadSource."""
     try:
         parsed = httpx2.URL(url)

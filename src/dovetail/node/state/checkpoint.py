@@ -13,7 +13,7 @@ import msgspec
 
 from dovetail.core.errors import DovetailError
 from dovetail.node.sdk.files import write_atomically
-from dovetail.node.state.pod_state import AgentState, recovered
+from dovetail.node.state.pod_state import AgentState, recovered_state
 
 NAME = "qos_resource_manager_state"
 VERSION = 1
@@ -46,7 +46,7 @@ class Checkpoint:
 
     def save(self, state: AgentState) -> None:
         """Durable on return; raises OSError, and then what was saved before stands."""
-        data = encoded(state)
+        data = encode_state(state)
         self._keep_previous()
         self._write(self.path, data)
 
@@ -56,7 +56,7 @@ class Checkpoint:
         missing = False
         for path in (self.path, self.last):
             try:
-                state = decoded(path.read_bytes())
+                state = decode_state(path.read_bytes())
             except FileNotFoundError:
                 missing = path == self.path
                 continue
@@ -69,7 +69,9 @@ class Checkpoint:
                     f"{gone}the state before that was taken from {path}. To begin with nothing, "
                     "stop the agent and remove both files"
                 )
-            return LoadedCheckpoint(recovered(state, exact=path == self.path), tuple(troubles))
+            return LoadedCheckpoint(
+                recovered_state(state, exact=path == self.path), tuple(troubles)
+            )
         return LoadedCheckpoint(AgentState(), tuple(troubles))
 
     def _keep_previous(self) -> None:
@@ -93,14 +95,14 @@ class Checkpoint:
         return f"it is now {aside.name}"
 
 
-def encoded(state: AgentState) -> bytes:
+def encode_state(state: AgentState) -> bytes:
     """Equal states have equal bytes. Numbers are text, so any quantity survives."""
     data = msgspec.json.encode(msgspec.to_builtins(state, str_keys=True), order="deterministic")
     envelope = CheckpointEnvelope(version=VERSION, checksum=checksum(data), data=msgspec.Raw(data))
     return msgspec.json.encode(envelope) + b"\n"
 
 
-def decoded(data: bytes) -> AgentState:
+def decode_state(data: bytes) -> AgentState:
     try:
         envelope = msgspec.json.decode(data, type=CheckpointEnvelope)
         if envelope.version != VERSION:

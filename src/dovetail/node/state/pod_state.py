@@ -56,7 +56,7 @@ class AgentState(msgspec.Struct, frozen=True, kw_only=True):
         waiting = sorted({*self.removals.get(uid, ()), *tell})
         return msgspec.structs.replace(self, pods=pods)._waiting(uid, waiting)
 
-    def told(self, uid: str, resource: str) -> AgentState:
+    def without_removal(self, uid: str, resource: str) -> AgentState:
         """The plugin knows that the pod went."""
         waiting = [each for each in self.removals.get(uid, ()) if each != resource]
         return self._waiting(uid, waiting)
@@ -76,7 +76,7 @@ class AgentState(msgspec.Struct, frozen=True, kw_only=True):
         return msgspec.structs.replace(self, removals=removals)
 
 
-def refreshed(known: Allocations, found: Allocations) -> Allocations:
+def refreshed_allocations(known: Allocations, found: Allocations) -> Allocations:
     """What is known, brought up to date. A plugin that tells no hints has not lost them."""
     fresh = {resource: with_hints(known.get(resource), info) for resource, info in found.items()}
     return dict(sorted({**known, **fresh}.items()))
@@ -90,7 +90,7 @@ def with_hints(
     return msgspec.structs.replace(found, resource_hints=known.resource_hints)
 
 
-def recovered(state: AgentState, *, exact: bool) -> AgentState:
+def recovered_state(state: AgentState, *, exact: bool) -> AgentState:
     """The state to start with, after whatever ended the previous run.
 
     Pods that were only meant to be admitted are taken back from the plugins: the kubelet asks

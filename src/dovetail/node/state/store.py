@@ -22,7 +22,7 @@ from dovetail.node.state.pod_state import (
     Allocations,
     ContainerHolding,
     PodState,
-    refreshed,
+    refreshed_allocations,
 )
 from dovetail.node.wire.resource_plugin import ResourcePluginOptions
 
@@ -89,7 +89,7 @@ class StateStore:
         if pod is None or container not in pod.containers:
             return False
         holding = pod.containers[container]
-        allocations = refreshed(holding.allocations, found)
+        allocations = refreshed_allocations(holding.allocations, found)
         if allocations == holding.allocations:
             return False
         missing = tuple(each for each in holding.missing if each not in allocations)
@@ -100,9 +100,9 @@ class StateStore:
         self.put(msgspec.structs.replace(pod, containers=holdings))
         return True
 
-    def told(self, uid: str, resource: str) -> None:
+    def forget_removal(self, uid: str, resource: str) -> None:
         """The plugin was told that the pod went."""
-        self._become(self._state.told(uid, resource))
+        self._become(self._state.without_removal(uid, resource))
 
     def remember(self, resource: str, options: ResourcePluginOptions) -> None:
         if self._state.plugins.get(resource) != options:

@@ -13,7 +13,7 @@ from dovetail.node.common.cpus import CpuSet
 from dovetail.node.plugins.common.requests import Impossible
 from dovetail.node.plugins.common.role_file import parse
 from dovetail.node.plugins.common.roles import ELSE, SHARED
-from dovetail.node.plugins.common.store import decoded, encoded
+from dovetail.node.plugins.common.store import decode_state, encode_state
 from dovetail.node.plugins.cpu.sizes import remembered
 from dovetail.node.plugins.cpu.state import CpuHolding, Cpus, CpuState
 from dovetail.node.topology import Machine, synthetic
@@ -228,7 +228,9 @@ def test_whatever_happens_nobody_has_what_is_another_s(data: st.DataObject) -> N
                 assert len(after.pools["online"]) == size
                 node.state = after
         assert_sound(cpus, node.state)
-        assert decoded(encoded(node.state), CpuState) == node.state, "a restart changes nothing"
+        assert decode_state(encode_state(node.state), CpuState) == node.state, (
+            "a restart changes nothing"
+        )
 
 
 def test_pools_without_a_table_any_more_are_shared() -> None:

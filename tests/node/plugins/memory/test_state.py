@@ -12,7 +12,7 @@ from dovetail.node.common.cpus import CpuSet
 from dovetail.node.plugins.common.requests import Impossible, PluginRequest
 from dovetail.node.plugins.common.role_file import parse
 from dovetail.node.plugins.common.roles import ELSE
-from dovetail.node.plugins.common.store import decoded, encoded
+from dovetail.node.plugins.common.store import decode_state, encode_state
 from dovetail.node.plugins.memory.state import Memory, MemoryState
 from dovetail.node.topology import Hugepages, Machine, synthetic
 
@@ -199,4 +199,4 @@ def test_whatever_happens_nothing_is_given_twice(data: st.DataObject) -> None:
         for name, by_node in node.memory.allocatable.items():
             left = node.memory.free(node.state.holdings)[name]
             assert all(left[at] >= 0 for at in by_node)
-        assert decoded(encoded(node.state), MemoryState) == node.state
+        assert decode_state(encode_state(node.state), MemoryState) == node.state

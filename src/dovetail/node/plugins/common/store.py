@@ -37,7 +37,7 @@ class PluginStore:
 
     def save(self, state: msgspec.Struct) -> None:
         try:
-            write_atomically(self.path, encoded(state))
+            write_atomically(self.path, encode_state(state))
         except OSError as error:
             raise StateNotSaved(
                 f"the state could not be written to {self.path}: {error}"
@@ -50,7 +50,7 @@ class PluginStore:
         except FileNotFoundError:
             return None
         try:
-            return decoded(data, kind)
+            return decode_state(data, kind)
         except CorruptState as error:
             self.set_aside(str(error))
             return None
@@ -62,14 +62,14 @@ class PluginStore:
         LOG.error("state set aside, starting without", file=str(aside), reason=why)
 
 
-def encoded(state: msgspec.Struct) -> bytes:
+def encode_state(state: msgspec.Struct) -> bytes:
     """Deterministic, and readable for people."""
     data = plain(state)
     document = {"version": VERSION, "checksum": checksum(data), "data": data}
     return msgspec.json.format(msgspec.json.encode(document, order="sorted"), indent=1) + b"\n"
 
 
-def decoded(data: bytes, kind: type[S]) -> S:
+def decode_state(data: bytes, kind: type[S]) -> S:
     try:
         document = msgspec.json.decode(data)
         version, found = document["version"], document["data"]

@@ -35,7 +35,7 @@ class CpuPlugin(RolePlugin[CpuHolding]):
         super().__init__(resource, machine, book, store)
         self.cpus = Cpus(machine, book, resource)
         self.state = store.load(CpuState) or CpuState()
-        self.told: frozenset[str] = frozenset()
+        self.reported: frozenset[str] = frozenset()
         """Troubles that are logged already."""
         self.settle(remembered(self.cpus, self.state), at_once=True)
 
@@ -73,13 +73,13 @@ class CpuPlugin(RolePlugin[CpuHolding]):
         self.keep(after)
         for move in moved:
             LOG.info("moved", giver=move.giver, receiver=move.receiver, cpus=str(move.cpus))
-        self.tell(frozenset([*found, *troubles(self.cpus, after)]))
+        self.report(frozenset([*found, *troubles(self.cpus, after)]))
 
-    def tell(self, found: frozenset[str]) -> None:
+    def report(self, found: frozenset[str]) -> None:
         """Each trouble once, although it is looked at every second."""
-        for words in sorted(found - self.told):
+        for words in sorted(found - self.reported):
             LOG.warning("trouble", reason=words)
-        self.told = found
+        self.reported = found
 
     def hints(self, request: PluginRequest) -> Hints:
         return cpu_hints.hints(self.cpus, self.state, request)

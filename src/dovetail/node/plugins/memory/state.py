@@ -68,7 +68,7 @@ class FreeMemory(msgspec.Struct, frozen=True, kw_only=True):
             )
         )
 
-    def told(self, node: int, wanted: Mapping[str, int]) -> str:
+    def shortage(self, node: int, wanted: Mapping[str, int]) -> str:
         """Why a node is not enough."""
         free = ", ".join(
             f"{written(self.free[name].get(node, 0))} of {name} free" for name in wanted
@@ -130,7 +130,7 @@ class Memory(ResourceDecisions):
             wanted=wanted,
             nodes=nodes,
             given={
-                name: drained(room.free[name], sorted(nodes), amount)
+                name: drain(room.free[name], sorted(nodes), amount)
                 for name, amount in wanted.items()
             },
         )
@@ -196,7 +196,7 @@ class Memory(ResourceDecisions):
 
     def shortage(self, room: FreeMemory, request: PluginRequest, wanted: Mapping[str, int]) -> str:
         """Which nodes are short, or why they are not for it."""
-        told = "; ".join(room.told(node, wanted) for node in sorted(self.nodes))
+        told = "; ".join(room.shortage(node, wanted) for node in sorted(self.nodes))
         amounts = ", ".join(f"{written(each)} of {name}" for name, each in wanted.items())
         return f"{request.shown} wants {amounts} (role {request.role.name}); {told}"
 
@@ -207,7 +207,7 @@ def subsets(nodes: CpuSet, most: int) -> Iterator[CpuSet]:
     return (CpuSet(each) for size in range(1, most + 1) for each in combinations(ascending, size))
 
 
-def drained(free: ByNode, nodes: Iterable[int], amount: int) -> ByNode:
+def drain(free: ByNode, nodes: Iterable[int], amount: int) -> ByNode:
     """Node by node: the next is used when the one before has nothing left."""
     given = {}
     for node in nodes:
