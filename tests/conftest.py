@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import os
 import signal
 import tempfile
@@ -16,6 +17,7 @@ from hypothesis import settings
 from dovetail.ledger import Ledger, open_ledger
 from tests.support import databases, openb_data, spec_examples
 from tests.support.kube import assets
+from tests.support.loops import run_on_own_loop
 
 # How long an example takes says something about the machine, not about the code.
 settings.register_profile("dovetail", deadline=None)
@@ -28,6 +30,17 @@ def pytest_report_header() -> list[str]:
     kube = f"tests on Kubernetes ({', '.join(lacking)} missing; `make kube` builds them)"
     left_out = [each.LEFT_OUT for each in (openb_data, spec_examples) if not each.THERE]
     return [f"left out: {each}" for each in [*left_out, *([kube] if lacking else [])]]
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
+    """An asynchronous test has an event loop of its own; tasks it leaves behind are a failure."""
+    test = pyfuncitem.obj
+    if not inspect.iscoroutinefunction(test):
+        return None
+    arguments = {name: pyfuncitem.funcargs[name] for name in inspect.signature(test).parameters}
+    run_on_own_loop(test(**arguments))
+    return True
 
 
 @pytest.fixture(scope="session")

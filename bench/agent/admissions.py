@@ -13,7 +13,7 @@ from pathlib import Path
 
 from tests.node.agent.cri import FakeRuntime, Kubelet
 from tests.node.agent.rig import Rig, a_kubelet, a_node
-from tests.support.node.stories import eventually
+from tests.support.loops import eventually
 
 from dovetail.node.sdk.files import write_atomically
 from dovetail.node.state.checkpoint import NAME

@@ -10,7 +10,7 @@ from dovetail.aio.single_flight import NextRun, SingleFlight
 
 
 class TestSingleFlight:
-    def test_callers_of_one_key_share_the_call_under_way(self) -> None:
+    async def test_callers_of_one_key_share_the_call_under_way(self) -> None:
         calls: list[str] = []
 
         async def story() -> list[str]:
@@ -24,9 +24,9 @@ class TestSingleFlight:
             first = await asyncio.gather(*(flight.call("key", ask) for _ in range(3)))
             return [*first, await flight.call("key", ask)]
 
-        assert asyncio.run(story()) == ["answer 1"] * 3 + ["answer 2"]
+        assert await story() == ["answer 1"] * 3 + ["answer 2"]
 
-    def test_keys_do_not_wait_for_each_other(self) -> None:
+    async def test_keys_do_not_wait_for_each_other(self) -> None:
         async def story() -> str:
             flight: SingleFlight[str, str] = SingleFlight()
 
@@ -44,46 +44,42 @@ class TestSingleFlight:
             assert (await asyncio.gather(slow, return_exceptions=True))[0] is not None
             return answer
 
-        assert asyncio.run(story()) == "at once"
+        assert await story() == "at once"
 
-    def test_an_error_is_raised_to_all_who_waited_and_not_kept(self) -> None:
-        async def story() -> None:
-            flight: SingleFlight[str, str] = SingleFlight()
+    async def test_an_error_is_raised_to_all_who_waited_and_not_kept(self) -> None:
 
-            async def fail() -> str:
-                await asyncio.sleep(0)
-                raise ValueError("no")
+        flight: SingleFlight[str, str] = SingleFlight()
 
-            async def work() -> str:
-                return "yes"
-
-            both = await asyncio.gather(
-                flight.call("key", fail), flight.call("key", fail), return_exceptions=True
-            )
-            assert [str(each) for each in both] == ["no", "no"]
-            assert not flight.is_under_way("key")
-            assert await flight.call("key", work) == "yes"
-
-        asyncio.run(story())
-
-    def test_closing_ends_calls_under_way(self) -> None:
-        async def story() -> None:
-            flight: SingleFlight[str, None] = SingleFlight()
-
-            async def hang() -> None:
-                await asyncio.sleep(3600)
-
-            waiting = asyncio.create_task(flight.call("key", hang))
+        async def fail() -> str:
             await asyncio.sleep(0)
-            await flight.close()
-            with pytest.raises(asyncio.CancelledError):
-                await waiting
+            raise ValueError("no")
 
-        asyncio.run(story())
+        async def work() -> str:
+            return "yes"
+
+        both = await asyncio.gather(
+            flight.call("key", fail), flight.call("key", fail), return_exceptions=True
+        )
+        assert [str(each) for each in both] == ["no", "no"]
+        assert not flight.is_under_way("key")
+        assert await flight.call("key", work) == "yes"
+
+    async def test_closing_ends_calls_under_way(self) -> None:
+
+        flight: SingleFlight[str, None] = SingleFlight()
+
+        async def hang() -> None:
+            await asyncio.sleep(3600)
+
+        waiting = asyncio.create_task(flight.call("key", hang))
+        await asyncio.sleep(0)
+        await flight.close()
+        with pytest.raises(asyncio.CancelledError):
+            await waiting
 
 
 class TestNextRun:
-    def test_who_asks_during_a_run_gets_the_next_one(self) -> None:
+    async def test_who_asks_during_a_run_gets_the_next_one(self) -> None:
         runs: list[int] = []
 
         async def work() -> int:
@@ -97,9 +93,9 @@ class TestNextRun:
             await asyncio.sleep(0.001)
             return [*await asyncio.gather(shared.join(), shared.join()), await first]
 
-        assert asyncio.run(story()) == [1, 1, 0]
+        assert await story() == [1, 1, 0]
 
-    def test_an_error_is_for_those_who_waited_for_that_run(self) -> None:
+    async def test_an_error_is_for_those_who_waited_for_that_run(self) -> None:
         failing = iter([True, False])
 
         async def work() -> str:
@@ -115,11 +111,11 @@ class TestNextRun:
             await asyncio.sleep(0)
             return list(await asyncio.gather(first, shared.join(), return_exceptions=True))
 
-        error, answer = asyncio.run(story())
+        error, answer = await story()
         assert isinstance(error, ValueError)
         assert answer == "yes"
 
-    def test_one_who_stops_waiting_does_not_stop_the_others(self) -> None:
+    async def test_one_who_stops_waiting_does_not_stop_the_others(self) -> None:
         async def work() -> str:
             await asyncio.sleep(0.01)
             return "done"
@@ -132,4 +128,4 @@ class TestNextRun:
             impatient.cancel()
             return await patient
 
-        assert asyncio.run(story()) == "done"
+        assert await story() == "done"

@@ -17,59 +17,53 @@ async def forever(log: list[str], name: str) -> None:
         log.append(name)
 
 
-def test_the_first_to_end_ends_the_others_from_the_last_to_the_first() -> None:
-    async def story() -> None:
-        log: list[str] = []
-        await run_together(forever(log, "first"), asyncio.sleep(0), forever(log, "last"))
-        assert log == ["last", "first"]
+async def test_the_first_to_end_ends_the_others_from_the_last_to_the_first() -> None:
 
-    asyncio.run(story())
+    log: list[str] = []
+    await run_together(forever(log, "first"), asyncio.sleep(0), forever(log, "last"))
+    assert log == ["last", "first"]
 
 
-def test_a_failure_is_raised_after_the_others_have_ended() -> None:
-    async def story() -> None:
-        log: list[str] = []
+async def test_a_failure_is_raised_after_the_others_have_ended() -> None:
 
-        async def failing() -> None:
-            await asyncio.sleep(0)
-            raise RuntimeError("a fault")
+    log: list[str] = []
 
-        with pytest.raises(RuntimeError, match="a fault"):
-            await run_together(forever(log, "other"), failing())
-        assert log == ["other"]
+    async def failing() -> None:
+        await asyncio.sleep(0)
+        raise RuntimeError("a fault")
 
-    asyncio.run(story())
+    with pytest.raises(RuntimeError, match="a fault"):
+        await run_together(forever(log, "other"), failing())
+    assert log == ["other"]
 
 
-def test_whoever_is_cancelled_ends_the_parts_too() -> None:
-    async def story() -> None:
-        log: list[str] = []
-        task = asyncio.create_task(run_together(forever(log, "a"), forever(log, "b")))
-        await asyncio.sleep(0.01)
-        task.cancel()
-        with pytest.raises(asyncio.CancelledError):
-            await task
-        assert log == ["b", "a"]
+async def test_whoever_is_cancelled_ends_the_parts_too() -> None:
 
-    asyncio.run(story())
+    log: list[str] = []
+    task = asyncio.create_task(run_together(forever(log, "a"), forever(log, "b")))
+    await asyncio.sleep(0.01)
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    assert log == ["b", "a"]
 
 
-def test_work_is_done_again_until_it_succeeds_but_not_after_a_failure_of_another_kind() -> None:
-    async def story() -> None:
-        failures: list[Exception] = [OSError("away"), OSError("still away")]
-        told: list[str] = []
+async def test_work_is_done_again_until_it_succeeds_but_not_after_a_failure_of_another_kind() -> (
+    None
+):
 
-        async def work() -> None:
-            if failures:
-                raise failures.pop(0)
+    failures: list[Exception] = [OSError("away"), OSError("still away")]
+    told: list[str] = []
 
-        def log(error: Exception) -> None:
-            told.append(str(error))
+    async def work() -> None:
+        if failures:
+            raise failures.pop(0)
 
+    def log(error: Exception) -> None:
+        told.append(str(error))
+
+    await retry_until_done(work, on=OSError, pause_seconds=0.0, log=log)
+    assert told == ["away", "still away"]
+    failures.append(ValueError("a bug"))
+    with pytest.raises(ValueError, match="a bug"):
         await retry_until_done(work, on=OSError, pause_seconds=0.0, log=log)
-        assert told == ["away", "still away"]
-        failures.append(ValueError("a bug"))
-        with pytest.raises(ValueError, match="a bug"):
-            await retry_until_done(work, on=OSError, pause_seconds=0.0, log=log)
-
-    asyncio.run(story())

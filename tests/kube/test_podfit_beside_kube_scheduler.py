@@ -26,13 +26,13 @@ MARKER = "marker"
 
 
 @pytest.mark.timeout(120 + CASES)
-def test_kube_scheduler_decides_the_same(own_cluster: Cluster) -> None:
+async def test_kube_scheduler_decides_the_same(own_cluster: Cluster) -> None:
     for name, labels in NAMESPACES.items():
         own_cluster.make_namespace(name)
         told = [f"{key}={value}" for key, value in labels.items()]
         own_cluster.kubectl("label", "namespace", name, "fit=yes", *told)
     own_cluster.start_scheduler()
-    asyncio.run(all_cases(str(own_cluster.kubeconfig)))
+    await all_cases(str(own_cluster.kubeconfig))
 
 
 async def all_cases(kubeconfig: str) -> None:

@@ -28,7 +28,7 @@ async def until_seen(informer: Informer[Node], *names: str) -> None:
             await asyncio.sleep(0.05)
 
 
-def test_an_informer_sees_what_a_restored_backup_undid(own_cluster: Cluster) -> None:
+async def test_an_informer_sees_what_a_restored_backup_undid(own_cluster: Cluster) -> None:
     data, backup = own_cluster.directory / "etcd", own_cluster.directory / "backup"
 
     def restore() -> None:
@@ -41,17 +41,14 @@ def test_an_informer_sees_what_a_restored_backup_undid(own_cluster: Cluster) -> 
     own_cluster.etcd.start()
     own_cluster.await_ready()
 
-    async def main() -> None:
-        async with connect(str(own_cluster.kubeconfig)) as api, asyncio.TaskGroup() as group:
-            informer = Informer(api, Node)
-            running = group.create_task(informer.run())
-            for number in range(1, 20):
-                await api.create(Node, node_object(f"node-{number}"))
-            await until_seen(informer, *(f"node-{number}" for number in range(20)))
-            await asyncio.to_thread(restart, own_cluster, restore)
-            await until_seen(informer, "node-0")
-            await api.create(Node, node_object("later"))
-            await until_seen(informer, "node-0", "later")
-            running.cancel()
-
-    asyncio.run(main())
+    async with connect(str(own_cluster.kubeconfig)) as api, asyncio.TaskGroup() as group:
+        informer = Informer(api, Node)
+        running = group.create_task(informer.run())
+        for number in range(1, 20):
+            await api.create(Node, node_object(f"node-{number}"))
+        await until_seen(informer, *(f"node-{number}" for number in range(20)))
+        await asyncio.to_thread(restart, own_cluster, restore)
+        await until_seen(informer, "node-0")
+        await api.create(Node, node_object("later"))
+        await until_seen(informer, "node-0", "later")
+        running.cancel()

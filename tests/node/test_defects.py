@@ -52,61 +52,61 @@ def test_defect_1_any_quantity_survives_the_checkpoint(quantity: float) -> None:
     assert decode_state(encode_state(state)) == state
 
 
-def test_defect_2_pod_scope_allocates_for_every_container(tmp_path: Path) -> None:
+async def test_defect_2_pod_scope_allocates_for_every_container(tmp_path: Path) -> None:
     cpu = Pieces()
     cpu.override["GetPodTopologyHints"] = cpu.GetTopologyHints
     own = pod("a", container(**{MILLI: 2}), container("more", 1, **{MILLI: 1}))
     cpu.held["other"] = {"main": type(cpu.nodes[0])({0, 1})}
     node = Node(tmp_path, [cpu], [own], MAPPED_POD)
-    assert asyncio.run(node.start(own)) == {"main": "4-5", "more": "6"}
+    assert await node.start(own) == {"main": "4-5", "more": "6"}
     (asked,) = cpu.asked("GetPodTopologyHints")
     assert asked.resource_requests[MILLI] == 3.0, "of the pod, not of nothing"
 
 
-def test_defect_2_hints_are_found_under_the_plugins_own_name(tmp_path: Path) -> None:
+async def test_defect_2_hints_are_found_under_the_plugins_own_name(tmp_path: Path) -> None:
     """Looked for as the pod calls it, there would be no preference and node 0 be taken."""
     cpu = Pieces()
     cpu.held["other"] = {"main": type(cpu.nodes[0])({0, 1, 2})}
     own = pod("a", container(**{MILLI: 2}))
     node = Node(tmp_path, [cpu], [own], MAPPED)
-    assert asyncio.run(node.start(own)) == {"main": "4-5"}
+    assert await node.start(own) == {"main": "4-5"}
 
 
 @pytest.mark.parametrize("configuration", [MAPPED, MAPPED_POD], ids=["container", "pod"])
-def test_defect_3_two_names_of_one_resource_are_a_bad_request(
+async def test_defect_3_two_names_of_one_resource_are_a_bad_request(
     tmp_path: Path, configuration: Any
 ) -> None:
     cpu = Pieces()
     own = pod("a", container(cpu=1, **{MILLI: 1}))
     with pytest.raises(AdmissionRejected, match=f"both cpu and {MILLI}") as caught:
-        asyncio.run(Node(tmp_path, [cpu], [own], configuration).manager.admit_pod(sandbox(own)))
+        await Node(tmp_path, [cpu], [own], configuration).manager.admit_pod(sandbox(own))
     assert caught.value.reason == "bad_request"
     assert not cpu.calls
 
 
-def test_defect_4_a_request_of_nothing_is_no_request_anywhere(tmp_path: Path) -> None:
+async def test_defect_4_a_request_of_nothing_is_no_request_anywhere(tmp_path: Path) -> None:
     cpu = Pieces()
     own = pod("a", container(cpu=0))
     node = Node(tmp_path, [cpu], [own])
-    assert asyncio.run(node.start(own)) == {"main": ""}
-    assert asyncio.run(node.start(own)) == {"main": ""}
+    assert await node.start(own) == {"main": ""}
+    assert await node.start(own) == {"main": ""}
     assert not cpu.calls
-    assert asyncio.run(Node(tmp_path, [cpu], [own], MAPPED_POD).start(own)) == {"main": ""}
+    assert await Node(tmp_path, [cpu], [own], MAPPED_POD).start(own) == {"main": ""}
     assert not cpu.calls
 
 
-def test_defect_4_nothing_of_one_name_and_something_of_the_other_is_no_conflict(
+async def test_defect_4_nothing_of_one_name_and_something_of_the_other_is_no_conflict(
     tmp_path: Path,
 ) -> None:
     own = pod("a", container(cpu=0, **{MILLI: 1}))
-    assert asyncio.run(Node(tmp_path, [Pieces()], [own], MAPPED).start(own)) == {"main": "0"}
+    assert await Node(tmp_path, [Pieces()], [own], MAPPED).start(own) == {"main": "0"}
 
 
-def test_defect_5_hints_stay_when_a_plugin_does_not_repeat_them(tmp_path: Path) -> None:
+async def test_defect_5_hints_stay_when_a_plugin_does_not_repeat_them(tmp_path: Path) -> None:
     cpu = Pieces()
     own = pod("a", container(cpu=2))
     node = Node(tmp_path, [cpu], [own])
-    asyncio.run(node.start(own))
+    await node.start(own)
     before = node.store.pods["a"].containers["main"].allocations["cpu"]
     assert before.resource_hints
     told = msgspec.structs.replace(before, allocation_result="2-3", resource_hints=None)
@@ -124,7 +124,7 @@ def test_defect_5_hints_that_a_plugin_does_tell_are_taken(tmp_path: Path) -> Non
     assert node.store.refresh("a", "main", {"cpu": ResourceAllocationInfo(resource_hints=first)})
 
 
-def test_defect_6_order_of_allocation_and_of_errors_is_fixed(tmp_path: Path) -> None:
+async def test_defect_6_order_of_allocation_and_of_errors_is_fixed(tmp_path: Path) -> None:
     order: list[str] = []
     names = ["net", "cpu", "gpu", "memory"]
     words = set()
@@ -140,7 +140,7 @@ def test_defect_6_order_of_allocation_and_of_errors_is_fixed(tmp_path: Path) -> 
             plugins.append(plugin)
         own = pod(str(turn), container(**{each.resource: 1 for each in plugins}))
         with pytest.raises(AdmissionRejected) as caught:
-            asyncio.run(Node(tmp_path, plugins, [own]).manager.admit_pod(sandbox(own)))
+            await Node(tmp_path, plugins, [own]).manager.admit_pod(sandbox(own))
         words.add(str(caught.value))
         assert order[:4] == sorted(names)
         order.clear()
@@ -148,50 +148,44 @@ def test_defect_6_order_of_allocation_and_of_errors_is_fixed(tmp_path: Path) -> 
     assert "cpu and gpu set the environment variable WHO" in words.pop()
 
 
-def test_defect_7_a_slow_plugin_does_not_hold_up_other_pods(tmp_path: Path) -> None:
+async def test_defect_7_a_slow_plugin_does_not_hold_up_other_pods(tmp_path: Path) -> None:
     slow, cpu = Pieces("slow", {0: [0], 1: [1]}, property_name=""), Pieces()
     slow.delay = 0.5
     one, other = pod("a", container(slow=1)), pod("b", container(cpu=1))
     node = Node(tmp_path, [slow, cpu], [one, other])
 
-    async def story() -> None:
-        waiting = asyncio.create_task(node.start(one))
-        await asyncio.sleep(0.05)
-        async with asyncio.timeout(0.3):
-            assert await node.start(other) == {"main": "0"}
-        assert not waiting.done()
-        await waiting
-
-    asyncio.run(story())
+    waiting = asyncio.create_task(node.start(one))
+    await asyncio.sleep(0.05)
+    async with asyncio.timeout(0.3):
+        assert await node.start(other) == {"main": "0"}
+    assert not waiting.done()
+    await waiting
 
 
-def test_defect_7_a_plugin_that_is_down_does_not_keep_a_pod_for_ever(tmp_path: Path) -> None:
+async def test_defect_7_a_plugin_that_is_down_does_not_keep_a_pod_for_ever(tmp_path: Path) -> None:
     cpu, gone = Pieces(), Pieces("gpu", {0: [0], 1: [1]}, property_name="")
     own = pod("a", container(cpu=1, gpu=1))
     node = Node(tmp_path, [cpu, gone], [own])
 
-    async def story() -> None:
-        await node.start(own)
-        gone.up = False
-        await node.manager.collector.release("a")
-
-    asyncio.run(story())
+    await node.start(own)
+    gone.up = False
+    await node.manager.collector.release("a")
     assert "a" not in node.store.pods
     assert not cpu.held
     assert node.store.state.removals == {"a": ("gpu",)}
 
 
-def test_defect_8_quantities_are_there_under_both_names(tmp_path: Path) -> None:
+async def test_defect_8_quantities_are_there_under_both_names(tmp_path: Path) -> None:
     cpu = Pieces()
     own = pod("a", container(**{MILLI: 2}, limits={MILLI: 3}))
-    asyncio.run(Node(tmp_path, [cpu], [own], MAPPED).start(own))
+    await Node(tmp_path, [cpu], [own], MAPPED).start(own)
     both = {"cpu": 2.0, MILLI: 2.0, "limits/cpu": 3.0, f"limits/{MILLI}": 3.0}
     (asked,), (hinted,) = cpu.asked("Allocate"), cpu.asked("GetTopologyHints")
     assert asked.resource_requests == hinted.resource_requests == both
     assert asked.resource_name == hinted.resource_name == "cpu"
 
 
-def test_defect_9_what_a_plugin_sets_is_there_when_the_container_is_created(
+async def test_defect_9_what_a_plugin_sets_is_there_when_the_container_is_created(
     tmp_path: Path,
 ) -> None:
     cpu = FakePlugin("cpu")
@@ -206,7 +200,7 @@ def test_defect_9_what_a_plugin_sets_is_there_when_the_container_is_created(
         await node.manager.admit_pod(sandbox(own))
         return await node.manager.admit_container(sandbox(own), "main", ContainerSettings())
 
-    assert asyncio.run(story()).numbers == {"CpuShares": 77}
+    assert (await story()).numbers == {"CpuShares": 77}
 
 
 class Disk(Checkpoint):
@@ -224,29 +218,31 @@ class Disk(Checkpoint):
 
 
 @pytest.mark.parametrize("room", [0, 1])
-def test_defect_11_what_cannot_be_written_down_is_not_admitted(tmp_path: Path, room: int) -> None:
+async def test_defect_11_what_cannot_be_written_down_is_not_admitted(
+    tmp_path: Path, room: int
+) -> None:
     """Neither if the intention can't be, nor if the result can't be."""
     cpu, disk = Pieces(), Disk(tmp_path)
     disk.room = room
     own = pod("a", container(cpu=2))
     node = Node(tmp_path, [cpu], [own], checkpoint=disk)
     with pytest.raises(AdmissionRejected, match="No space left") as caught:
-        asyncio.run(node.manager.admit_pod(sandbox(own)))
+        await node.manager.admit_pod(sandbox(own))
     assert (caught.value.reason, caught.value.later) == ("checkpoint_failed", True)
     assert bool(cpu.asked("Allocate")) == bool(room)
     assert cpu.held == {}
     disk.room = 9
-    assert asyncio.run(node.start(own)) == {"main": "0-1"}
+    assert await node.start(own) == {"main": "0-1"}
 
 
-def test_no_preference_and_no_possibility_are_not_the_same(tmp_path: Path) -> None:
+async def test_no_preference_and_no_possibility_are_not_the_same(tmp_path: Path) -> None:
     for uid, listed, fits in (("a", None, True), ("b", ListOfTopologyHints(), False)):
         cpu = Pieces()
         cpu.override["GetTopologyHints"] = ResourceHintsResponse(resource_hints={"cpu": listed})
         own = pod(uid, container(cpu=1))
         node = Node(tmp_path, [cpu], [own])
         if fits:
-            assert asyncio.run(node.start(own)) == {"main": "0"}
+            assert await node.start(own) == {"main": "0"}
         else:
             with pytest.raises(AdmissionRejected, match="fits on no set of NUMA nodes"):
-                asyncio.run(node.start(own))
+                await node.start(own)

@@ -19,7 +19,7 @@ from dovetail.node.state.checkpoint import NAME
 from dovetail.node.topology import Nic, synthetic
 from tests.node.agent.cri import Kubelet
 from tests.node.agent.rig import AgentProcess, Rig, a_kubelet, a_node
-from tests.support.node.stories import eventually, story
+from tests.support.loops import eventually
 
 ROLES = """
 [roles.service]
@@ -54,7 +54,6 @@ class Held(NamedTuple):
         )
 
 
-@story
 async def test_a_thousand_pods_leave_nothing_behind() -> None:
     nics = (Nic(name="eth0", numa=0, speed=25_000), Nic(name="eth1", numa=1, speed=25_000))
     async with a_node(synthetic(nics=nics)) as rig:

@@ -15,11 +15,11 @@ import pytest
 
 from dovetail.node.topology import synthetic
 from tests.node.agent.rig import Rig, a_node
+from tests.support.loops import eventually
 from tests.support.node import pods_on
 from tests.support.node.containerd import Containerd
 from tests.support.node.cri_client import Client
 from tests.support.node.pods_on import Pinned, container_config, create, run, sandbox_config, start
-from tests.support.node.stories import eventually, story
 
 ROLES = """
 [pools.online]
@@ -128,7 +128,6 @@ def way(request: pytest.FixtureRequest) -> tuple[Containerd, Path, bool]:
     return server, server.program, False
 
 
-@story
 async def test_containers_are_pinned_and_follow_their_pools(
     way: tuple[Containerd, Path, bool],
 ) -> None:
@@ -143,7 +142,6 @@ async def test_containers_are_pinned_and_follow_their_pools(
         await pinned_soon(etl, ON_FIRST)
 
 
-@story
 async def test_pinning_survives_the_agent_and_the_runtime(
     way: tuple[Containerd, Path, bool],
 ) -> None:
@@ -167,7 +165,6 @@ async def test_pinning_survives_the_agent_and_the_runtime(
         await gone(node, "web")
 
 
-@story
 async def test_pod_that_ran_before_the_agent_came_is_pinned(
     way: tuple[Containerd, Path, bool],
 ) -> None:
@@ -182,7 +179,6 @@ async def test_pod_that_ran_before_the_agent_came_is_pinned(
         await gone(node, "early")
 
 
-@story
 async def test_rejected_pod_leaves_nothing_behind(way: tuple[Containerd, Path, bool]) -> None:
     server, binary, nri = way
     async with a_real_node(server, binary, nri=nri) as node:

@@ -15,7 +15,7 @@ from dovetail.node.topology import Hugepages, Machine, Nic
 from tests.node.agent.rig import Rig, a_kubelet, a_node
 from tests.node.plugins.rig import spec_machine
 from tests.node.plugins.test_spec_examples import EXAMPLE_1, EXAMPLE_2, EXAMPLE_3
-from tests.support.node.stories import eventually, story
+from tests.support.loops import eventually
 
 POD1, POD2, POD3 = (
     "054a696f-d176-488d-b228-d6046faaf67c",
@@ -51,7 +51,6 @@ async def allocations(rig: Rig) -> dict[str, dict[str, Any]]:
     }
 
 
-@story
 async def test_example_1_running_a_qos_system_using_qrm() -> None:
     async with a_node(spec_machine()) as rig:
         await start(rig, EXAMPLE_1, "cpu")
@@ -105,7 +104,6 @@ async def adjusted(rig: Rig) -> None:
     assert [rig.runtime.made(name).updates for name in expected] == [1, 1, 1]
 
 
-@story
 async def test_example_2_numa_affinity_with_extended_policy() -> None:
     async with a_node(spec_machine()) as rig:
         await start(rig, EXAMPLE_2, "cpu", "memory", flags=(SINGLE,))
@@ -125,7 +123,6 @@ async def test_example_2_numa_affinity_with_extended_policy() -> None:
             assert cpu["resource_hints"]["hints"] == memory["resource_hints"]["hints"] == hints
 
 
-@story
 async def test_who_asks_for_no_cpus_is_kept_off_those_of_others() -> None:
     async with a_node(spec_machine()) as rig:
         await start(rig, EXAMPLE_2, "cpu", "memory", flags=(SINGLE,))
@@ -139,7 +136,6 @@ async def test_who_asks_for_no_cpus_is_kept_off_those_of_others() -> None:
             assert rig.runtime.made(name).pinned[0] == "0-1,22-79"
 
 
-@story
 async def test_huge_pages_are_on_the_nodes_of_the_memory() -> None:
     machine = spec_machine()
     first, second = machine.nodes
@@ -161,7 +157,6 @@ def two_nics() -> Machine:
     )
 
 
-@story
 async def test_example_3_shared_numa_affinitive_nics() -> None:
     async with a_node(two_nics()) as rig:
         file = rig.directory / "agent.toml"

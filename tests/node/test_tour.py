@@ -5,12 +5,10 @@ from __future__ import annotations
 import re
 
 from tests.node import tour
-from tests.support.node.stories import story
 
 VARYING = re.compile(r"\d{4}-\d\d-\d\dT[0-9:]+Z")
 
 
-@story
 async def test_everything_shown_is_what_is_printed() -> None:
     page, played = tour.PAGE.read_text(encoding="utf-8"), await tour.played()
     assert VARYING.sub("…", played) == VARYING.sub("…", page)

@@ -82,12 +82,12 @@ def test_a_claim_is_counted_by_how_it_ends(ledger: Ledger) -> None:
     assert recorded(ledger, 0) == [], "nobody asked where it fits: there was nothing to decide"
 
 
-def test_a_ledger_that_is_away_fails_claims(ledger: Ledger) -> None:
+async def test_a_ledger_that_is_away_fails_claims(ledger: Ledger) -> None:
     def broken(*_: object) -> None:
         raise RuntimeError("away")
 
     with counted(failed=1), pytest.raises(RuntimeError):
-        asyncio.run(claims.claim_named(ledger, broken, lambda _tx, _refusal: ()))
+        await claims.claim_named(ledger, broken, lambda _tx, _refusal: ())
 
 
 def best(ledger: Ledger, amount: int, **more: Any) -> claims.BestClaim:
@@ -124,37 +124,41 @@ def devices(ledger: Ledger) -> DeviceLedger:
     return fleet
 
 
-def test_device_claims_are_recorded_and_counted(ledger: Ledger, devices: DeviceLedger) -> None:
+async def test_device_claims_are_recorded_and_counted(
+    ledger: Ledger, devices: DeviceLedger
+) -> None:
     pod, g0 = new(), DeviceHolding("g0", 1, "fast.gpu")
     with counted(granted=1):
-        asyncio.run(devices.claim(pod, "default", "sa", "n1", [g0]))
+        await devices.claim(pod, "default", "sa", "n1", [g0])
     (decision,) = recorded(ledger, 1)
     assert (decision["consumer"], decision["outcome"]) == (pod, "claimed")
     assert (decision["query"], decision["candidates"]) == ("class=fast.gpu:1", 1)
     assert decision["words"] == "Took 'g0' of node 'n1'."
     assert decision["chosen"]["allocations"] == {own_uuid("n1/g0"): {DEVICE_CLASS: 1}}
     with counted(conflict=1), pytest.raises(AlreadyClaimed):
-        asyncio.run(devices.claim(pod, "default", "sa", "n1", [g0]))
+        await devices.claim(pod, "default", "sa", "n1", [g0])
     assert recorded(ledger, 2)[0]["outcome"] == "refused"
     with counted(refused=1), pytest.raises(DeviceTaken):
-        asyncio.run(devices.claim(new(), "default", "sa", "n1", [g0]))
+        await devices.claim(new(), "default", "sa", "n1", [g0])
     taken = recorded(ledger, 3)[0]
     assert taken["outcome"] == "refused"
     assert "'g0' of node 'n1' has fewer than 1 units left" in taken["words"]
 
 
-def test_what_is_corrected_is_recorded_and_counted(ledger: Ledger, devices: DeviceLedger) -> None:
+async def test_what_is_corrected_is_recorded_and_counted(
+    ledger: Ledger, devices: DeviceLedger
+) -> None:
     pod = new()
     for name in ("g0", "g1"):
         with counted(granted=1):
-            asyncio.run(devices.correct(pod, "default", "sa", "n1", [DeviceHolding(name, 1)]))
+            await devices.correct(pod, "default", "sa", "n1", [DeviceHolding(name, 1)])
     assert [each["query"] for each in recorded(ledger, 2)] == ["class=g1:1", "class=g0:1"]
 
 
-def test_a_release_is_no_decision(ledger: Ledger, devices: DeviceLedger) -> None:
+async def test_a_release_is_no_decision(ledger: Ledger, devices: DeviceLedger) -> None:
     pod = new()
-    asyncio.run(devices.claim(pod, "default", "sa", "n1", [DeviceHolding("g0", 1)]))
+    await devices.claim(pod, "default", "sa", "n1", [DeviceHolding("g0", 1)])
     with counted():
-        assert asyncio.run(devices.release(pod))
-        assert not asyncio.run(claims.release(ledger, pod))
+        assert await devices.release(pod)
+        assert not await claims.release(ledger, pod)
     recorded(ledger, 1)

@@ -32,44 +32,35 @@ def fits(snapshot: Snapshot, amount: int) -> int:
     return len(list(search(snapshot, Request(groups=(group,)))))
 
 
-def test_concurrent_calls_share_a_look(tmp_path: Path) -> None:
+async def test_concurrent_calls_share_a_look(tmp_path: Path) -> None:
     ledger = open_ledger(f"sqlite:///{tmp_path}/x.db")
     counting: Any = CountingLedger(ledger)
 
-    async def ask_often() -> None:
-        keeper = SnapshotKeeper(counting)
-        await asyncio.gather(*(keeper.fresh() for _ in range(100)))
-
-    asyncio.run(ask_often())
+    keeper = SnapshotKeeper(counting)
+    await asyncio.gather(*(keeper.fresh() for _ in range(100)))
     ledger.close()
     assert counting.polls == 1
 
 
-def test_every_call_sees_what_was_written_before_it(ledger: Ledger) -> None:
+async def test_every_call_sees_what_was_written_before_it(ledger: Ledger) -> None:
     host = make(ledger, "host", VCPU=10)
 
-    async def write_and_ask() -> None:
-        keeper = SnapshotKeeper(ledger)
-        for taken in range(1, 6):
-            claim(ledger, (host, {"VCPU": 1}))
-            snapshots = await asyncio.gather(*(keeper.fresh() for _ in range(3)))
-            for snapshot in snapshots:
-                assert fits(snapshot, 10 - taken) == 1
-                assert fits(snapshot, 11 - taken) == 0
-
-    asyncio.run(write_and_ask())
+    keeper = SnapshotKeeper(ledger)
+    for taken in range(1, 6):
+        claim(ledger, (host, {"VCPU": 1}))
+        snapshots = await asyncio.gather(*(keeper.fresh() for _ in range(3)))
+        for snapshot in snapshots:
+            assert fits(snapshot, 10 - taken) == 1
+            assert fits(snapshot, 11 - taken) == 0
 
 
-def test_a_held_snapshot_stands_still(ledger: Ledger) -> None:
+async def test_a_held_snapshot_stands_still(ledger: Ledger) -> None:
     host = make(ledger, "host", VCPU=10)
 
-    async def hold() -> None:
-        keeper = SnapshotKeeper(ledger)
-        old = await keeper.fresh()
-        with keeper.held(old):
-            claim(ledger, (host, {"VCPU": 5}))
-            new = await keeper.fresh()
-            assert (fits(old, 10), fits(new, 10)) == (1, 0)
-        assert await keeper.fresh() is new
-
-    asyncio.run(hold())
+    keeper = SnapshotKeeper(ledger)
+    old = await keeper.fresh()
+    with keeper.held(old):
+        claim(ledger, (host, {"VCPU": 5}))
+        new = await keeper.fresh()
+        assert (fits(old, 10), fits(new, 10)) == (1, 0)
+    assert await keeper.fresh() is new

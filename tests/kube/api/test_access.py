@@ -268,7 +268,7 @@ def test_a_configuration_that_cannot_be_used_is_refused_with_its_name(
     assert str(refused.value).startswith(str(file))
 
 
-def test_a_file_next_to_the_kubeconfig_is_found_by_its_short_name(tmp_path: Path) -> None:
+async def test_a_file_next_to_the_kubeconfig_is_found_by_its_short_name(tmp_path: Path) -> None:
     file = tmp_path / "config"
     said = {"exec": {"apiVersion": V1, "command": "bin/login"}}
     file.write_text(json.dumps(kubeconfig("http://h", said)))
@@ -278,7 +278,7 @@ def test_a_file_next_to_the_kubeconfig_is_found_by_its_short_name(tmp_path: Path
     program.write_text(f"#!/bin/sh\necho '{json.dumps(answer)}'\n")
     program.chmod(0o700)
     _, found = access(str(file))
-    assert asyncio.run(found.header()) == "Bearer t"
+    assert await found.header() == "Bearer t"
 
 
 @pytest.mark.parametrize(
@@ -292,7 +292,7 @@ def test_a_file_next_to_the_kubeconfig_is_found_by_its_short_name(tmp_path: Path
     ],
     ids=["unknown authority", "other host", "other name", "the name it has", "not looked at"],
 )
-def test_a_server_is_known_by_its_certificate(
+async def test_a_server_is_known_by_its_certificate(
     tmp_path: Path, said: dict[str, Any], problem: str
 ) -> None:
     authority = Authority(tmp_path)
@@ -301,20 +301,17 @@ def test_a_server_is_known_by_its_certificate(
     tls = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
     tls.load_cert_chain(certificate, key)
 
-    async def main() -> None:
-        server = ScriptedServer(lambda asked: ok(NODE))
-        listening = await asyncio.start_server(server.serve, "127.0.0.2", 0, ssl=tls)
-        port = listening.sockets[0].getsockname()[1]
-        written = kubeconfig(f"https://127.0.0.2:{port}", {})
-        written["clusters"][0]["cluster"] |= said
-        (tmp_path / "config").write_text(json.dumps(written))
-        async with listening, connect(str(tmp_path / "config")) as client:
-            if problem:
-                with pytest.raises(ApiUnreachable, match=problem):
-                    await client.get(Node, "n")
-            else:
+    server = ScriptedServer(lambda asked: ok(NODE))
+    listening = await asyncio.start_server(server.serve, "127.0.0.2", 0, ssl=tls)
+    port = listening.sockets[0].getsockname()[1]
+    written = kubeconfig(f"https://127.0.0.2:{port}", {})
+    written["clusters"][0]["cluster"] |= said
+    (tmp_path / "config").write_text(json.dumps(written))
+    async with listening, connect(str(tmp_path / "config")) as client:
+        if problem:
+            with pytest.raises(ApiUnreachable, match=problem):
                 await client.get(Node, "n")
-            for writer in server.connections:
-                writer.close()
-
-    asyncio.run(main())
+        else:
+            await client.get(Node, "n")
+        for writer in server.connections:
+            writer.close()

@@ -211,16 +211,13 @@ def test_no_whole_answer_is_none(tmp_path: Path, answer: Answer) -> None:
     run(tmp_path, lambda asked: answer, test)
 
 
-def test_nobody_there_is_unreachable(tmp_path: Path) -> None:
+async def test_nobody_there_is_unreachable(tmp_path: Path) -> None:
     file = tmp_path / "config"
     file.write_text(json.dumps(kubeconfig("http://127.0.0.1:1", {})))
 
-    async def main() -> None:
-        async with connect(str(file)) as client:
-            with pytest.raises(ApiUnreachable, match=r"127\.0\.0\.1:1"):
-                await client.get(Node, "n")
-
-    asyncio.run(main())
+    async with connect(str(file)) as client:
+        with pytest.raises(ApiUnreachable, match=r"127\.0\.0\.1:1"):
+            await client.get(Node, "n")
 
 
 def test_an_answer_that_does_not_come_is_waited_for_only_so_long(tmp_path: Path) -> None:
@@ -272,13 +269,11 @@ class Parts:
 
 
 @pytest.mark.parametrize("size", [1, 2, 7, 1000])
-def test_lines_are_whole_however_they_come(size: int) -> None:
-    async def main() -> None:
-        parts = cast("HttpConnection", Parts(b"first\nsecond\n\nlast\ncut o", size))
-        found = [each async for each in session.lines(parts)]
-        assert found == [b"first", b"second", b"", b"last"]
+async def test_lines_are_whole_however_they_come(size: int) -> None:
 
-    asyncio.run(main())
+    parts = cast("HttpConnection", Parts(b"first\nsecond\n\nlast\ncut o", size))
+    found = [each async for each in session.lines(parts)]
+    assert found == [b"first", b"second", b"", b"last"]
 
 
 def test_who_reads_slowly_holds_up_the_server_and_gets_everything(tmp_path: Path) -> None:

@@ -311,7 +311,7 @@ def test_events_are_taken(run: Run) -> None:
     run(test)
 
 
-def test_a_long_list_comes_in_pages_and_is_whole(cluster: Any, namespace: str) -> None:
+async def test_a_long_list_comes_in_pages_and_is_whole(cluster: Any, namespace: str) -> None:
     async def test() -> None:
         async with connect(str(cluster.kubeconfig)) as api:
             await asyncio.gather(
@@ -325,4 +325,4 @@ def test_a_long_list_comes_in_pages_and_is_whole(cluster: Any, namespace: str) -
             assert names == [f"lease-{n:04}" for n in range(1100)]
             assert (await api.list(Node, labels="none=such")).items == []
 
-    asyncio.run(in_time(test()))
+    await in_time(test())

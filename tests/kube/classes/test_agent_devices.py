@@ -16,7 +16,7 @@ from tests.support.kube.cluster import Cluster
 NICS = (Nic(name="eth0", numa=0, speed=25_000), Nic(name="eth1", numa=1, speed=100_000))
 
 
-def test_an_agent_publishes_its_machine(cluster: Cluster) -> None:
+async def test_an_agent_publishes_its_machine(cluster: Cluster) -> None:
     cluster.add_nodes(1, prefix="agent")
 
     def speeds() -> dict[str, str]:
@@ -24,7 +24,7 @@ def test_an_agent_publishes_its_machine(cluster: Cluster) -> None:
         found = devices_of(msgspec.json.decode(told, type=Node))
         return {each.name: each.properties["speed"] for each in found if each.kind == "nic"}
 
-    async def story() -> None:
+    try:
         async with a_node(spec_machine(NICS)) as rig:
             await rig.start(
                 "--devices-publish",
@@ -32,9 +32,6 @@ def test_an_agent_publishes_its_machine(cluster: Cluster) -> None:
                 f"--devices-kubeconfig={cluster.kubeconfig}",
             )
             await asyncio.to_thread(cluster.await_that, lambda: bool(speeds()), "devices")
-
-    try:
-        asyncio.run(story())
         assert speeds() == {"eth0": "25000Mbps", "eth1": "100000Mbps"}
     finally:
         cluster.kubectl("delete", "node", "agent-0")

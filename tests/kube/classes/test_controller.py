@@ -70,101 +70,93 @@ class Stage:
                 await asyncio.gather(task, return_exceptions=True)
 
 
-def test_what_is_there_is_published_first_then_what_changes(world: World) -> None:
-    async def story() -> None:
-        stage = Stage(world)
-        await stage.add_class("gpu")
-        stage.set_devices("n1", "g0", "g1")
-        async with stage.leading():
-            await stage.controller.published.wait()
-            assert await stage.is_published({"gpu"})
-            assert await stage.can_claim("n1")
-            await until(lambda: stage.allocatable("gpu") == 2)
-            stage.set_devices("n2", "g0")
-            await stage.add_class("other")
-            await until_told(lambda: stage.can_claim("n2"))
-            await until_told(lambda: stage.is_published({"gpu", "other"}))
-            stage.catalogue.set_class(stage.seen.pop("other"), None)
-            await until_told(lambda: stage.is_published({"gpu"}))
-            stage.catalogue.drop_node("n2")
-            await until_told(lambda: is_gone(stage, "n2"))
-        assert not stage.controller.published.is_set()
+async def test_what_is_there_is_published_first_then_what_changes(world: World) -> None:
 
-    asyncio.run(story())
+    stage = Stage(world)
+    await stage.add_class("gpu")
+    stage.set_devices("n1", "g0", "g1")
+    async with stage.leading():
+        await stage.controller.published.wait()
+        assert await stage.is_published({"gpu"})
+        assert await stage.can_claim("n1")
+        await until(lambda: stage.allocatable("gpu") == 2)
+        stage.set_devices("n2", "g0")
+        await stage.add_class("other")
+        await until_told(lambda: stage.can_claim("n2"))
+        await until_told(lambda: stage.is_published({"gpu", "other"}))
+        stage.catalogue.set_class(stage.seen.pop("other"), None)
+        await until_told(lambda: stage.is_published({"gpu"}))
+        stage.catalogue.drop_node("n2")
+        await until_told(lambda: is_gone(stage, "n2"))
+    assert not stage.controller.published.is_set()
 
 
 async def is_gone(stage: Stage, node: str) -> bool:
     return not await stage.can_claim(node)
 
 
-def test_nothing_is_published_or_written_by_a_replica_that_does_not_lead(world: World) -> None:
-    async def story() -> None:
-        stage = Stage(world)
-        await stage.add_class("gpu")
-        stage.set_devices("n1", "g0")
-        running = asyncio.create_task(stage.controller.run())
-        await asyncio.sleep(0.2)
-        running.cancel()
-        assert await stage.is_published(set())
-        assert not await stage.can_claim("n1")
-        assert stage.allocatable("gpu") == 0
+async def test_nothing_is_published_or_written_by_a_replica_that_does_not_lead(
+    world: World,
+) -> None:
 
-    asyncio.run(story())
-
-
-def test_a_ledger_that_is_away_is_waited_for(world: World) -> None:
-    async def story() -> None:
-        publish, tries = world.devices.publish, 0
-
-        async def away_at_first(node: str, found: Sequence[Device]) -> None:
-            nonlocal tries
-            tries += 1
-            if tries < 3:
-                raise LedgerBusy("away")
-            await publish(node, found)
-
-        world.devices.publish = away_at_first  # type: ignore[method-assign]
-        stage = Stage(world)
-        stage.set_devices("n1", "g0")
-        async with stage.leading():
-            await stage.controller.published.wait()
-        assert tries >= 3
-        assert await stage.can_claim("n1")
-
-    asyncio.run(story())
+    stage = Stage(world)
+    await stage.add_class("gpu")
+    stage.set_devices("n1", "g0")
+    running = asyncio.create_task(stage.controller.run())
+    await asyncio.sleep(0.2)
+    running.cancel()
+    assert await stage.is_published(set())
+    assert not await stage.can_claim("n1")
+    assert stage.allocatable("gpu") == 0
 
 
-def test_what_the_ledger_refuses_is_published_again_when_asked_for(world: World) -> None:
-    async def story() -> None:
-        make(world.ledger, "n1", make(world.ledger, "rack"))
-        stage = Stage(world)
-        stage.set_devices("n1", "g0")
-        stage.set_devices("n2", "g0")
-        async with stage.leading():
-            await stage.controller.published.wait()
-            assert await stage.can_claim("n2")
-            await world.devices.withdraw("n2")
-            stage.controller.republish("n2")
-            await until_told(lambda: stage.can_claim("n2"))
-        assert not await stage.can_claim("n1")
+async def test_a_ledger_that_is_away_is_waited_for(world: World) -> None:
 
-    asyncio.run(story())
+    publish, tries = world.devices.publish, 0
+
+    async def away_at_first(node: str, found: Sequence[Device]) -> None:
+        nonlocal tries
+        tries += 1
+        if tries < 3:
+            raise LedgerBusy("away")
+        await publish(node, found)
+
+    world.devices.publish = away_at_first  # type: ignore[method-assign]
+    stage = Stage(world)
+    stage.set_devices("n1", "g0")
+    async with stage.leading():
+        await stage.controller.published.wait()
+    assert tries >= 3
+    assert await stage.can_claim("n1")
 
 
-def test_what_keeps_a_class_from_being_used_is_in_its_status(world: World) -> None:
-    async def story() -> None:
-        stage = Stage(world)
-        await stage.add_class("gpu")
-        body = {"metadata": {"name": "bad"}, "spec": {"resourceSelector": "all"}}
-        await world.api.create(ResourceClass, body)
-        stage.seen["bad"] = world.api.everything(ResourceClass)["bad"]
-        assert not stage.catalogue.set_class(None, stage.seen["bad"])
-        async with stage.leading():
-            await until(lambda: bool(conditions(world, "bad") and conditions(world, "gpu")))
-        assert conditions(world, "gpu") == [("Valid", "True")]
-        assert conditions(world, "bad") == [("Valid", "False")]
+async def test_what_the_ledger_refuses_is_published_again_when_asked_for(world: World) -> None:
 
-    asyncio.run(story())
+    make(world.ledger, "n1", make(world.ledger, "rack"))
+    stage = Stage(world)
+    stage.set_devices("n1", "g0")
+    stage.set_devices("n2", "g0")
+    async with stage.leading():
+        await stage.controller.published.wait()
+        assert await stage.can_claim("n2")
+        await world.devices.withdraw("n2")
+        stage.controller.republish("n2")
+        await until_told(lambda: stage.can_claim("n2"))
+    assert not await stage.can_claim("n1")
+
+
+async def test_what_keeps_a_class_from_being_used_is_in_its_status(world: World) -> None:
+
+    stage = Stage(world)
+    await stage.add_class("gpu")
+    body = {"metadata": {"name": "bad"}, "spec": {"resourceSelector": "all"}}
+    await world.api.create(ResourceClass, body)
+    stage.seen["bad"] = world.api.everything(ResourceClass)["bad"]
+    assert not stage.catalogue.set_class(None, stage.seen["bad"])
+    async with stage.leading():
+        await until(lambda: bool(conditions(world, "bad") and conditions(world, "gpu")))
+    assert conditions(world, "gpu") == [("Valid", "True")]
+    assert conditions(world, "bad") == [("Valid", "False")]
 
 
 def conditions(world: World, name: str) -> list[tuple[str, str]]:

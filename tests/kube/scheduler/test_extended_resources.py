@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections import Counter
 from typing import Any
 
@@ -39,61 +38,53 @@ async def bind(world: World, name: str, node: str) -> None:
     await world.api.create(Pod, body, sub="binding")
 
 
-def test_pods_that_ask_directly_hold_what_pods_with_classes_cannot_have(world: World) -> None:
-    async def story() -> None:
-        await world.resource_class("gpu", GPU)
-        await world.node("n1", plugged={GPU: 3})
-        await world.pod("plain", scheduler="default-scheduler", direct={GPU: 2})
-        await bind(world, "plain", "n1")
-        async with world.scheduling():
-            await world.pod("two", gpu=2)
-            await until(lambda: len(world.notes("two")) == 1)
-            assert "2 asked, 1 of 3 free, held by pod default/plain" in world.notes("two")[0]
-            await world.pod("one", gpu=1)
-            await until(lambda: world.is_bound("one"))
-            await world.api.delete(Pod, "plain", NAMESPACE, grace=0)
-            await until(lambda: world.is_bound("two"))
+async def test_pods_that_ask_directly_hold_what_pods_with_classes_cannot_have(world: World) -> None:
 
-    asyncio.run(story())
+    await world.resource_class("gpu", GPU)
+    await world.node("n1", plugged={GPU: 3})
+    await world.pod("plain", scheduler="default-scheduler", direct={GPU: 2})
+    await bind(world, "plain", "n1")
+    async with world.scheduling():
+        await world.pod("two", gpu=2)
+        await until(lambda: len(world.notes("two")) == 1)
+        assert "2 asked, 1 of 3 free, held by pod default/plain" in world.notes("two")[0]
+        await world.pod("one", gpu=1)
+        await until(lambda: world.is_bound("one"))
+        await world.api.delete(Pod, "plain", NAMESPACE, grace=0)
+        await until(lambda: world.is_bound("two"))
 
 
-def test_pods_with_classes_hold_what_pods_that_ask_directly_cannot_have(world: World) -> None:
-    async def story() -> None:
-        await world.resource_class("gpu", GPU)
-        await world.node("n1", plugged={GPU: 3})
-        async with world.scheduling():
-            await world.pod("classy", gpu=2)
-            await until(lambda: world.is_bound("classy"))
-            await world.pod("two", direct={GPU: 2})
-            await until(lambda: len(world.notes("two")) == 1)
-            assert f"1 Insufficient {GPU}" in world.notes("two")[0]
-            await world.pod("one", direct={GPU: 1})
-            await until(lambda: world.is_bound("one"))
-            await world.api.delete(Pod, "classy", NAMESPACE, grace=0)
-            await until(lambda: world.is_bound("two"))
+async def test_pods_with_classes_hold_what_pods_that_ask_directly_cannot_have(world: World) -> None:
 
-    asyncio.run(story())
+    await world.resource_class("gpu", GPU)
+    await world.node("n1", plugged={GPU: 3})
+    async with world.scheduling():
+        await world.pod("classy", gpu=2)
+        await until(lambda: world.is_bound("classy"))
+        await world.pod("two", direct={GPU: 2})
+        await until(lambda: len(world.notes("two")) == 1)
+        assert f"1 Insufficient {GPU}" in world.notes("two")[0]
+        await world.pod("one", direct={GPU: 1})
+        await until(lambda: world.is_bound("one"))
+        await world.api.delete(Pod, "classy", NAMESPACE, grace=0)
+        await until(lambda: world.is_bound("two"))
 
 
-def test_what_clients_of_the_ledger_hold_of_a_pool_is_no_room_either(world: World) -> None:
-    async def story() -> None:
-        await world.resource_class("gpu", GPU)
-        await world.node("n1", plugged={GPU: 1})
-        async with world.scheduling() as scheduler:
-            await until(lambda: "n1" in scheduler.state.devices)
-            foreign = "11111111-1111-1111-1111-111111111111"
-            (pool,) = scheduler.state.devices["n1"]
-            await world.devices.publish("n1", [pool])
-            await world.devices.claim(
-                foreign, "project", "user", "n1", [DeviceHolding(pool.name, 1)]
-            )
-            await until(lambda: scheduler.state.nodes.free("n1", GPU) == 0)
-            await world.pod("p", direct={GPU: 1})
-            await until(lambda: len(world.notes("p")) == 1)
-            await world.devices.release(foreign)
-            await until(lambda: world.is_bound("p"))
+async def test_what_clients_of_the_ledger_hold_of_a_pool_is_no_room_either(world: World) -> None:
 
-    asyncio.run(story())
+    await world.resource_class("gpu", GPU)
+    await world.node("n1", plugged={GPU: 1})
+    async with world.scheduling() as scheduler:
+        await until(lambda: "n1" in scheduler.state.devices)
+        foreign = "11111111-1111-1111-1111-111111111111"
+        (pool,) = scheduler.state.devices["n1"]
+        await world.devices.publish("n1", [pool])
+        await world.devices.claim(foreign, "project", "user", "n1", [DeviceHolding(pool.name, 1)])
+        await until(lambda: scheduler.state.nodes.free("n1", GPU) == 0)
+        await world.pod("p", direct={GPU: 1})
+        await until(lambda: len(world.notes("p")) == 1)
+        await world.devices.release(foreign)
+        await until(lambda: world.is_bound("p"))
 
 
 # -- whatever comes and goes -----------------------------------------------------------------------

@@ -19,122 +19,114 @@ def candidate(world: World, name: str) -> Replica:
     return world.replica(election=Election(world.api, "default", "lease", name, timing=QUICK))
 
 
-def test_only_the_leader_decides_and_another_takes_over(world: World) -> None:
-    async def story() -> None:
-        await world.resource_class("gpu")
-        await world.node("n1", device("g0"), device("g1"))
-        first, second = candidate(world, "first"), candidate(world, "second")
-        stops = asyncio.Event(), asyncio.Event()
-        tasks = [asyncio.create_task(first.run(stops[0]))]
-        await until(first.scheduler.loop.may_decide)
-        tasks.append(asyncio.create_task(second.run(stops[1])))
-        await until(lambda: second.is_ready)
-        await world.pod("p", gpu=1)
-        await until(lambda: world.is_bound("p"))
-        assert not second.scheduler.loop.may_decide()
-        await until(lambda: len(second.scheduler.queue) == 0)
-        stops[0].set()
-        await tasks[0]
-        assert not first.scheduler.loop.may_decide()
-        await world.pod("q", gpu=1)
-        await until(lambda: world.is_bound("q"))
-        assert second.scheduler.loop.may_decide()
-        stops[1].set()
-        await tasks[1]
+async def test_only_the_leader_decides_and_another_takes_over(world: World) -> None:
 
-    asyncio.run(story())
+    await world.resource_class("gpu")
+    await world.node("n1", device("g0"), device("g1"))
+    first, second = candidate(world, "first"), candidate(world, "second")
+    stops = asyncio.Event(), asyncio.Event()
+    tasks = [asyncio.create_task(first.run(stops[0]))]
+    await until(first.scheduler.loop.may_decide)
+    tasks.append(asyncio.create_task(second.run(stops[1])))
+    await until(lambda: second.is_ready)
+    await world.pod("p", gpu=1)
+    await until(lambda: world.is_bound("p"))
+    assert not second.scheduler.loop.may_decide()
+    await until(lambda: len(second.scheduler.queue) == 0)
+    stops[0].set()
+    await tasks[0]
+    assert not first.scheduler.loop.may_decide()
+    await world.pod("q", gpu=1)
+    await until(lambda: world.is_bound("q"))
+    assert second.scheduler.loop.may_decide()
+    stops[1].set()
+    await tasks[1]
 
 
-def test_nothing_is_decided_without_the_lease(world: World) -> None:
-    async def story() -> None:
-        await world.node("n1")
-        await world.pod("p")
+async def test_nothing_is_decided_without_the_lease(world: World) -> None:
 
-        async def before(verb: str, kind: type[KubeObject], name: str) -> None:
-            if kind.API.kind == "Lease":
-                raise ApiUnreachable("cut")
+    await world.node("n1")
+    await world.pod("p")
 
-        world.api.before = before
-        stop = asyncio.Event()
-        replica = candidate(world, "only")
-        task = asyncio.create_task(replica.run(stop))
-        await until(lambda: replica.is_ready and len(replica.scheduler.queue) == 1)
-        await asyncio.sleep(0.3)
-        assert not world.is_bound("p")
-        world.api.before = None
-        await until(lambda: world.is_bound("p"))
-        stop.set()
-        await task
-
-    asyncio.run(story())
-
-
-def test_it_can_be_stopped_while_the_api_server_is_away(world: World) -> None:
-    async def story() -> None:
-        async def before(verb: str, kind: type[KubeObject], name: str) -> None:
+    async def before(verb: str, kind: type[KubeObject], name: str) -> None:
+        if kind.API.kind == "Lease":
             raise ApiUnreachable("cut")
 
-        world.api.before = before
-        stop = asyncio.Event()
-        task = asyncio.create_task(world.replica().run(stop))
-        await asyncio.sleep(0.05)
-        stop.set()
-        await asyncio.wait_for(task, 10)
-
-    asyncio.run(story())
-
-
-def test_what_is_in_flight_is_finished_before_it_stops(world: World) -> None:
-    async def story() -> None:
-        await world.resource_class("gpu")
-        await world.node("n1", device("g0"))
-        bound, let = asyncio.Event(), asyncio.Event()
-
-        async def before(verb: str, kind: type[KubeObject], name: str) -> None:
-            if verb == "create binding":
-                bound.set()
-                await let.wait()
-
-        world.api.before = before
-        stop = asyncio.Event()
-        task = asyncio.create_task(world.replica().run(stop))
-        await world.pod("p", gpu=1)
-        await bound.wait()
-        stop.set()
-        await asyncio.sleep(0.05)
-        assert not task.done()
-        let.set()
-        await task
-        assert world.is_bound("p")
-
-    asyncio.run(story())
+    world.api.before = before
+    stop = asyncio.Event()
+    replica = candidate(world, "only")
+    task = asyncio.create_task(replica.run(stop))
+    await until(lambda: replica.is_ready and len(replica.scheduler.queue) == 1)
+    await asyncio.sleep(0.3)
+    assert not world.is_bound("p")
+    world.api.before = None
+    await until(lambda: world.is_bound("p"))
+    stop.set()
+    await task
 
 
-def test_a_part_that_fails_ends_the_whole(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    async def story() -> None:
-        await world.node("n1")
-        await world.pod("p")
-        replica = world.replica()
+async def test_it_can_be_stopped_while_the_api_server_is_away(world: World) -> None:
 
-        def broken(*_: object) -> None:
-            raise RuntimeError("a fault")
+    async def before(verb: str, kind: type[KubeObject], name: str) -> None:
+        raise ApiUnreachable("cut")
 
-        monkeypatch.setattr(replica.scheduler.loop, "_turn", broken)
-        with pytest.raises(RuntimeError, match="a fault"):
-            await replica.run(asyncio.Event())
-
-    asyncio.run(story())
+    world.api.before = before
+    stop = asyncio.Event()
+    task = asyncio.create_task(world.replica().run(stop))
+    await asyncio.sleep(0.05)
+    stop.set()
+    await asyncio.wait_for(task, 10)
 
 
-def test_nodes_and_pods_that_were_there_before_are_known_when_it_is_ready(world: World) -> None:
-    async def story() -> None:
-        for number in range(3):
-            await world.node(f"n{number}")
-        await world.pod("p")
-        async with world.scheduling() as scheduler:
-            assert scheduler.state.rows.names == sorted(world.api.everything(Node))
-            assert set(scheduler.state.pods) == {
-                pod.metadata.uid for pod in world.api.everything(Pod).values()
-            }
+async def test_what_is_in_flight_is_finished_before_it_stops(world: World) -> None:
 
-    asyncio.run(story())
+    await world.resource_class("gpu")
+    await world.node("n1", device("g0"))
+    bound, let = asyncio.Event(), asyncio.Event()
+
+    async def before(verb: str, kind: type[KubeObject], name: str) -> None:
+        if verb == "create binding":
+            bound.set()
+            await let.wait()
+
+    world.api.before = before
+    stop = asyncio.Event()
+    task = asyncio.create_task(world.replica().run(stop))
+    await world.pod("p", gpu=1)
+    await bound.wait()
+    stop.set()
+    await asyncio.sleep(0.05)
+    assert not task.done()
+    let.set()
+    await task
+    assert world.is_bound("p")
+
+
+async def test_a_part_that_fails_ends_the_whole(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+
+    await world.node("n1")
+    await world.pod("p")
+    replica = world.replica()
+
+    def broken(*_: object) -> None:
+        raise RuntimeError("a fault")
+
+    monkeypatch.setattr(replica.scheduler.loop, "_turn", broken)
+    with pytest.raises(RuntimeError, match="a fault"):
+        await replica.run(asyncio.Event())
+
+
+async def test_nodes_and_pods_that_were_there_before_are_known_when_it_is_ready(
+    world: World,
+) -> None:
+
+    for number in range(3):
+        await world.node(f"n{number}")
+    await world.pod("p")
+    async with world.scheduling() as scheduler:
+        assert scheduler.state.rows.names == sorted(world.api.everything(Node))
+        assert set(scheduler.state.pods) == {
+            pod.metadata.uid for pod in world.api.everything(Pod).values()
+        }

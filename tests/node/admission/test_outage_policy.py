@@ -41,15 +41,15 @@ def test_reject_is_final(
     assert (error.reason, error.later) == (reason, False)
 
 
-def test_reject_is_what_other_roles_get(tmp_path: Path) -> None:
+async def test_reject_is_what_other_roles_get(tmp_path: Path) -> None:
     cpu = Pieces()
     cpu.up = False
     own = pod("b", container(cpu=2))
     with pytest.raises(AdmissionRejected):
-        asyncio.run(Node(tmp_path, [cpu], [own], by(Outage.FAIL_OPEN)).start(own))
+        await Node(tmp_path, [cpu], [own], by(Outage.FAIL_OPEN)).start(own)
 
 
-def test_retry_waits_for_the_plugin(tmp_path: Path) -> None:
+async def test_retry_waits_for_the_plugin(tmp_path: Path) -> None:
     cpu = Pieces()
     cpu.up = False
     node = Node(tmp_path, [cpu], [OWN], by(Outage.RETRY, wait=5))
@@ -60,7 +60,7 @@ def test_retry_waits_for_the_plugin(tmp_path: Path) -> None:
         cpu.up = True
         return await starting
 
-    assert asyncio.run(story()) == {"main": "0-1"}
+    assert await story() == {"main": "0-1"}
 
 
 def test_retry_ends_and_the_pod_may_come_later(tmp_path: Path) -> None:
@@ -78,14 +78,14 @@ def test_retry_does_not_ask_again_who_refused(tmp_path: Path) -> None:
     assert len(cpu.asked("GetTopologyHints")) == 1
 
 
-def test_keep_last_is_what_it_had_even_if_that_is_too_little(tmp_path: Path) -> None:
+async def test_keep_last_is_what_it_had_even_if_that_is_too_little(tmp_path: Path) -> None:
     cpu = Pieces()
     node = Node(tmp_path, [cpu], [OWN], by(Outage.KEEP_LAST))
-    asyncio.run(node.start(OWN))
+    await node.start(OWN)
     grown = pod("a", container(cpu=3), annotations=ROLE)
     node.source.pods["a"] = grown  # type: ignore[union-attr]
     cpu.up = False
-    assert asyncio.run(node.start(grown)) == {"main": "0-1"}
+    assert await node.start(grown) == {"main": "0-1"}
 
 
 def test_keep_last_rejects_who_had_nothing(tmp_path: Path) -> None:
@@ -94,12 +94,12 @@ def test_keep_last_rejects_who_had_nothing(tmp_path: Path) -> None:
     assert rejected(Node(tmp_path, [cpu], [OWN], by(Outage.KEEP_LAST))).reason == "plugin_down"
 
 
-def test_fail_open_starts_without_and_says_so(tmp_path: Path) -> None:
+async def test_fail_open_starts_without_and_says_so(tmp_path: Path) -> None:
     cpu, other = Pieces(), Pieces("gpu", {0: [0], 1: [1]}, property_name="")
     cpu.up = False
     own = pod("a", container(cpu=2, gpu=1), annotations=ROLE)
     node = Node(tmp_path, [cpu, other], [own], by(Outage.FAIL_OPEN))
-    assert asyncio.run(node.start(own)) == {"main": ""}
+    assert await node.start(own) == {"main": ""}
     assert other.held, "the other one is asked as always"
     assert node.store.pods["a"].containers["main"].missing == ("cpu",)
     record = node.manager.gate.log.of("a")[0]
@@ -107,13 +107,15 @@ def test_fail_open_starts_without_and_says_so(tmp_path: Path) -> None:
     assert record.words == "cpu is not there"
 
 
-def test_fail_open_makes_up_for_it_when_the_container_is_created_again(tmp_path: Path) -> None:
+async def test_fail_open_makes_up_for_it_when_the_container_is_created_again(
+    tmp_path: Path,
+) -> None:
     cpu = Pieces()
     cpu.up = False
     node = Node(tmp_path, [cpu], [OWN], by(Outage.FAIL_OPEN))
-    asyncio.run(node.start(OWN))
+    await node.start(OWN)
     cpu.up = True
-    settings = asyncio.run(node.manager.admit_container(sandbox(OWN), "main", ContainerSettings()))
+    settings = await node.manager.admit_container(sandbox(OWN), "main", ContainerSettings())
     assert settings.cpus == "0-1"
     assert node.store.pods["a"].containers["main"].missing == ()
 
@@ -124,42 +126,41 @@ def test_nobody_fails_open_for_a_plugin_that_refuses(tmp_path: Path) -> None:
     assert rejected(Node(tmp_path, [cpu], [OWN], by(Outage.FAIL_OPEN))).reason == "plugin_refused"
 
 
-def test_a_plugin_that_was_asked_and_did_not_answer_hears_of_the_end(tmp_path: Path) -> None:
+async def test_a_plugin_that_was_asked_and_did_not_answer_hears_of_the_end(tmp_path: Path) -> None:
     """It may have allocated all the same."""
     cpu = Pieces(aligned=False)
     cpu.failure = PluginFailure.TIMEOUT
     node = Node(tmp_path, [cpu], [OWN], by(Outage.FAIL_OPEN))
 
-    async def story() -> None:
-        await node.manager.admit_pod(sandbox(OWN))
-        await node.manager.collector.release("a")
-
-    asyncio.run(story())
+    await node.manager.admit_pod(sandbox(OWN))
+    await node.manager.collector.release("a")
     assert cpu.asked("RemovePod")
 
 
-def test_a_plugin_that_is_gone_altogether_leaves_what_it_gave(tmp_path: Path) -> None:
+async def test_a_plugin_that_is_gone_altogether_leaves_what_it_gave(tmp_path: Path) -> None:
     own = pod("a", container(cpu=2))
-    asyncio.run(Node(tmp_path, [Pieces()], [own]).start(own))
-    assert asyncio.run(Node(tmp_path, [], [own]).start(own)) == {"main": "0-1"}
+    await Node(tmp_path, [Pieces()], [own]).start(own)
+    assert await Node(tmp_path, [], [own]).start(own) == {"main": "0-1"}
 
 
-def test_plugins_are_remembered_so_that_one_that_is_missing_is_known_to_be(tmp_path: Path) -> None:
+async def test_plugins_are_remembered_so_that_one_that_is_missing_is_known_to_be(
+    tmp_path: Path,
+) -> None:
     own = pod("a", container(cpu=2))
     cpu = Pieces()
-    asyncio.run(Node(tmp_path, [cpu], [own]).start(own))
+    await Node(tmp_path, [cpu], [own]).start(own)
     node = Node(tmp_path, [], [own])
     assert node.store.state.plugins == {"cpu": cpu.options}
     node.store.forget_plugin("cpu")
     assert node.store.state.plugins == {}
 
 
-def test_what_is_started_without_is_counted(tmp_path: Path) -> None:
+async def test_what_is_started_without_is_counted(tmp_path: Path) -> None:
     counted = ADMISSIONS.labels("admitted", "plugin_down")
     before = counted._value.get()
     cpu = Pieces()
     cpu.up = False
-    asyncio.run(Node(tmp_path, [cpu], [OWN], by(Outage.FAIL_OPEN)).manager.admit_pod(sandbox(OWN)))
+    await Node(tmp_path, [cpu], [OWN], by(Outage.FAIL_OPEN)).manager.admit_pod(sandbox(OWN))
     assert counted._value.get() == before + 1
 
 
@@ -172,7 +173,7 @@ def test_what_is_started_without_is_counted(tmp_path: Path) -> None:
         (Outage.FAIL_OPEN, True),
     ],
 )
-def test_a_plugin_that_is_down_when_a_container_it_knows_starts(
+async def test_a_plugin_that_is_down_when_a_container_it_knows_starts(
     tmp_path: Path, outage: Outage, starts: bool
 ) -> None:
     cpu = Pieces()
@@ -185,9 +186,9 @@ def test_a_plugin_that_is_down_when_a_container_it_knows_starts(
         return (await node.manager.admit_container(sandbox(OWN), "main", ContainerSettings())).cpus
 
     if starts:
-        assert asyncio.run(story()) == "0-1"
+        assert await story() == "0-1"
     else:
         with pytest.raises(AdmissionRejected) as caught:
-            asyncio.run(story())
+            await story()
         assert caught.value.reason == "plugin_down"
         assert caught.value.later is (outage is Outage.RETRY)

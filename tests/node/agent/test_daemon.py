@@ -17,11 +17,10 @@ from dovetail.node.wire import cri, pod_resources
 from dovetail.node.wire.rpc import call, connect
 from tests.node.agent.cri import Kubelet
 from tests.node.agent.rig import Shares, a_kubelet, a_node, a_plugin
+from tests.support.loops import eventually
 from tests.support.node import raw_calls
-from tests.support.node.stories import eventually, story
 
 
-@story
 async def test_a_pod_gets_its_cpus_and_gives_them_back() -> None:
     plugin = Shares()
     async with a_node() as rig, a_plugin(rig, plugin):
@@ -41,7 +40,6 @@ async def test_a_pod_gets_its_cpus_and_gives_them_back() -> None:
             assert sorted(plugin.held) == ["u2"]
 
 
-@story
 async def test_a_pod_that_does_not_fit_is_not_started_and_says_why() -> None:
     plugin = Shares(cpus=2)
     async with a_node() as rig, a_plugin(rig, plugin):
@@ -63,7 +61,6 @@ async def test_a_pod_that_does_not_fit_is_not_started_and_says_why() -> None:
         assert (code, "plugin_refused" in said) == (0, True)
 
 
-@story
 async def test_a_change_of_the_plugins_mind_reaches_the_container() -> None:
     plugin = Shares()
     async with a_node() as rig, a_plugin(rig, plugin):
@@ -79,28 +76,25 @@ async def test_a_change_of_the_plugins_mind_reaches_the_container() -> None:
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL])
-def test_a_restart_keeps_assignments(number: signal.Signals) -> None:
-    @story
-    async def whole() -> None:
-        plugin = Shares()
-        async with a_node() as rig, a_plugin(rig, plugin):
-            agent = await rig.start()
-            await rig.up("cpu")
-            rig.manifest("u1", "one", {"cpu": 2})
-            async with a_kubelet(rig) as kubelet:
-                sandbox = await kubelet.start("u1", "one")
-            before = await rig.ask("state")
-            await agent.end(number)
-            rig.control.unlink(missing_ok=True)
-            await rig.start()
-            after = await rig.ask("state")
-            assert without_ids(after) == without_ids(before)
-            await rig.up("cpu")
-            async with a_kubelet(rig) as kubelet:
-                await kubelet.create(sandbox, "u1", "one")
-            assert rig.runtime.made("one").pinned == ("0-1", "")
+async def test_a_restart_keeps_assignments(number: signal.Signals) -> None:
 
-    whole()
+    plugin = Shares()
+    async with a_node() as rig, a_plugin(rig, plugin):
+        agent = await rig.start()
+        await rig.up("cpu")
+        rig.manifest("u1", "one", {"cpu": 2})
+        async with a_kubelet(rig) as kubelet:
+            sandbox = await kubelet.start("u1", "one")
+        before = await rig.ask("state")
+        await agent.end(number)
+        rig.control.unlink(missing_ok=True)
+        await rig.start()
+        after = await rig.ask("state")
+        assert without_ids(after) == without_ids(before)
+        await rig.up("cpu")
+        async with a_kubelet(rig) as kubelet:
+            await kubelet.create(sandbox, "u1", "one")
+        assert rig.runtime.made("one").pinned == ("0-1", "")
 
 
 def without_ids(state: dict) -> list:  # type: ignore[type-arg]
@@ -111,7 +105,6 @@ def without_ids(state: dict) -> list:  # type: ignore[type-arg]
     ]
 
 
-@story
 async def test_the_end_is_clean_and_lets_admissions_finish() -> None:
     plugin = Shares()
     plugin.delay = 1.0
@@ -133,7 +126,6 @@ async def test_the_end_is_clean_and_lets_admissions_finish() -> None:
         assert [each for each in agent.events if each["level"] in ("error", "critical")] == []
 
 
-@story
 async def test_a_second_agent_does_not_start_on_the_same_state() -> None:
     async with a_node() as rig:
         agent = await rig.start()
@@ -154,27 +146,23 @@ async def test_a_second_agent_does_not_start_on_the_same_state() -> None:
         "--metrics-address={taken}",
     ],
 )
-def test_what_it_cannot_have_on_this_machine_is_told_in_a_line(flag: str) -> None:
-    @story
-    async def whole() -> None:
-        async with a_node() as rig:
-            file = rig.directory / "file"
-            file.touch()
-            with socket.create_server(("127.0.0.1", 0)) as taken:
-                port = taken.getsockname()[1]
-                given = flag.format(file=file, taken=f"127.0.0.1:{port}")
-                agent = rig.run(*rig.flags, given)
-                assert await agent.until_ended() == 6
-            told = agent.lines[-1]
-            assert told.startswith("Error: ")
-            assert given.partition("=")[2].removesuffix("/x") in told
-            left = [each for each in rig.directory.iterdir() if each.suffix == ".sock"]
-            assert left == [rig.runtime.socket]
+async def test_what_it_cannot_have_on_this_machine_is_told_in_a_line(flag: str) -> None:
 
-    whole()
+    async with a_node() as rig:
+        file = rig.directory / "file"
+        file.touch()
+        with socket.create_server(("127.0.0.1", 0)) as taken:
+            port = taken.getsockname()[1]
+            given = flag.format(file=file, taken=f"127.0.0.1:{port}")
+            agent = rig.run(*rig.flags, given)
+            assert await agent.until_ended() == 6
+        told = agent.lines[-1]
+        assert told.startswith("Error: ")
+        assert given.partition("=")[2].removesuffix("/x") in told
+        left = [each for each in rig.directory.iterdir() if each.suffix == ".sock"]
+        assert left == [rig.runtime.socket]
 
 
-@story
 async def test_a_corrupt_checkpoint_is_set_aside_and_told() -> None:
     async with a_node() as rig:
         (rig.directory / "state").mkdir()
@@ -184,7 +172,6 @@ async def test_a_corrupt_checkpoint_is_set_aside_and_told() -> None:
         assert "qos_resource_manager_state.corrupt-1" in trouble
 
 
-@story
 async def test_a_plugin_of_before_is_down_not_unknown() -> None:
     plugin = Shares()
     async with a_node() as rig:
@@ -202,7 +189,6 @@ async def test_a_plugin_of_before_is_down_not_unknown() -> None:
                 await kubelet.run("u1", "one")
 
 
-@story
 async def test_outages_are_met_as_the_role_says() -> None:
     async with a_node() as rig:
         async with a_plugin(rig, Shares()):
@@ -222,7 +208,6 @@ async def test_outages_are_met_as_the_role_says() -> None:
         assert held["containers"][0]["missing"] == ["cpu"]
 
 
-@story
 async def test_the_pod_resources_api_is_served() -> None:
     async with a_node() as rig, a_plugin(rig, Shares()):
         await rig.start()
@@ -237,7 +222,6 @@ async def test_the_pod_resources_api_is_served() -> None:
             assert (told.name, told.containers[0].cpu_ids) == ("one", (0, 1))
 
 
-@story
 async def test_metrics_are_served_on_loopback() -> None:
     async with a_node() as rig, a_plugin(rig, Shares()):
         agent = await rig.start("--metrics-address=127.0.0.1:0")
@@ -249,7 +233,6 @@ async def test_metrics_are_served_on_loopback() -> None:
         assert 'dovetail_agent_plugin_up{resource="cpu"} 1.0' in text
 
 
-@story
 async def test_without_a_proxy_pods_are_pinned_after_they_started() -> None:
     async with a_node() as rig, a_plugin(rig, Shares()):
         await rig.start("--runtime-backend=cri")
@@ -262,7 +245,6 @@ async def test_without_a_proxy_pods_are_pinned_after_they_started() -> None:
         await eventually(lambda: rig.runtime.made("one").pinned == ("0-1", ""))
 
 
-@story
 async def test_by_nri_it_waits_for_the_runtime_to_come() -> None:
     async with a_node() as rig:
         socket_ = rig.directory / "nri.sock"
@@ -273,7 +255,6 @@ async def test_by_nri_it_waits_for_the_runtime_to_come() -> None:
         assert await agent.end() == 0
 
 
-@story
 async def test_where_nobody_knows_the_pods_containers_get_what_the_runtime_is_told() -> None:
     plugin = Shares()
     async with a_node() as rig, a_plugin(rig, plugin):
@@ -291,7 +272,6 @@ async def test_where_nobody_knows_the_pods_containers_get_what_the_runtime_is_to
             await eventually(lambda: plugin.held == {})
 
 
-@story
 async def test_it_starts_before_the_runtime_and_works_when_that_comes() -> None:
     plugin = Shares()
     async with a_node() as rig, a_plugin(rig, plugin):
@@ -320,26 +300,23 @@ NOISE = (b"\0" * 100, b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + b"\xff" * 500, b"GET
         ("endpoint", "/runtime.v1.RuntimeService/CreateContainer"),
     ],
 )
-def test_garbage_on_a_socket_is_refused_and_does_no_harm(served: str, method: str) -> None:
-    @story
-    async def whole() -> None:
-        async with a_node() as rig:
-            agent = await rig.start()
-            path: Path = getattr(rig, served)
-            for noise in NOISE:
-                reader, writer = await asyncio.open_unix_connection(str(path))
-                writer.write(noise)
-                writer.write_eof()
-                await asyncio.wait_for(reader.read(), 10)
-                writer.close()
-            async with connect(str(path)) as channel:
-                with pytest.raises(grpc.aio.AioRpcError) as refused:
-                    await raw_calls.unary(channel, method)(b"\xff\xff\xff", timeout=10)
-            expected = grpc.StatusCode.INVALID_ARGUMENT
-            if method.endswith("Nothing"):
-                expected = grpc.StatusCode.UNIMPLEMENTED
-            assert refused.value.code() is expected
-            assert (await rig.ask("state"))["pods"] == []
-            assert agent.is_running
+async def test_garbage_on_a_socket_is_refused_and_does_no_harm(served: str, method: str) -> None:
 
-    whole()
+    async with a_node() as rig:
+        agent = await rig.start()
+        path: Path = getattr(rig, served)
+        for noise in NOISE:
+            reader, writer = await asyncio.open_unix_connection(str(path))
+            writer.write(noise)
+            writer.write_eof()
+            await asyncio.wait_for(reader.read(), 10)
+            writer.close()
+        async with connect(str(path)) as channel:
+            with pytest.raises(grpc.aio.AioRpcError) as refused:
+                await raw_calls.unary(channel, method)(b"\xff\xff\xff", timeout=10)
+        expected = grpc.StatusCode.INVALID_ARGUMENT
+        if method.endswith("Nothing"):
+            expected = grpc.StatusCode.UNIMPLEMENTED
+        assert refused.value.code() is expected
+        assert (await rig.ask("state"))["pods"] == []
+        assert agent.is_running

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -39,21 +38,21 @@ def put(directory: Path, *nics: str) -> None:
     write(spec_machine(tuple(Nic(name=name, numa=0, speed=25_000) for name in nics)), directory)
 
 
-def test_devices_are_told_once_and_again_when_they_change(tmp_path: Path) -> None:
+async def test_devices_are_told_once_and_again_when_they_change(tmp_path: Path) -> None:
     put(tmp_path, "eth0")
     devices, told = watching(tmp_path)
-    asyncio.run(devices.look())
-    asyncio.run(devices.look())
+    await devices.look()
+    await devices.look()
     put(tmp_path, "eth0", "eth1")
-    asyncio.run(devices.look())
+    await devices.look()
     assert told.names == [["eth0"], ["eth0", "eth1"]]
 
 
-def test_what_could_not_be_told_is_told_later(tmp_path: Path) -> None:
+async def test_what_could_not_be_told_is_told_later(tmp_path: Path) -> None:
     put(tmp_path, "eth0")
     devices, told = watching(tmp_path)
     told.failing = True
-    asyncio.run(devices.look())
+    await devices.look()
     told.failing = False
-    asyncio.run(devices.look())
+    await devices.look()
     assert told.names == [["eth0"]]

@@ -126,17 +126,15 @@ def test_kernel_has_the_last_word_on_what_is_in_force(server: Containerd) -> Non
     with_runtime(server, test)
 
 
-def test_runtime_that_is_not_there_is_refused_with_words(tmp_path: Path) -> None:
-    async def go() -> None:
-        runtime = CriRuntime(tmp_path / "c.sock")
-        with pytest.raises(RuntimeRefused, match=r"ListPodSandbox at .*unavailable"):
-            await runtime.sandboxes()
-        await runtime.close()
+async def test_runtime_that_is_not_there_is_refused_with_words(tmp_path: Path) -> None:
 
-    asyncio.run(go())
+    runtime = CriRuntime(tmp_path / "c.sock")
+    with pytest.raises(RuntimeRefused, match=r"ListPodSandbox at .*unavailable"):
+        await runtime.sandboxes()
+    await runtime.close()
 
 
-def test_container_that_the_runtime_cannot_tell_about_does_not_hide_the_others(
+async def test_container_that_the_runtime_cannot_tell_about_does_not_hide_the_others(
     directory: Path,
 ) -> None:
     listed = tuple(
@@ -157,25 +155,22 @@ def test_container_that_the_runtime_cannot_tell_about_does_not_hide_the_others(
             raise Refused(grpc.StatusCode.NOT_FOUND, "no such container")
         return cri.ContainerStatusResponse()
 
-    async def go() -> None:
-        server, runtime = grpc.aio.server(), CriRuntime(directory / "c.sock")
-        handlers = [
-            Served(cri.LIST_CONTAINERS, containers),
-            Served(cri.LIST_POD_SANDBOX, sandboxes),
-            Served(cri.CONTAINER_STATUS, status),
-        ]
-        offer(server, handlers)
-        server.add_insecure_port(f"unix:{directory}/c.sock")
-        await server.start()
-        with capture_logs() as logs:
-            assert [each.id for each in await runtime.containers()] == ["whole"]
-        (told,) = logs
-        assert (told["event"], told["container"]) == ("container not seen", "broken")
-        assert "its metadata can't be read" in told["why"]
-        await runtime.close()
-        await server.stop(None)
-
-    asyncio.run(go())
+    server, runtime = grpc.aio.server(), CriRuntime(directory / "c.sock")
+    handlers = [
+        Served(cri.LIST_CONTAINERS, containers),
+        Served(cri.LIST_POD_SANDBOX, sandboxes),
+        Served(cri.CONTAINER_STATUS, status),
+    ]
+    offer(server, handlers)
+    server.add_insecure_port(f"unix:{directory}/c.sock")
+    await server.start()
+    with capture_logs() as logs:
+        assert [each.id for each in await runtime.containers()] == ["whole"]
+    (told,) = logs
+    assert (told["event"], told["container"]) == ("container not seen", "broken")
+    assert "its metadata can't be read" in told["why"]
+    await runtime.close()
+    await server.stop(None)
 
 
 @pytest.mark.parametrize("info", [{}, {"info": "{"}, {"info": "[]"}, {"info": '{"pid": "x"}'}])

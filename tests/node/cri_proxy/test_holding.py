@@ -26,9 +26,9 @@ from dovetail.node.cri_proxy.frames import (
 from dovetail.node.wire import cri
 from dovetail.node.wire.codec import decode, encode
 from tests.node.cri_proxy.backend import VERSION, between
+from tests.support.loops import eventually
 from tests.support.node import raw_calls
 from tests.support.node.gates import Scripted
-from tests.support.node.stories import eventually
 
 RUN = f"/{cri.SERVICE}/RunPodSandbox"
 CREATE = f"/{cri.SERVICE}/CreateContainer"

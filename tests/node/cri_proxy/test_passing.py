@@ -132,17 +132,15 @@ def test_large_messages_pass(path: str) -> None:
     passing(test)
 
 
-def test_runtime_that_is_not_there_is_unavailable(tmp_path: Path) -> None:
-    async def go() -> None:
-        directory = Path(tempfile.mkdtemp(prefix="dt", dir="/tmp"))
-        proxy = Proxy(directory / "p.sock", directory / "none.sock", Scripted())
-        await proxy.start()
-        async with grpc.aio.insecure_channel(f"unix:{directory}/p.sock") as channel:
-            asking: Any = channel.unary_unary(VERSION)
-            with pytest.raises(grpc.aio.AioRpcError) as caught:
-                await asking(b"", timeout=10)
-        await proxy.stop(0)
-        shutil.rmtree(directory)
-        assert caught.value.code() is grpc.StatusCode.UNAVAILABLE
+async def test_runtime_that_is_not_there_is_unavailable(tmp_path: Path) -> None:
 
-    asyncio.run(go())
+    directory = Path(tempfile.mkdtemp(prefix="dt", dir="/tmp"))
+    proxy = Proxy(directory / "p.sock", directory / "none.sock", Scripted())
+    await proxy.start()
+    async with grpc.aio.insecure_channel(f"unix:{directory}/p.sock") as channel:
+        asking: Any = channel.unary_unary(VERSION)
+        with pytest.raises(grpc.aio.AioRpcError) as caught:
+            await asking(b"", timeout=10)
+    await proxy.stop(0)
+    shutil.rmtree(directory)
+    assert caught.value.code() is grpc.StatusCode.UNAVAILABLE

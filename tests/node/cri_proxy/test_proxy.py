@@ -274,11 +274,8 @@ def test_socket_of_one_that_died_is_replaced(server: Containerd) -> None:
     through_proxy(server, Scripted(), test)
 
 
-def test_folder_that_is_none_is_told(tmp_path: Path) -> None:
+async def test_folder_that_is_none_is_told(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
 
-    async def go() -> None:
-        with pytest.raises(CannotServe, match="no socket can be made"):
-            await Proxy(tmp_path / "file/p.sock", tmp_path / "c.sock", Scripted()).start()
-
-    asyncio.run(go())
+    with pytest.raises(CannotServe, match="no socket can be made"):
+        await Proxy(tmp_path / "file/p.sock", tmp_path / "c.sock", Scripted()).start()

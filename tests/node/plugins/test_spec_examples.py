@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
-
 import pytest
 
 from dovetail.node.plugins.cpu.plugin import CpuPlugin
@@ -81,76 +79,70 @@ def hints_of(info: ResourceAllocationInfo) -> list[tuple[tuple[int, ...], bool]]
     return [(each.nodes, each.preferred) for each in info.resource_hints.hints]
 
 
-def test_example_1_pools_and_their_adjustment() -> None:
-    async def story() -> None:
-        with directory() as made:
-            cpu = plugin("cpu", spec_machine(), EXAMPLE_1, made)
-            assert isinstance(cpu, CpuPlugin)
-            async with serving(cpu, made / "cpu.sock") as caller:
-                first = await caller.admit(request(POD1, "cpu", 4, "online-micro_service"))
-                assert pool_of(first) == ("0-37,40-77", 76)
-                second = await caller.admit(request(POD2, "cpu", 2, "ETL"))
-                assert pool_of(second) == ("38-39,78-79", 4)
-                third = await caller.admit(request(POD3, "cpu", 4, "online-micro_service"))
-                assert pool_of(third) == ("0-37,40-77", 76)
+async def test_example_1_pools_and_their_adjustment() -> None:
 
-                cpu.want({"online": 28, "offline": 52})
+    with directory() as made:
+        cpu = plugin("cpu", spec_machine(), EXAMPLE_1, made)
+        assert isinstance(cpu, CpuPlugin)
+        async with serving(cpu, made / "cpu.sock") as caller:
+            first = await caller.admit(request(POD1, "cpu", 4, "online-micro_service"))
+            assert pool_of(first) == ("0-37,40-77", 76)
+            second = await caller.admit(request(POD2, "cpu", 2, "ETL"))
+            assert pool_of(second) == ("38-39,78-79", 4)
+            third = await caller.admit(request(POD3, "cpu", 4, "online-micro_service"))
+            assert pool_of(third) == ("0-37,40-77", 76)
 
-                answer = await caller.call(
-                    GET_RESOURCES_ALLOCATION, GetResourcesAllocationRequest()
-                )
-                adjusted = {
-                    uid: pool_of(pod.container_resources["container0"].resource_allocation["cpu"])
-                    for uid, pod in answer.pod_resources.items()
-                }
-                assert adjusted == {
-                    POD1: ("0-13,40-53", 28),
-                    POD2: ("14-39,54-79", 52),
-                    POD3: ("0-13,40-53", 28),
-                }
+            cpu.want({"online": 28, "offline": 52})
 
-    asyncio.run(story())
+            answer = await caller.call(GET_RESOURCES_ALLOCATION, GetResourcesAllocationRequest())
+            adjusted = {
+                uid: pool_of(pod.container_resources["container0"].resource_allocation["cpu"])
+                for uid, pod in answer.pod_resources.items()
+            }
+            assert adjusted == {
+                POD1: ("0-13,40-53", 28),
+                POD2: ("14-39,54-79", 52),
+                POD3: ("0-13,40-53", 28),
+            }
 
 
-def test_example_2_exclusive_numa_nodes_and_anti_affinity() -> None:
-    async def story() -> None:
-        with directory() as made:
-            machine = spec_machine()
-            cpu = plugin("cpu", machine, EXAMPLE_2, made)
-            memory = plugin("memory", machine, EXAMPLE_2, made)
-            async with (
-                serving(cpu, made / "cpu.sock") as cpus,
-                serving(memory, made / "memory.sock") as mems,
-            ):
-                wanted = request("pod1", "cpu", 20, "storage-service")
-                assert await cpus.hints(wanted) == [((0,), True), ((1,), True)]
-                given = await cpus.allocate(with_hint(wanted, (0,)))
-                assert given.oci_property_name == "CpusetCpus"
-                assert (given.allocation_result, given.allocated_quantity) == ("2-21", 20)
-                assert hints_of(given) == [((0,), True)]
+async def test_example_2_exclusive_numa_nodes_and_anti_affinity() -> None:
 
-                wanted = request("pod1", "memory", 40 * GB, "storage-service")
-                assert await mems.hints(wanted) == [((0,), True), ((1,), True)]
-                given = await mems.allocate(with_hint(wanted, (0,)))
-                assert given.oci_property_name == "CpusetMems"
-                assert (given.allocation_result, given.allocated_quantity) == ("0", 1)
-                assert given.topology_assignments == {0: 40 * GB}
-                assert hints_of(given) == [((0,), True)]
+    with directory() as made:
+        machine = spec_machine()
+        cpu = plugin("cpu", machine, EXAMPLE_2, made)
+        memory = plugin("memory", machine, EXAMPLE_2, made)
+        async with (
+            serving(cpu, made / "cpu.sock") as cpus,
+            serving(memory, made / "memory.sock") as mems,
+        ):
+            wanted = request("pod1", "cpu", 20, "storage-service")
+            assert await cpus.hints(wanted) == [((0,), True), ((1,), True)]
+            given = await cpus.allocate(with_hint(wanted, (0,)))
+            assert given.oci_property_name == "CpusetCpus"
+            assert (given.allocation_result, given.allocated_quantity) == ("2-21", 20)
+            assert hints_of(given) == [((0,), True)]
 
-                # There would be room on node 0, but the roles keep apart.
-                wanted = request("pod2", "cpu", 10, "reranker")
-                assert await cpus.hints(wanted) == [((1,), True)]
-                given = await cpus.allocate(with_hint(wanted, (1,)))
-                assert (given.allocation_result, given.allocated_quantity) == ("42-51", 10)
-                assert hints_of(given) == [((1,), True)]
+            wanted = request("pod1", "memory", 40 * GB, "storage-service")
+            assert await mems.hints(wanted) == [((0,), True), ((1,), True)]
+            given = await mems.allocate(with_hint(wanted, (0,)))
+            assert given.oci_property_name == "CpusetMems"
+            assert (given.allocation_result, given.allocated_quantity) == ("0", 1)
+            assert given.topology_assignments == {0: 40 * GB}
+            assert hints_of(given) == [((0,), True)]
 
-                wanted = request("pod2", "memory", 20 * GB, "reranker")
-                assert await mems.hints(wanted) == [((1,), True)]
-                given = await mems.allocate(with_hint(wanted, (1,)))
-                assert (given.allocation_result, given.allocated_quantity) == ("1", 1)
-                assert hints_of(given) == [((1,), True)]
+            # There would be room on node 0, but the roles keep apart.
+            wanted = request("pod2", "cpu", 10, "reranker")
+            assert await cpus.hints(wanted) == [((1,), True)]
+            given = await cpus.allocate(with_hint(wanted, (1,)))
+            assert (given.allocation_result, given.allocated_quantity) == ("42-51", 10)
+            assert hints_of(given) == [((1,), True)]
 
-    asyncio.run(story())
+            wanted = request("pod2", "memory", 20 * GB, "reranker")
+            assert await mems.hints(wanted) == [((1,), True)]
+            given = await mems.allocate(with_hint(wanted, (1,)))
+            assert (given.allocation_result, given.allocated_quantity) == ("1", 1)
+            assert hints_of(given) == [((1,), True)]
 
 
 @pytest.fixture
@@ -158,46 +150,42 @@ def two_nics() -> tuple[Nic, Nic]:
     return Nic(name="eth0", numa=0, speed=25_000), Nic(name="eth1", numa=1, speed=25_000)
 
 
-def test_example_3_shared_numa_affine_nics(two_nics: tuple[Nic, Nic]) -> None:
-    async def story() -> None:
-        with directory() as made:
-            machine = spec_machine(two_nics)
-            cpu = plugin("cpu", machine, EXAMPLE_3, made)
-            memory = plugin("memory", machine, EXAMPLE_3, made)
-            assert isinstance(memory, MemoryPlugin)
-            nic = plugin("nic", machine, EXAMPLE_3, made)
-            async with (
-                serving(cpu, made / "cpu.sock") as cpus,
-                serving(memory, made / "memory.sock") as mems,
-                serving(nic, made / "NIC.sock") as nics,
-            ):
-                # "All related resources in NUMA node0 have been allocated".
-                role = "numa-enhancement"
-                await cpus.allocate(with_hint(request("pod0", "cpu", 38, role), (0,)))
-                whole = memory.memory.allocatable["memory"][0]
-                await mems.allocate(with_hint(request("pod0", "memory", whole, role), (0,)))
+async def test_example_3_shared_numa_affine_nics(two_nics: tuple[Nic, Nic]) -> None:
 
-                for uid, expected in (("pod1", "42-51"), ("pod2", "52-61")):
-                    wanted = request(uid, "cpu", 10, role)
-                    assert await cpus.hints(wanted) == [((1,), True)]
-                    given = await cpus.allocate(with_hint(wanted, (1,)))
-                    assert given.allocation_result == expected
+    with directory() as made:
+        machine = spec_machine(two_nics)
+        cpu = plugin("cpu", machine, EXAMPLE_3, made)
+        memory = plugin("memory", machine, EXAMPLE_3, made)
+        assert isinstance(memory, MemoryPlugin)
+        nic = plugin("nic", machine, EXAMPLE_3, made)
+        async with (
+            serving(cpu, made / "cpu.sock") as cpus,
+            serving(memory, made / "memory.sock") as mems,
+            serving(nic, made / "NIC.sock") as nics,
+        ):
+            # "All related resources in NUMA node0 have been allocated".
+            role = "numa-enhancement"
+            await cpus.allocate(with_hint(request("pod0", "cpu", 38, role), (0,)))
+            whole = memory.memory.allocatable["memory"][0]
+            await mems.allocate(with_hint(request("pod0", "memory", whole, role), (0,)))
 
-                    wanted = request(uid, "memory", 20 * GB, role)
-                    assert await mems.hints(wanted) == [((1,), True)]
-                    given = await mems.allocate(with_hint(wanted, (1,)))
-                    assert given.allocation_result == "1"
+            for uid, expected in (("pod1", "42-51"), ("pod2", "52-61")):
+                wanted = request(uid, "cpu", 10, role)
+                assert await cpus.hints(wanted) == [((1,), True)]
+                given = await cpus.allocate(with_hint(wanted, (1,)))
+                assert given.allocation_result == expected
 
-                    wanted = request(uid, "NIC", {}, role)
-                    assert ((1,), True) in (await nics.hints(wanted) or [])
-                    given = await nics.allocate(with_hint(wanted, (1,)))
-                    assert given.oci_property_name == ""
-                    assert not given.is_node_resource
-                    assert not given.is_scalar_resource
-                    assert hints_of(given) == [((1,), True)]
-                    assert given.envs == {"AFFINITY_NIC_ADDR_IPV6": "fdbd:dc05:3:155::20"}
-                    assert given.annotations == {
-                        "kubernetes.io/host-netns-path": "/var/run/netns/ns1"
-                    }
+                wanted = request(uid, "memory", 20 * GB, role)
+                assert await mems.hints(wanted) == [((1,), True)]
+                given = await mems.allocate(with_hint(wanted, (1,)))
+                assert given.allocation_result == "1"
 
-    asyncio.run(story())
+                wanted = request(uid, "NIC", {}, role)
+                assert ((1,), True) in (await nics.hints(wanted) or [])
+                given = await nics.allocate(with_hint(wanted, (1,)))
+                assert given.oci_property_name == ""
+                assert not given.is_node_resource
+                assert not given.is_scalar_resource
+                assert hints_of(given) == [((1,), True)]
+                assert given.envs == {"AFFINITY_NIC_ADDR_IPV6": "fdbd:dc05:3:155::20"}
+                assert given.annotations == {"kubernetes.io/host-netns-path": "/var/run/netns/ns1"}

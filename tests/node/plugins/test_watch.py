@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import os
 from pathlib import Path
 
@@ -188,7 +187,7 @@ def test_without_load_there_is_no_adjustment(tmp_path: Path) -> None:
     assert plugin.state == before
 
 
-def test_a_plugin_that_cannot_look_any_more_ends(
+async def test_a_plugin_that_cannot_look_any_more_ends(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Otherwise pools would stay as they are, and nobody would know."""
@@ -209,7 +208,7 @@ def test_a_plugin_that_cannot_look_any_more_ends(
             period=1,
         )
         with pytest.raises(RuntimeError, match="a fault"):
-            asyncio.run(running.run(setup, made(tmp_path)))
+            await running.run(setup, made(tmp_path))
 
 
 def test_the_adjuster_does_not_run_ahead_of_a_ramp(tmp_path: Path) -> None:

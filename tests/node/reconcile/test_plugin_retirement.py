@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from pathlib import Path
 
 import msgspec
@@ -48,73 +47,58 @@ class World:
         return known
 
 
-def test_one_that_is_down_for_five_minutes_is_forgotten(tmp_path: Path) -> None:
+async def test_one_that_is_down_for_five_minutes_is_forgotten(tmp_path: Path) -> None:
     world = World(tmp_path)
 
-    async def story() -> None:
-        await world.node.store.commit()
-        assert await world.look(10_000), "it is up"
-        world.now = 100.0
-        world.go()
-        assert await world.look(399)
-        assert not await world.look(400)
-
-    asyncio.run(story())
+    await world.node.store.commit()
+    assert await world.look(10_000), "it is up"
+    world.now = 100.0
+    world.go()
+    assert await world.look(399)
+    assert not await world.look(400)
 
 
-def test_not_as_long_as_it_has_a_socket(tmp_path: Path) -> None:
+async def test_not_as_long_as_it_has_a_socket(tmp_path: Path) -> None:
     world = World(tmp_path)
     world.plugins.has_socket = True
 
-    async def story() -> None:
-        await world.node.store.commit()
-        world.go()
-        assert await world.look(1000)
-        world.plugins.has_socket = False
-        assert not await world.look(1001)
-
-    asyncio.run(story())
+    await world.node.store.commit()
+    world.go()
+    assert await world.look(1000)
+    world.plugins.has_socket = False
+    assert not await world.look(1001)
 
 
-def test_not_as_long_as_a_pod_has_something_of_it(tmp_path: Path) -> None:
+async def test_not_as_long_as_a_pod_has_something_of_it(tmp_path: Path) -> None:
     world = World(tmp_path)
 
-    async def story() -> None:
-        await world.node.start(world.pods[0])
-        world.go()
-        assert await world.look(1000)
-        with pytest.raises(AdmissionRejected, match="cpu is not there"):
-            await world.node.manager.admit_pod(sandbox("b"))
-        await world.node.manager.collector.release("a")
-        assert not await world.look(1001)
-
-    asyncio.run(story())
+    await world.node.start(world.pods[0])
+    world.go()
+    assert await world.look(1000)
+    with pytest.raises(AdmissionRejected, match="cpu is not there"):
+        await world.node.manager.admit_pod(sandbox("b"))
+    await world.node.manager.collector.release("a")
+    assert not await world.look(1001)
 
 
-def test_not_as_long_as_a_pod_waits_for_it(tmp_path: Path) -> None:
+async def test_not_as_long_as_a_pod_waits_for_it(tmp_path: Path) -> None:
     world = World(tmp_path)
 
-    async def story() -> None:
-        await world.node.start(world.pods[0])
-        own = world.node.store.pods["a"]
-        waiting = {"main": ContainerHolding(missing=("cpu",))}
-        world.node.store.put(msgspec.structs.replace(own, plugins=(), containers=waiting))
-        world.go()
-        assert await world.look(1000)
-
-    asyncio.run(story())
+    await world.node.start(world.pods[0])
+    own = world.node.store.pods["a"]
+    waiting = {"main": ContainerHolding(missing=("cpu",))}
+    world.node.store.put(msgspec.structs.replace(own, plugins=(), containers=waiting))
+    world.go()
+    assert await world.look(1000)
 
 
-def test_it_hears_of_pods_that_went_should_it_come_back_after_all(tmp_path: Path) -> None:
+async def test_it_hears_of_pods_that_went_should_it_come_back_after_all(tmp_path: Path) -> None:
     world = World(tmp_path)
 
-    async def story() -> None:
-        await world.node.start(world.pods[0])
-        world.go()
-        await world.node.manager.collector.release("a")
-        assert not await world.look(1000)
-        world.cpu.up = True
-        await world.node.manager.removals.deliver()
-        assert not world.cpu.held
-
-    asyncio.run(story())
+    await world.node.start(world.pods[0])
+    world.go()
+    await world.node.manager.collector.release("a")
+    assert not await world.look(1000)
+    world.cpu.up = True
+    await world.node.manager.removals.deliver()
+    assert not world.cpu.held

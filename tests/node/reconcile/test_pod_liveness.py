@@ -71,7 +71,7 @@ class TestWithASource:
         assert node.store.pods
         assert cpu.held
 
-    def test_one_that_comes_while_we_look_is_kept(self, tmp_path: Path) -> None:
+    async def test_one_that_comes_while_we_look_is_kept(self, tmp_path: Path) -> None:
         """The list of pods was fetched before it was there."""
         cpu = Pieces()
         node = Node(tmp_path, [cpu], [OWN])
@@ -82,7 +82,7 @@ class TestWithASource:
                 node.source.pods.clear()  # type: ignore[union-attr]
                 return ()
 
-        assert asyncio.run(node.manager.collector.collect(Late(), 0)) == []
+        assert await node.manager.collector.collect(Late(), 0) == []
         assert node.store.pods
 
     def test_a_manifest_without_uid_counts_by_name(self) -> None:
@@ -92,10 +92,10 @@ class TestWithASource:
 
 
 class TestWithoutASource:
-    def test_released_after_a_whole_period_without_sandbox(self, tmp_path: Path) -> None:
+    async def test_released_after_a_whole_period_without_sandbox(self, tmp_path: Path) -> None:
         cpu = Pieces()
         node = Node(tmp_path, [cpu], [OWN])
-        asyncio.run(node.start(OWN))
+        await node.start(OWN)
         again = Node(tmp_path, [cpu], pods=None)
 
         async def story() -> list[list[str]]:
@@ -104,7 +104,7 @@ class TestWithoutASource:
             await asyncio.sleep(0.06)
             return [first, list(await again.manager.collector.collect(runtime, 0.05))]
 
-        assert asyncio.run(story()) == [[], ["a"]]
+        assert await story() == [[], ["a"]]
         assert not cpu.held
 
     def test_a_sandbox_in_between_begins_the_period_anew(self) -> None:
@@ -131,9 +131,9 @@ class TestWithoutASource:
         assert absences.absent_for(3, 4) == {"a"}
 
 
-def test_a_sandbox_that_went_is_a_reason_to_look_soon(tmp_path: Path) -> None:
+async def test_a_sandbox_that_went_is_a_reason_to_look_soon(tmp_path: Path) -> None:
     node = Node(tmp_path, [])
-    asyncio.run(node.manager.sandbox_gone(sandbox("a")))
+    await node.manager.sandbox_gone(sandbox("a"))
     assert node.manager.collector.look_soon.is_set()
 
 
@@ -152,17 +152,19 @@ class TestRemovals:
         store, clock = StateStore.open(tmp_path), Clock()
         return RemovePodQueue(store, FakePlugins(*plugins), PodLocks(), clock), store, clock
 
-    def test_survive_a_restart(self, tmp_path: Path) -> None:
+    async def test_survive_a_restart(self, tmp_path: Path) -> None:
         store = StateStore.open(tmp_path)
         store.drop("a", ["cpu"])
-        asyncio.run(store.commit())
+        await store.commit()
         cpu = Pieces()
         removals, store, _ = self.removals(tmp_path, cpu)
-        asyncio.run(removals.deliver())
+        await removals.deliver()
         assert [each.pod_uid for each in cpu.asked("RemovePod")] == ["a"]
         assert StateStore.open(tmp_path).state.removals == {}
 
-    def test_a_plugin_that_fails_is_left_alone_for_longer_and_longer(self, tmp_path: Path) -> None:
+    async def test_a_plugin_that_fails_is_left_alone_for_longer_and_longer(
+        self, tmp_path: Path
+    ) -> None:
         cpu = Pieces()
         removals, store, clock = self.removals(tmp_path, cpu)
         store.drop("a", ["cpu"])
@@ -176,17 +178,17 @@ class TestRemovals:
         for second in range(130):
             clock.now = 100.0 + second
             before = len(cpu.calls)
-            asyncio.run(removals.deliver())
+            await removals.deliver()
             if len(cpu.calls) > before:
                 assert len(cpu.calls) == before + 1, "one pod is enough to find out"
                 tries.append(second)
         assert tries == [0, 1, 3, 7, 15, 31, 63, 123]
         del cpu.override["RemovePod"]
         clock.now += 60
-        asyncio.run(removals.deliver())
+        await removals.deliver()
         assert store.state.removals == {}
 
-    def test_those_that_fail_together_make_the_wait_no_longer(self, tmp_path: Path) -> None:
+    async def test_those_that_fail_together_make_the_wait_no_longer(self, tmp_path: Path) -> None:
         cpu = Pieces()
         removals, store, clock = self.removals(tmp_path, cpu)
         cpu.delay = 0.01
@@ -199,44 +201,40 @@ class TestRemovals:
         for uid in uids:
             store.drop(uid, ["cpu"])
 
-        async def story() -> None:
-            await asyncio.gather(*map(removals.attempt, uids))
-            assert len(cpu.calls) == len(uids)
-            del cpu.override["RemovePod"]
-            await removals.attempt("0")
-            assert len(cpu.calls) == len(uids), "it failed a moment ago"
-            clock.now += 1
-            await removals.deliver()
-
-        asyncio.run(story())
+        await asyncio.gather(*map(removals.attempt, uids))
+        assert len(cpu.calls) == len(uids)
+        del cpu.override["RemovePod"]
+        await removals.attempt("0")
+        assert len(cpu.calls) == len(uids), "it failed a moment ago"
+        clock.now += 1
+        await removals.deliver()
         assert store.state.removals == {}
 
-    def test_a_failing_plugin_does_not_keep_others_from_hearing(self, tmp_path: Path) -> None:
+    async def test_a_failing_plugin_does_not_keep_others_from_hearing(self, tmp_path: Path) -> None:
         cpu, gpu = Pieces(), FakePlugin("gpu")
         gpu.up = False
         removals, store, _ = self.removals(tmp_path, gpu, cpu)
         store.drop("a", ["cpu", "gpu", "unknown"])
-        asyncio.run(removals.deliver())
+        await removals.deliver()
         assert store.state.removals == {"a": ("gpu", "unknown")}
 
-    def test_a_plugin_that_knows_no_removal_need_not_be_told_again(self, tmp_path: Path) -> None:
+    async def test_a_plugin_that_knows_no_removal_need_not_be_told_again(
+        self, tmp_path: Path
+    ) -> None:
         removals, store, _ = self.removals(tmp_path, FakePlugin("gpu"))
         store.drop("a", ["gpu"])
-        asyncio.run(removals.deliver())
+        await removals.deliver()
         assert store.state.removals == {}
 
 
-def test_pods_come_and_go_and_leave_nothing(tmp_path: Path) -> None:
+async def test_pods_come_and_go_and_leave_nothing(tmp_path: Path) -> None:
     cpu = Pieces()
     pods = [pod(str(each), container(cpu=1)) for each in range(200)]
     node = Node(tmp_path, [cpu], pods)
 
-    async def story() -> None:
-        for own in pods:
-            await node.start(own)
-            await node.manager.collector.release(own.uid)
-
-    asyncio.run(story())
+    for own in pods:
+        await node.start(own)
+        await node.manager.collector.release(own.uid)
     empty = node.store.state
     assert (empty.pods, empty.removals, node.store.applied) == ({}, {}, {})
     gate, collector = node.manager.gate, node.manager.collector

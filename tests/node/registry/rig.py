@@ -23,7 +23,7 @@ from dovetail.node.wire.resource_plugin import (
     ResourceRequest,
 )
 from dovetail.node.wire.rpc import OPTIONS, Served, offer
-from tests.support.node.stories import eventually
+from tests.support.loops import eventually
 
 HASTY = Deadlines(info=0.5, notify=0.5, call=1.0, pre_start=3.0)
 """For tests in which a plugin hangs; the others are not to fail because the machine is busy."""

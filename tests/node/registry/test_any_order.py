@@ -13,7 +13,6 @@ from dovetail.node.registry.registry import Registry
 from dovetail.node.sdk.serving import PluginServer
 from dovetail.node.wire.resource_plugin import ALLOCATE
 from tests.node.registry.rig import REQUEST, TICK, Pinner, registry_of
-from tests.support.node.stories import story
 
 PLACES = ("a.sock", "b.sock", "below/c.sock")
 STEPS = 25
@@ -59,7 +58,6 @@ class World:
 
 
 @pytest.mark.parametrize("seed", range(4))
-@story
 async def test_the_newest_that_lives_is_called(directory: Path, seed: int) -> None:
     drawn, world = Random(seed), World(directory)
     (directory / "below").mkdir()

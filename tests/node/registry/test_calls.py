@@ -33,7 +33,7 @@ from dovetail.node.wire.resource_plugin import (
     ResourceRequest,
 )
 from tests.node.registry.rig import HASTY, REQUEST, Pinner, is_up, plugin_at, registry_of
-from tests.support.node.stories import eventually, story
+from tests.support.loops import eventually
 
 
 @asynccontextmanager
@@ -67,7 +67,6 @@ def from_pod(name: str) -> ResourceRequest:
         ),
     ],
 )
-@story
 async def test_each_failure_has_its_kind_and_words(
     directory: Path, pod: str, failure: PluginFailure, words: str
 ) -> None:
@@ -102,7 +101,6 @@ async def answering(directory: Path, answer: Callable[[], bytes]) -> AsyncIterat
         await server.stop(None)
 
 
-@story
 async def test_an_answer_too_large_to_receive_is_garbage(directory: Path) -> None:
     async with answering(directory, lambda: bytes(2**22 + 1)) as plugin:
         with pytest.raises(PluginError, match="larger than max") as failed:
@@ -110,7 +108,6 @@ async def test_an_answer_too_large_to_receive_is_garbage(directory: Path) -> Non
         assert failed.value.failure is PluginFailure.GARBAGE
 
 
-@story
 async def test_any_bytes_are_an_answer_or_garbage(directory: Path) -> None:
     drawn = Random(4)
     good = encode(allocation_for(REQUEST, {"cpu": ResourceAllocationInfo(allocated_quantity=2.5)}))
@@ -132,7 +129,6 @@ async def test_any_bytes_are_an_answer_or_garbage(directory: Path) -> None:
     assert results == {"ok", "garbage"}
 
 
-@story
 async def test_a_call_that_the_plugin_does_not_offer_is_told_from_a_refusal(
     directory: Path,
 ) -> None:
@@ -144,7 +140,6 @@ async def test_a_call_that_the_plugin_does_not_offer_is_told_from_a_refusal(
         assert no.value.failure is PluginFailure.UNIMPLEMENTED
 
 
-@story
 async def test_a_plugin_that_is_down_fails_at_once(directory: Path) -> None:
     async with registry_of(directory) as registry:
         plugin = registry.remember("cpu", ResourcePluginOptions())
@@ -153,7 +148,6 @@ async def test_a_plugin_that_is_down_fails_at_once(directory: Path) -> None:
         assert failed.value.failure is PluginFailure.DOWN
 
 
-@story
 async def test_a_plugin_that_dies_meanwhile_is_down(directory: Path) -> None:
     async with (
         registry_of(directory) as registry,
@@ -171,7 +165,6 @@ async def test_a_plugin_that_dies_meanwhile_is_down(directory: Path) -> None:
         assert failed.value.failure is PluginFailure.DOWN
 
 
-@story
 async def test_a_registry_that_stops_fails_calls_instead_of_cancelling_the_caller(
     directory: Path,
 ) -> None:
@@ -187,7 +180,6 @@ async def test_a_registry_that_stops_fails_calls_instead_of_cancelling_the_calle
         assert failed.value.failure is PluginFailure.DOWN
 
 
-@story
 async def test_a_caller_that_gives_up_is_cancelled(directory: Path) -> None:
     async with endpoint(directory, Pinner()) as plugin:
         with pytest.raises(TimeoutError):
@@ -195,7 +187,6 @@ async def test_a_caller_that_gives_up_is_cancelled(directory: Path) -> None:
                 await plugin.call(ALLOCATE, from_pod("hang"))
 
 
-@story
 async def test_a_call_under_way_may_end_after_the_socket_was_removed(directory: Path) -> None:
     """A plugin that stops in good order answers what it was asked."""
     pinner = Pinner()
@@ -209,7 +200,6 @@ async def test_a_call_under_way_may_end_after_the_socket_was_removed(directory: 
         assert answer.pod_uid == "uid-1"
 
 
-@story
 async def test_calls_do_not_wait_for_each_other(directory: Path) -> None:
     async with endpoint(directory, Pinner(), deadlines=HASTY) as plugin:
         hanging = [asyncio.create_task(plugin.call(ALLOCATE, from_pod("hang"))) for _ in range(50)]
@@ -222,7 +212,6 @@ async def test_calls_do_not_wait_for_each_other(directory: Path) -> None:
         }
 
 
-@story
 async def test_before_a_container_starts_a_plugin_may_take_longer(directory: Path) -> None:
     class Cleaner(Pinner):
         async def pre_start_container(
@@ -236,7 +225,6 @@ async def test_before_a_container_starts_a_plugin_may_take_longer(directory: Pat
         assert await plugin.call(PRE_START_CONTAINER, question) == PreStartContainerResponse()
 
 
-@story
 async def test_calls_are_measured_by_result(directory: Path) -> None:
     def counted(result: str) -> float:
         labels = {"resource": "cpu", "method": "Allocate", "result": result}
@@ -259,7 +247,6 @@ async def test_calls_are_measured_by_result(directory: Path) -> None:
     )
 
 
-@story
 async def test_an_answer_without_a_pod_is_an_answer(directory: Path) -> None:
     """Some plugins answer for containers that do not concern them with nothing at all."""
     async with endpoint(directory, Pinner()) as plugin:

@@ -34,7 +34,7 @@ from dovetail.node.wire.resource_plugin import (
     TopologyHint,
 )
 from tests.node.registry.rig import is_up
-from tests.support.node.stories import eventually, story
+from tests.support.loops import eventually
 from tests.support.paths import ROOT
 from tests.support.processes import Process
 
@@ -74,7 +74,6 @@ def asking(pod: str) -> ResourceRequest:
     )
 
 
-@story
 async def test_it_registers_and_is_used(directory: Path) -> None:
     async with foreign(directory) as plugin:
         assert plugin.options == ResourcePluginOptions(
@@ -113,7 +112,6 @@ async def test_it_registers_and_is_used(directory: Path) -> None:
         assert [each.node for each in card.topology_aware_capacity_quantity_list] == [0, 1]
 
 
-@story
 async def test_no_preference_and_no_possibility_are_told_apart(directory: Path) -> None:
     async with foreign(directory) as plugin:
         anywhere = await plugin.call(GET_TOPOLOGY_HINTS, asking("anywhere"))
@@ -122,7 +120,6 @@ async def test_no_preference_and_no_possibility_are_told_apart(directory: Path) 
         assert nowhere.resource_hints == {"foreign.example/card": ListOfTopologyHints()}
 
 
-@story
 async def test_what_it_does_not_know_or_garbles_is_told(directory: Path) -> None:
     async with foreign(directory) as plugin:
         with pytest.raises(PluginError) as unknown:

@@ -12,14 +12,13 @@ import pytest
 from dovetail.node.common.ports import PluginError
 from dovetail.node.wire.resource_plugin import ALLOCATE, ResourceRequest
 from tests.node.registry.rig import HASTY, Pinner, is_up, plugin_at, registry_of
-from tests.support.node.stories import eventually, story
+from tests.support.loops import eventually
 
 
 def open_files() -> int:
     return len(os.listdir("/proc/self/fd"))  # noqa: PTH208
 
 
-@story
 async def test_plugins_that_come_and_go(directory: Path) -> None:
     async with registry_of(directory, deadlines=HASTY) as registry:
 

@@ -26,8 +26,8 @@ from dovetail.node.wire.resource_plugin import (
 )
 from dovetail.node.wire.rpc import Served
 from tests.node.registry.rig import REQUEST, Pinner, is_up, registry_of, serving, state, status
+from tests.support.loops import eventually
 from tests.support.node import raw_calls
-from tests.support.node.stories import eventually, story
 
 
 @asynccontextmanager
@@ -50,7 +50,6 @@ async def register(directory: Path, **request: Any) -> None:
         await channel.close()
 
 
-@story
 async def test_a_plugin_that_registers_itself_is_called(directory: Path) -> None:
     plugin = Pinner()
     async with (
@@ -69,7 +68,6 @@ async def test_a_plugin_that_registers_itself_is_called(directory: Path) -> None
         assert told.legacy
 
 
-@story
 async def test_options_it_told_will_do_if_it_cannot_be_asked(directory: Path) -> None:
     async with (
         registry_of(legacy=directory) as registry,
@@ -79,7 +77,6 @@ async def test_options_it_told_will_do_if_it_cannot_be_asked(directory: Path) ->
         await eventually(lambda: is_up(registry))
 
 
-@story
 async def test_options_it_does_not_tell_are_asked_for(directory: Path) -> None:
     async with (
         registry_of(legacy=directory) as registry,
@@ -97,7 +94,6 @@ def is_up_and_reconciles(registry: Registry, wanted: bool) -> bool:
     return found is not None and found.up and found.options.need_reconcile == wanted
 
 
-@story
 async def test_it_may_register_again(directory: Path) -> None:
     async with (
         registry_of(legacy=directory) as registry,
@@ -108,7 +104,6 @@ async def test_it_may_register_again(directory: Path) -> None:
             await eventually(partial(is_up_and_reconciles, registry, wanted))
 
 
-@story
 async def test_it_is_down_when_its_socket_is_gone(directory: Path) -> None:
     async with registry_of(legacy=directory) as registry:
         async with legacy_plugin(directory / "p.sock", Pinner()):
@@ -129,7 +124,6 @@ async def test_it_is_down_when_its_socket_is_gone(directory: Path) -> None:
         ({"endpoint": "absent.sock"}, "serve there first, then register"),
     ],
 )
-@story
 async def test_requests_that_are_refused(
     directory: Path, request_: dict[str, Any], words: str
 ) -> None:
@@ -140,7 +134,6 @@ async def test_requests_that_are_refused(
         assert not registry.statuses()
 
 
-@story
 async def test_sockets_are_removed_at_the_start_and_nothing_else(directory: Path) -> None:
     """That is how plugins of this kind learn that they must register again."""
     (directory / "kubelet_qrm_checkpoint").write_text("{}")
@@ -150,14 +143,12 @@ async def test_sockets_are_removed_at_the_start_and_nothing_else(directory: Path
         assert left == ["folder", "kubelet.sock", "kubelet_qrm_checkpoint"]
 
 
-@story
 async def test_a_socket_that_cannot_be_served_is_told(directory: Path) -> None:
     registry = Registry([], legacy=directory / ("x" * 100))
     with pytest.raises(DovetailError, match=r"cannot serve at .*/kubelet.sock"):
         await registry.start()
 
 
-@story
 async def test_a_directory_that_is_deleted_is_made_again_with_the_socket(directory: Path) -> None:
     own = directory / "own"
     async with registry_of(legacy=own) as registry:
@@ -168,7 +159,6 @@ async def test_a_directory_that_is_deleted_is_made_again_with_the_socket(directo
             await eventually(lambda: is_up(registry))
 
 
-@story
 async def test_garbage_at_the_socket_harms_nobody(directory: Path) -> None:
     async with (
         registry_of(legacy=directory) as registry,

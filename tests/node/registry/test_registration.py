@@ -32,10 +32,9 @@ from tests.node.registry.rig import (
     status,
     until_state,
 )
-from tests.support.node.stories import eventually, story
+from tests.support.loops import eventually
 
 
-@story
 async def test_a_plugin_that_is_there_already_is_registered(directory: Path) -> None:
     plugin = Pinner(with_topology_alignment=True, need_reconcile=True)
     async with plugin_at(directory / "cpu.sock", plugin), registry_of(directory) as registry:
@@ -56,7 +55,6 @@ async def test_a_plugin_that_is_there_already_is_registered(directory: Path) -> 
         assert (told.error, told.retries, told.next_retry, told.legacy) == ("", 0, None, False)
 
 
-@story
 async def test_one_that_comes_later_even_in_a_new_subdirectory(directory: Path) -> None:
     async with registry_of(directory / "made" / "by us") as registry:
         below = directory / "made" / "by us" / "vendor"
@@ -65,7 +63,6 @@ async def test_one_that_comes_later_even_in_a_new_subdirectory(directory: Path) 
             await eventually(lambda: is_up(registry, "memory"))
 
 
-@story
 async def test_all_are_listed_by_name(directory: Path) -> None:
     async with (
         registry_of(directory) as registry,
@@ -77,7 +74,6 @@ async def test_all_are_listed_by_name(directory: Path) -> None:
         assert [each.resource for each in registry.all()] == ["cpu", "memory", "nic"]
 
 
-@story
 async def test_what_is_no_socket_or_has_a_dot_is_left_alone(directory: Path) -> None:
     (directory / "state.json").write_text("{}")
     (directory / ".hidden").mkdir()
@@ -91,7 +87,6 @@ async def test_what_is_no_socket_or_has_a_dot_is_left_alone(directory: Path) -> 
         assert [each.resource for each in registry.statuses()] == ["cpu"]
 
 
-@story
 async def test_a_directory_named_twice_gives_each_plugin_once(directory: Path) -> None:
     (directory / "real").mkdir()
     (directory / "link").symlink_to("real")
@@ -104,7 +99,6 @@ async def test_a_directory_named_twice_gives_each_plugin_once(directory: Path) -
         assert len(registry.statuses()) == 1
 
 
-@story
 async def test_a_directory_that_is_deleted_is_made_again(directory: Path) -> None:
     """Plugins wait for it: they do not make it themselves."""
     own = directory / "own"
@@ -115,7 +109,6 @@ async def test_a_directory_that_is_deleted_is_made_again(directory: Path) -> Non
         await eventually(lambda: is_up(registry))
 
 
-@story
 async def test_a_directory_that_cannot_be_made_is_no_reason_not_to_see_others(
     directory: Path,
 ) -> None:
@@ -131,7 +124,6 @@ async def test_a_directory_that_cannot_be_made_is_no_reason_not_to_see_others(
             await eventually(lambda: not registry.troubles)
 
 
-@story
 async def test_names_that_are_no_text_are_left_alone(directory: Path) -> None:
     with sockets.socket(sockets.AF_UNIX) as strange:
         strange.bind(os.fsencode(directory) + b"/\xff.sock")
@@ -140,7 +132,6 @@ async def test_names_that_are_no_text_are_left_alone(directory: Path) -> None:
             assert [each.resource for each in registry.statuses()] == ["cpu"]
 
 
-@story
 async def test_one_is_forgotten_only_if_nobody_is_there_who_may_be_it(directory: Path) -> None:
     silent = directory / "silent.sock"
     async with registry_of(directory) as registry:
@@ -159,7 +150,6 @@ async def test_one_is_forgotten_only_if_nobody_is_there_who_may_be_it(directory:
         assert not registry.forget("cpu")
 
 
-@story
 async def test_one_that_goes_is_down_and_stays_known(directory: Path) -> None:
     async with registry_of(directory) as registry:
         async with plugin_at(directory / "cpu.sock", Pinner()):
@@ -171,7 +161,6 @@ async def test_one_that_goes_is_down_and_stays_known(directory: Path) -> None:
         await eventually(lambda: [each.state for each in registry.statuses()] == ["gone"])
 
 
-@story
 async def test_one_that_is_made_again_is_registered_again(directory: Path) -> None:
     async with registry_of(directory) as registry:
         first = Pinner(need_reconcile=False)
@@ -185,7 +174,6 @@ async def test_one_that_is_made_again_is_registered_again(directory: Path) -> No
             assert found.options.need_reconcile
 
 
-@story
 async def test_one_that_dies_without_removing_its_socket_is_down_at_once(directory: Path) -> None:
     """As after SIGKILL: nobody listens, the file stays."""
     socket = directory / "cpu.sock"
@@ -198,7 +186,6 @@ async def test_one_that_dies_without_removing_its_socket_is_down_at_once(directo
         await eventually(lambda: state(registry, socket) == "failed")
 
 
-@story
 async def test_what_was_known_before_a_restart_is_down_until_it_registers(directory: Path) -> None:
     async with registry_of(directory) as registry:
         registry.remember("cpu", ResourcePluginOptions(need_reconcile=True))
@@ -215,7 +202,6 @@ async def test_what_was_known_before_a_restart_is_down_until_it_registers(direct
 
 
 class TestTwoForOneResource:
-    @story
     async def test_the_newer_takes_over_and_the_older_comes_back(self, directory: Path) -> None:
         older, newer = directory / "b.sock", directory / "a.sock"
         async with registry_of(directory) as registry, plugin_at(older, Pinner()):
@@ -233,7 +219,6 @@ class TestTwoForOneResource:
                 assert new.asked
             await eventually(lambda: state(registry, older) == "up")
 
-    @story
     async def test_the_order_in_which_they_are_found_does_not_matter(self, directory: Path) -> None:
         older, newer = Pinner(), Pinner()
         async with (
@@ -245,7 +230,6 @@ class TestTwoForOneResource:
                     await until_state(registry, directory / "b.sock", "up")
                     await until_state(registry, directory / "a.sock", "superseded")
 
-    @story
     async def test_the_older_takes_over_when_the_newer_dies(self, directory: Path) -> None:
         async with (
             registry_of(directory) as registry,
@@ -265,7 +249,6 @@ def says(**info: Any) -> Served:
     return Served(GET_INFO, handler)
 
 
-@story
 async def test_plugins_of_other_types_are_not_even_notified(directory: Path) -> None:
     told: list[Any] = []
 
@@ -301,7 +284,6 @@ async def test_plugins_of_other_types_are_not_even_notified(directory: Path) -> 
         ),
     ],
 )
-@story
 async def test_one_that_cannot_be_used_is_told_why(
     directory: Path, info: dict[str, Any], words: str
 ) -> None:
@@ -322,7 +304,6 @@ async def test_one_that_cannot_be_used_is_told_why(
         assert not registry.all()
 
 
-@story
 async def test_one_that_introduces_itself_with_garbage_is_told_so(directory: Path) -> None:
     plugin = Pinner()
     socket = directory / "cpu.sock"
@@ -363,7 +344,6 @@ class Crooked(Pinner):
 @pytest.mark.parametrize(
     "method", ["get_info", "get_resource_plugin_options", "notify_registration_status"]
 )
-@story
 async def test_one_that_hangs_or_fails_while_it_registers_is_not_registered(
     directory: Path, method: str, handler: Callable[[Any], Awaitable[Any]]
 ) -> None:
@@ -379,7 +359,6 @@ async def test_one_that_hangs_or_fails_while_it_registers_is_not_registered(
         assert registry.of("cpu") is None
 
 
-@story
 async def test_one_that_failed_is_tried_again(directory: Path) -> None:
     answers = iter([no, Pinner().get_resource_plugin_options])
 
@@ -404,7 +383,6 @@ def test_the_pause_between_attempts_doubles_up_to_two_minutes() -> None:
     assert waits == [0, 0.5, 1, 2, 4, 120, 120, 120]
 
 
-@story
 async def test_garbage_from_a_socket_harms_nobody_else(directory: Path) -> None:
     async def gibberish(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         writer.write(bytes(range(256)) * 64)
@@ -422,7 +400,6 @@ async def test_garbage_from_a_socket_harms_nobody_else(directory: Path) -> None:
     await server.wait_closed()
 
 
-@story
 async def test_a_socket_nobody_listens_at_is_tried_again(directory: Path) -> None:
     with sockets.socket(sockets.AF_UNIX) as unheard:
         unheard.bind(str(directory / "dead.sock"))
@@ -433,7 +410,6 @@ async def test_a_socket_nobody_listens_at_is_tried_again(directory: Path) -> Non
         assert "Connection refused" in told.error
 
 
-@story
 async def test_the_plugin_may_serve_elsewhere_than_it_registers(directory: Path) -> None:
     plugin = Pinner()
     front = directory / "watched" / "front.sock"

@@ -19,7 +19,7 @@ from dovetail.node.wire.resource_plugin import (
     ResourceRequest,
     TopologyHint,
 )
-from tests.support.node.stories import eventually, story
+from tests.support.loops import eventually
 from tests.support.paths import ROOT
 from tests.support.processes import Process
 
@@ -45,7 +45,6 @@ def cpu(answer: ResourceAllocationResponse) -> str:
     return given.allocation_result
 
 
-@story
 async def test_the_example_gives_out_its_cpus(directory: Path) -> None:
     socket = directory / "core.sock"
     process = Process([sys.executable, SOURCE, socket], directory / "log")

@@ -28,7 +28,7 @@ from dovetail.node.wire.resource_plugin import (
     TopologyHint,
 )
 from dovetail.node.wire.rpc import Method
-from tests.support.node.stories import eventually, story
+from tests.support.loops import eventually
 
 
 class Slow(ResourcePlugin):
@@ -62,7 +62,6 @@ async def ask(socket: Path, method: Method[Any, Any], question: Any) -> Any:
         await channel.close()
 
 
-@story
 async def test_it_tells_who_it_is(directory: Path) -> None:
     async with served(directory / "cpu.sock"):
         info = await ask(directory / "cpu.sock", GET_INFO, InfoRequest())
@@ -72,7 +71,6 @@ async def test_it_tells_who_it_is(directory: Path) -> None:
         assert os.listdir(directory) == ["cpu.sock"]  # noqa: PTH208
 
 
-@story
 async def test_every_method_of_both_services_is_answered(directory: Path) -> None:
     methods = [
         each
@@ -97,7 +95,6 @@ async def test_every_method_of_both_services_is_answered(directory: Path) -> Non
     }
 
 
-@story
 async def test_a_socket_that_is_deleted_is_made_again(directory: Path) -> None:
     socket = directory / "cpu.sock"
     async with served(socket):
@@ -107,7 +104,6 @@ async def test_a_socket_that_is_deleted_is_made_again(directory: Path) -> None:
             await ask(socket, GET_INFO, InfoRequest())
 
 
-@story
 async def test_so_is_one_whose_whole_directory_was_deleted_once_that_is_back(
     directory: Path,
 ) -> None:
@@ -122,7 +118,6 @@ async def test_so_is_one_whose_whole_directory_was_deleted_once_that_is_back(
         await ask(below / "cpu.sock", GET_INFO, InfoRequest())
 
 
-@story
 async def test_a_newer_instance_takes_the_name_and_keeps_it(directory: Path) -> None:
     socket = directory / "cpu.sock"
     async with served(socket, ResourcePlugin("older")):
@@ -133,7 +128,6 @@ async def test_a_newer_instance_takes_the_name_and_keeps_it(directory: Path) -> 
         assert (await ask(socket, GET_INFO, InfoRequest())).name == "older"
 
 
-@story
 async def test_an_older_instance_that_stops_leaves_the_newer_one_its_socket(
     directory: Path,
 ) -> None:
@@ -145,7 +139,6 @@ async def test_an_older_instance_that_stops_leaves_the_newer_one_its_socket(
         assert (await ask(socket, GET_INFO, InfoRequest())).name == "newer"
 
 
-@story
 async def test_what_was_left_behind_by_one_that_died_is_replaced(directory: Path) -> None:
     socket = directory / "cpu.sock"
     with sockets.socket(sockets.AF_UNIX) as dead:
@@ -154,7 +147,6 @@ async def test_what_was_left_behind_by_one_that_died_is_replaced(directory: Path
         await ask(socket, GET_INFO, InfoRequest())
 
 
-@story
 async def test_when_it_stops_it_answers_what_it_was_asked(directory: Path) -> None:
     plugin, stop = Slow(), asyncio.Event()
     socket = directory / "cpu.sock"
@@ -170,20 +162,17 @@ async def test_when_it_stops_it_answers_what_it_was_asked(directory: Path) -> No
     assert os.listdir(directory) == []  # noqa: PTH208
 
 
-@story
 async def test_a_path_that_is_too_long_is_told_before_anything_is_made(directory: Path) -> None:
     socket = directory / ("x" * 100)
     with pytest.raises(BadSocket, match="the path may have 107 bytes, not"):
         await PluginServer(ResourcePlugin("cpu"), socket).start()
 
 
-@story
 async def test_a_directory_that_is_missing_is_told(directory: Path) -> None:
     with pytest.raises(BadSocket, match=r"cannot serve at .*absent/cpu.sock"):
         await PluginServer(ResourcePlugin("cpu"), directory / "absent" / "cpu.sock").start()
 
 
-@story
 async def test_a_name_that_is_taken_by_a_directory_is_told_and_nothing_stays(
     directory: Path,
 ) -> None:

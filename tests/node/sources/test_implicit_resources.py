@@ -52,10 +52,10 @@ def test_container_that_asks_for_no_cpus_asks_for_the_least() -> None:
     }
 
 
-def test_what_the_source_does_not_know_stays_unknown() -> None:
+async def test_what_the_source_does_not_know_stays_unknown() -> None:
     source = FakeSource()
     needing = ImplicitResources(source, {"web": ("NIC",)}, ())
-    assert asyncio.run(needing.pod(sandbox("a"))) is None
-    assert asyncio.run(needing.active()) == []
+    assert await needing.pod(sandbox("a")) is None
+    assert await needing.active() == []
     source.known = False
-    assert asyncio.run(needing.active()) is None
+    assert await needing.active() is None

@@ -171,14 +171,12 @@ class TestKubelet:
 
         with_kubelet(story, timeout=0.1)
 
-    def test_nobody_there(self) -> None:
-        async def story() -> None:
-            source = KubeletPods("http://127.0.0.1:1")
-            with pytest.raises(AdmissionRejected, match="cannot be asked"):
-                await source.pod(sandbox("a"))
-            await source.close()
+    async def test_nobody_there(self) -> None:
 
-        asyncio.run(story())
+        source = KubeletPods("http://127.0.0.1:1")
+        with pytest.raises(AdmissionRejected, match="cannot be asked"):
+            await source.pod(sandbox("a"))
+        await source.close()
 
     def test_more_than_anybody_can_have_is_not_read(self) -> None:
         async def story(server: Server, source: KubeletPods) -> None:
@@ -222,21 +220,18 @@ class TestKubelet:
         with pytest.raises(BadSource, match=r"ca\.crt: no certificate of an authority: "):
             KubeletPods("https://127.0.0.1:10250", ca_file=file)
 
-    def test_only_the_authority_that_was_named_is_trusted(self, tmp_path: Path) -> None:
+    async def test_only_the_authority_that_was_named_is_trusted(self, tmp_path: Path) -> None:
         authority = Authority(tmp_path, "node")
         context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
         context.load_cert_chain(*authority.sign("kubelet"))
 
-        async def story() -> None:
-            async with serving(context) as (server, url):
-                server.pods = [document("a")]
-                trusting, wary = KubeletPods(url, ca_file=authority.file), KubeletPods(url)
-                assert await trusting.active()
-                assert await wary.active() is None
-                await trusting.close()
-                await wary.close()
-
-        asyncio.run(story())
+        async with serving(context) as (server, url):
+            server.pods = [document("a")]
+            trusting, wary = KubeletPods(url, ca_file=authority.file), KubeletPods(url)
+            assert await trusting.active()
+            assert await wary.active() is None
+            await trusting.close()
+            await wary.close()
 
     @pytest.mark.parametrize(
         "url",
@@ -248,11 +243,11 @@ class TestKubelet:
 
 
 class TestDirectory:
-    def active(self, source: ManifestDirectory) -> list[str] | None:
-        found = asyncio.run(source.active())
+    async def active(self, source: ManifestDirectory) -> list[str] | None:
+        found = await source.active()
         return None if found is None else [each.name for each in found]
 
-    def test_json_yaml_lists_and_several_in_a_file(self, tmp_path: Path) -> None:
+    async def test_json_yaml_lists_and_several_in_a_file(self, tmp_path: Path) -> None:
         (tmp_path / "1.json").write_text(json.dumps(document("a")))
         (tmp_path / "2.yaml").write_text(
             "metadata: {name: b, uid: b}\nspec: {containers: [{name: x}]}\n---\n"
@@ -261,20 +256,20 @@ class TestDirectory:
         (tmp_path / "3.yml").write_text(json.dumps({"kind": "List", "items": [document("d")]}))
         (tmp_path / ".hidden.json").write_text("?")
         (tmp_path / "README").write_text("?")
-        assert self.active(ManifestDirectory(tmp_path, retry_seconds=0.01)) == [
+        assert await self.active(ManifestDirectory(tmp_path, retry_seconds=0.01)) == [
             "pod-a",
             "b",
             "c",
             "pod-d",
         ]
 
-    def test_a_changed_file_is_read_again_and_others_are_not(
+    async def test_a_changed_file_is_read_again_and_others_are_not(
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         for uid in "ab":
             (tmp_path / f"{uid}.json").write_text(json.dumps(document(uid)))
         source = ManifestDirectory(tmp_path, retry_seconds=0.01)
-        assert self.active(source) == ["pod-a", "pod-b"]
+        assert await self.active(source) == ["pod-a", "pod-b"]
         (tmp_path / "b.json").write_text(json.dumps(document("b", "new")))
         os.utime(tmp_path / "b.json", ns=(1, 1))
         reads: list[str] = []
@@ -285,42 +280,40 @@ class TestDirectory:
             return reading(path)
 
         monkeypatch.setattr(Path, "read_bytes", counted)
-        assert self.active(source) == ["pod-a", "new"]
+        assert await self.active(source) == ["pod-a", "new"]
         assert reads == ["b.json"]
         (tmp_path / "a.json").unlink()
-        assert self.active(source) == ["new"]
+        assert await self.active(source) == ["new"]
 
-    def test_a_file_that_cannot_be_read_leaves_open_which_pods_there_are(
+    async def test_a_file_that_cannot_be_read_leaves_open_which_pods_there_are(
         self, tmp_path: Path
     ) -> None:
         (tmp_path / "a.json").write_text(json.dumps(document("a")))
         (tmp_path / "b.json").write_text('{"metadata": {')
         source = ManifestDirectory(tmp_path, retry_seconds=0.01)
-        assert self.active(source) is None
-        assert asyncio.run(source.pod(sandbox("a")))
+        assert await self.active(source) is None
+        assert await source.pod(sandbox("a"))
         (tmp_path / "b.json").write_text(json.dumps(document("b")))
-        assert self.active(source) == ["pod-a", "pod-b"]
+        assert await self.active(source) == ["pod-a", "pod-b"]
 
-    def test_so_does_a_directory_that_is_not_there(self, tmp_path: Path) -> None:
+    async def test_so_does_a_directory_that_is_not_there(self, tmp_path: Path) -> None:
         source = ManifestDirectory(tmp_path / "missing", retry_seconds=0.01)
-        assert self.active(source) is None
-        assert asyncio.run(source.pod(sandbox("a"))) is None
+        assert await self.active(source) is None
+        assert await source.pod(sandbox("a")) is None
 
-    def test_a_bad_pod_is_rejected_with_its_place(self, tmp_path: Path) -> None:
+    async def test_a_bad_pod_is_rejected_with_its_place(self, tmp_path: Path) -> None:
         (tmp_path / "a.json").write_text(json.dumps([1]))
         (tmp_path / "b.json").write_text(json.dumps({"items": [document("x"), bad("b")]}))
         source = ManifestDirectory(tmp_path, retry_seconds=0.01)
         with pytest.raises(
             AdmissionRejected, match=r"b.json \(document 2\): spec.containers\[0\].resources"
         ):
-            asyncio.run(source.pod(sandbox("b")))
-        assert self.active(source) == ["pod-x", "pod-b"]
+            await source.pod(sandbox("b"))
+        assert await self.active(source) == ["pod-x", "pod-b"]
 
-    def test_a_manifest_without_uid_is_for_the_pod_of_its_name(self, tmp_path: Path) -> None:
+    async def test_a_manifest_without_uid_is_for_the_pod_of_its_name(self, tmp_path: Path) -> None:
         (tmp_path / "a.json").write_text(json.dumps(document("", "web")))
-        pod = asyncio.run(
-            ManifestDirectory(tmp_path, retry_seconds=0.01).pod(sandbox("whatever", "web"))
-        )
+        pod = await ManifestDirectory(tmp_path, retry_seconds=0.01).pod(sandbox("whatever", "web"))
         assert pod
         assert pod.uid == "whatever"
 

@@ -32,7 +32,7 @@ class Slow(Checkpoint):
         super().save(state)
 
 
-def test_commits_that_wait_together_share_a_write(tmp_path: Path) -> None:
+async def test_commits_that_wait_together_share_a_write(tmp_path: Path) -> None:
     disk = Slow(tmp_path)
     store = StateStore(disk)
 
@@ -41,37 +41,31 @@ def test_commits_that_wait_together_share_a_write(tmp_path: Path) -> None:
         await store.commit()
         assert uid in Checkpoint(tmp_path).load().state.pods
 
-    async def story() -> None:
-        work = [asyncio.create_task(admit(str(each))) for each in range(10)]
-        await asyncio.sleep(0.01)
-        disk.go.set()
-        await asyncio.gather(*work)
-        await store.commit()
-
-    asyncio.run(story())
+    work = [asyncio.create_task(admit(str(each))) for each in range(10)]
+    await asyncio.sleep(0.01)
+    disk.go.set()
+    await asyncio.gather(*work)
+    await store.commit()
     assert len(disk.saved) <= 2
 
 
-def test_nothing_changed_nothing_written(tmp_path: Path) -> None:
+async def test_nothing_changed_nothing_written(tmp_path: Path) -> None:
     disk = Slow(tmp_path)
     disk.go.set()
     store = StateStore(disk)
 
-    async def story() -> None:
-        store.put(pod("a"))
-        await store.commit()
-        store.put(pod("a"))
-        await store.commit()
-
-    asyncio.run(story())
+    store.put(pod("a"))
+    await store.commit()
+    store.put(pod("a"))
+    await store.commit()
     assert len(disk.saved) == 1
 
 
-def test_what_is_not_written_is_said(tmp_path: Path) -> None:
+async def test_what_is_not_written_is_said(tmp_path: Path) -> None:
     store = StateStore.open(tmp_path / "missing")
     store.put(pod("a"))
     with pytest.raises(NotWritten, match="No such file or directory"):
-        asyncio.run(store.commit())
+        await store.commit()
 
 
 def test_a_pod_that_goes_takes_along_what_was_applied(tmp_path: Path) -> None:

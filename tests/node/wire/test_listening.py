@@ -46,66 +46,54 @@ KINDS = pytest.mark.parametrize("kind", ["grpc", "protocol"])
 
 
 @KINDS
-def test_the_socket_is_its_owners_and_is_gone_afterwards(kind: str, path: Path) -> None:
-    async def story() -> None:
-        served = listener(kind, path)
-        await served.start()
-        assert answers(path)
-        assert stat.S_IMODE(path.stat().st_mode) == 0o600
-        assert [each.name for each in path.parent.iterdir()] == ["s.sock"], "no draft is left"
-        await stopped(served)
-        assert not path.exists()
+async def test_the_socket_is_its_owners_and_is_gone_afterwards(kind: str, path: Path) -> None:
 
-    asyncio.run(story())
+    served = listener(kind, path)
+    await served.start()
+    assert answers(path)
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+    assert [each.name for each in path.parent.iterdir()] == ["s.sock"], "no draft is left"
+    await stopped(served)
+    assert not path.exists()
 
 
 @KINDS
-def test_a_socket_of_one_that_died_is_replaced(kind: str, path: Path) -> None:
+async def test_a_socket_of_one_that_died_is_replaced(kind: str, path: Path) -> None:
     path.parent.mkdir()
     with socket.socket(socket.AF_UNIX) as dead:
         dead.bind(str(path))
 
-    async def story() -> None:
-        served = listener(kind, path)
-        await served.start()
-        assert answers(path)
-        await stopped(served)
-
-    asyncio.run(story())
+    served = listener(kind, path)
+    await served.start()
+    assert answers(path)
+    await stopped(served)
 
 
 @KINDS
-def test_nobody_who_serves_is_pushed_aside(kind: str, path: Path) -> None:
-    async def story() -> None:
-        first = listener(kind, path)
-        await first.start()
-        with pytest.raises(CannotServe, match="another process serves there"):
-            await listener(kind, path).start()
-        assert answers(path)
-        await stopped(first)
+async def test_nobody_who_serves_is_pushed_aside(kind: str, path: Path) -> None:
 
-    asyncio.run(story())
+    first = listener(kind, path)
+    await first.start()
+    with pytest.raises(CannotServe, match="another process serves there"):
+        await listener(kind, path).start()
+    assert answers(path)
+    await stopped(first)
 
 
 @KINDS
-def test_where_no_socket_can_be_made_it_says_so(kind: str, path: Path) -> None:
+async def test_where_no_socket_can_be_made_it_says_so(kind: str, path: Path) -> None:
     path.parent.touch()
 
-    async def story() -> None:
-        with pytest.raises(CannotServe, match="no socket can be made there"):
-            await listener(kind, path).start()
-
-    asyncio.run(story())
+    with pytest.raises(CannotServe, match="no socket can be made there"):
+        await listener(kind, path).start()
 
 
 @KINDS
-def test_a_name_that_is_anothers_by_now_stays(kind: str, path: Path) -> None:
-    async def story() -> None:
-        served = listener(kind, path)
-        await served.start()
-        path.unlink()
-        path.write_text("another's")
-        await stopped(served)
-        assert path.exists()
+async def test_a_name_that_is_anothers_by_now_stays(kind: str, path: Path) -> None:
 
-    asyncio.run(story())
+    served = listener(kind, path)
+    await served.start()
+    path.unlink()
+    path.write_text("another's")
+    await stopped(served)
+    assert path.exists()

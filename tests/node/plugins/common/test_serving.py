@@ -181,31 +181,28 @@ def test_options(kind: str) -> None:
     over_socket(kind, story)
 
 
-def test_memory_and_huge_pages_that_are_asked_for_together() -> None:
+async def test_memory_and_huge_pages_that_are_asked_for_together() -> None:
     """The plugin tells that it counts both, so an agent can send one request for them."""
 
-    async def run() -> None:
-        pages = {2**21: Hugepages(total=512, free=512), 2**30: Hugepages(total=1, free=1)}
-        machine = synthetic(memory=8 * 2**30, hugepages=pages)
-        with directory() as made:
-            served = plugin("memory", machine, "[roles.own]\nmemory = { bind = true }\n", made)
-            async with serving(served, made / "memory.sock") as caller:
-                options = await caller.call(GET_RESOURCE_PLUGIN_OPTIONS, Empty())
-                assert options.extra_resources == ("hugepages-1Gi", "hugepages-2Mi")
-                amounts = {"memory": 2**30, "hugepages-2Mi": 2**30}
-                for pod, node in (("a", "0"), ("b", "1")):
-                    given = await caller.admit(request(pod, "memory", amounts, "own"))
-                    assert given.allocation_result == node
-                error = await refused(caller, ALLOCATE, request("c", "memory", amounts, "own"))
-                assert "node 0: 0 of hugepages-2Mi free, 5Gi of memory free" in str(error)
-                answer = await caller.call(
-                    GET_TOPOLOGY_AWARE_RESOURCES,
-                    GetTopologyAwareResourcesRequest(pod_uid="b", container_name="container0"),
-                )
-                found = answer.container_topology_aware_resources.allocated_resources
-                assert {name: each.aggregated_quantity for name, each in found.items()} == amounts
-
-    asyncio.run(run())
+    pages = {2**21: Hugepages(total=512, free=512), 2**30: Hugepages(total=1, free=1)}
+    machine = synthetic(memory=8 * 2**30, hugepages=pages)
+    with directory() as made:
+        served = plugin("memory", machine, "[roles.own]\nmemory = { bind = true }\n", made)
+        async with serving(served, made / "memory.sock") as caller:
+            options = await caller.call(GET_RESOURCE_PLUGIN_OPTIONS, Empty())
+            assert options.extra_resources == ("hugepages-1Gi", "hugepages-2Mi")
+            amounts = {"memory": 2**30, "hugepages-2Mi": 2**30}
+            for pod, node in (("a", "0"), ("b", "1")):
+                given = await caller.admit(request(pod, "memory", amounts, "own"))
+                assert given.allocation_result == node
+            error = await refused(caller, ALLOCATE, request("c", "memory", amounts, "own"))
+            assert "node 0: 0 of hugepages-2Mi free, 5Gi of memory free" in str(error)
+            answer = await caller.call(
+                GET_TOPOLOGY_AWARE_RESOURCES,
+                GetTopologyAwareResourcesRequest(pod_uid="b", container_name="container0"),
+            )
+            found = answer.container_topology_aware_resources.allocated_resources
+            assert {name: each.aggregated_quantity for name, each in found.items()} == amounts
 
 
 @pytest.mark.parametrize("kind", ["cpu", "memory"])
