@@ -11,8 +11,8 @@ import sys
 from pathlib import Path
 
 PROVEN = "numa guest: proven"
-PATIENCE = 300
-"""Seconds for a call: the guest is slow."""
+CALL_SECONDS = 300
+"""For a call: the guest is slow."""
 
 FILL = ("/bin/sh", "-c", "dd if=/dev/zero of=/dev/null bs=32M count=100000000")
 NODES = Path("/sys/devices/system/node")
@@ -21,26 +21,25 @@ NODES = Path("/sys/devices/system/node")
 async def prove() -> bool:
     # Not above: the machine that builds the guest needs none of these.
     from dovetail.node.common.container_settings import ContainerSettings
-    from dovetail.node.cri import client as cri
+    from dovetail.node.cri.client import CriRuntime
     from dovetail.node.cri_proxy.proxy import Proxy
     from tests.support.node import containerd, cri_client, pods_on
     from tests.support.node.gates import Scripted
 
-    cri.DEADLINE_SECONDS = cri_client.SECONDS = PATIENCE
     cpus = {node: (NODES / f"node{node}/cpulist").read_text().strip() for node in (0, 1)}
     print(f"nodes {cpus}", flush=True)
-    with containerd.running(ready_seconds=PATIENCE) as server:
+    with containerd.running(ready_seconds=CALL_SECONDS) as server:
         gate = Scripted(c1=ContainerSettings(cpus=cpus[1], mems="1"))
         proxy = Proxy(server.directory / "p.sock", server.socket, gate)
         await proxy.start()
-        client = cri_client.Client(server.directory / "p.sock")
+        client = cri_client.Client(server.directory / "p.sock", seconds=CALL_SECONDS)
         sandbox = pods_on.sandbox_config(server, "numa")
         pod = await pods_on.run(client, sandbox)
         config = pods_on.container_config("c1", command=list(FILL))
         id_ = await pods_on.create(client, pod, sandbox, config)
         pid = await pods_on.start(client, id_)
         made = await settled("made on node 1", pid, cpus[1], 1)
-        runtime = cri.CriRuntime(server.socket)
+        runtime = CriRuntime(server.socket, deadline_seconds=CALL_SECONDS)
         await runtime.update(id_, ContainerSettings(cpus=cpus[0], mems="0"))
         moved = await settled("moved to node 0", pid, cpus[0], 0)
         (seen,) = await runtime.containers()

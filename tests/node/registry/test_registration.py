@@ -140,10 +140,10 @@ async def test_one_is_forgotten_only_if_nobody_is_there_who_may_be_it(directory:
             assert not registry.forget("cpu"), "it is up"
         with sockets.socket(sockets.AF_UNIX) as listening:
             listening.bind(str(silent))
-        await eventually(lambda: list(registry.attendants) == [str(silent)])
+        await eventually(lambda: list(registry.registrations) == [str(silent)])
         assert not registry.forget("cpu"), "nobody knows who is there"
         silent.unlink()
-        await eventually(lambda: not registry.attendants)
+        await eventually(lambda: not registry.registrations)
         assert registry.forget("cpu")
         assert registry.of("cpu") is None
         assert not registry.statuses()

@@ -63,7 +63,11 @@ def _description(data: bytes) -> descriptor_pb2.FileDescriptorProto:
 class Client:
     """`await client("StopContainer", container_id=...)`."""
 
-    def __init__(self, socket: Path, binary: Path = Path("/usr/bin/containerd")) -> None:
+    def __init__(
+        self, socket: Path, binary: Path = Path("/usr/bin/containerd"), *, seconds: float = SECONDS
+    ) -> None:
+        """`seconds`: for a call."""
+        self._seconds = seconds
         self.channel = grpc.aio.insecure_channel(
             f"unix:{socket}", [("grpc.use_local_subchannel_pool", 1)]
         )
@@ -75,10 +79,12 @@ class Client:
         asking: Any = self.channel.unary_unary(
             path, described.question.SerializeToString, described.answer.FromString
         )
-        return await asking(json_format.ParseDict(fields, described.question()), timeout=SECONDS)
+        return await asking(
+            json_format.ParseDict(fields, described.question()), timeout=self._seconds
+        )
 
     async def stream(self, path: str, body: bytes = b"") -> AsyncIterator[bytes]:
         """Of a method of whatever kind, the raw answers."""
         calling: Any = self.channel.unary_stream(path)
-        async for each in calling(body, timeout=SECONDS):
+        async for each in calling(body, timeout=self._seconds):
             yield each

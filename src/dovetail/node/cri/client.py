@@ -66,8 +66,14 @@ def connect(socket: Path) -> grpc.aio.Channel:
 class CriRuntime:
     """A `Runtime` over the socket of a container runtime."""
 
-    def __init__(self, socket: Path, *, proc: Path = cgroups.PROC) -> None:
-        self._socket, self._proc = socket, proc
+    def __init__(
+        self,
+        socket: Path,
+        *,
+        proc: Path = cgroups.PROC,
+        deadline_seconds: float = DEADLINE_SECONDS,
+    ) -> None:
+        self._socket, self._proc, self._deadline_seconds = socket, proc, deadline_seconds
         self._channel = connect(socket)
         self._pids: dict[str, int] = {}
         """By id of the container: they don't change as long as it runs."""
@@ -143,7 +149,7 @@ class CriRuntime:
 
     async def _ask(self, method: Method[Q, A], question: Q) -> A:
         try:
-            return await call(self._channel, method, question, DEADLINE_SECONDS)
+            return await call(self._channel, method, question, self._deadline_seconds)
         except grpc.aio.AioRpcError as error:
             kind = (
                 ContainerNotFound if error.code() is grpc.StatusCode.NOT_FOUND else RuntimeRefused

@@ -91,7 +91,7 @@ class Proxy:
         try:
             await send(body)
         except BaseException:
-            # The kubelet will try again, or not: the gate is to look which.
+            # The kubelet will try again, or not: the manager is to look which.
             self._soon(self._manager.sandbox_gone(sandbox))
             raise
 
@@ -154,7 +154,7 @@ class Proxy:
         task.add_done_callback(self._later.discard)
 
     async def _quietly(self, what: Awaitable[None]) -> None:
-        """What the gate does after the runtime did its part can't undo that."""
+        """What the manager does after the runtime did its part can't undo that."""
         try:
             await what
         except Exception:

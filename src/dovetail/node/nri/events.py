@@ -128,7 +128,7 @@ class NriEvents:
         what: Coroutine[Any, Any, T],
         if_late: Callable[[], Coroutine[Any, Any, None]] | None = None,
     ) -> T:
-        """The answer of the gate, or an error before the runtime gives up.
+        """The answer of the manager, or an error before the runtime gives up.
 
         What takes longer goes on; `if_late` is done after it.
         """
@@ -149,7 +149,7 @@ class NriEvents:
             raise Refused(code, f"dovetail: {error.reason}: {error}") from None
 
     async def _quietly(self, what: Coroutine[Any, Any, None]) -> None:
-        """What the gate does after the runtime did its part can't undo that."""
+        """What the manager does after the runtime did its part can't undo that."""
         try:
             await self._in_time(what)
         except Exception:

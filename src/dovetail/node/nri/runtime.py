@@ -34,7 +34,7 @@ FIRST_RETRY_SECONDS, LONGEST_RETRY_SECONDS = 0.1, 5.0
 
 
 class NriRuntime:
-    """A `Runtime`, and what asks the gate, over containerd's NRI socket."""
+    """A `Runtime`, and what asks the manager, over containerd's NRI socket."""
 
     def __init__(
         self,

@@ -55,7 +55,7 @@ class Superseded(DovetailError):
 
 
 class RegistrationDesk(Protocol):
-    """What an attendant needs of the registry."""
+    """What a registration needs of the registry."""
 
     deadlines: Deadlines
 

@@ -1,7 +1,7 @@
 """The plugin registry: it reconciles the sockets in the plugin directories with registrations.
 
-The state wanted follows from the sockets that are there; each look compares it with the attendants
-at work, ends those whose socket is gone or another, and starts one for each that is new.
+The state wanted follows from the sockets that are there; each look compares it with the
+registrations at work, ends those whose socket is gone or another, and starts one for each new one.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ class Registry:
         self.clock, self.wall = clock, wall
         self.door = LegacyDoor(legacy, self._registered_itself) if legacy else None
         self.endpoints: dict[str, PluginEndpoint] = {}
-        self.attendants: dict[str, PluginRegistration] = {}
+        self.registrations: dict[str, PluginRegistration] = {}
         self.closing: dict[asyncio.Task[None], grpc.aio.Channel] = {}
         self.looking: asyncio.Task[None] | None = None
         self.troubles: dict[str, str] = {}
@@ -71,7 +71,7 @@ class Registry:
             await asyncio.gather(self.looking, return_exceptions=True)
         if self.door:
             await self.door.stop()
-        await self._end(tuple(self.attendants))
+        await self._end(tuple(self.registrations))
         for closing, channel in tuple(self.closing.items()):
             closing.cancel()
             await channel.close()
@@ -100,7 +100,7 @@ class Registry:
 
     def statuses(self) -> Sequence[PluginStatus]:
         """Of each socket, and of each resource whose plugin has none at the moment."""
-        told = [status_of(each) for each in self.attendants.values()]
+        told = [status_of(each) for each in self.registrations.values()]
         waiting = {each.resource for each in told}
         told += [
             status_without_socket(each, since=self.wall() - (self.clock() - (each.down_since or 0)))
@@ -113,13 +113,13 @@ class Registry:
         """Whether it has a socket, or somebody at a socket did not say yet who they are."""
         return any(
             each.resource in (resource, "") and each.state is not RegistrationState.IGNORED
-            for each in self.attendants.values()
+            for each in self.registrations.values()
         )
 
-    # What the attendants ask.
+    # What the registrations ask.
 
     def vacated(self, resource: str) -> None:
-        for each in self.attendants.values():
+        for each in self.registrations.values():
             if each.resource == resource:
                 each.look()
 
@@ -161,17 +161,17 @@ class Registry:
 
     async def _look(self) -> None:
         wanted = {**sockets(self.directories), **self._registered_by_themselves()}
-        known = self.attendants.items()
+        known = self.registrations.items()
         await self._end([at for at, each in known if wanted.get(at) != each.identity])
         for socket, identity in wanted.items():
-            if socket not in self.attendants:
-                self.attendants[socket] = PluginRegistration(socket, identity, self)
+            if socket not in self.registrations:
+                self.registrations[socket] = PluginRegistration(socket, identity, self)
 
     def _registered_by_themselves(self) -> Mapping[str, SocketIdentity]:
         """Those whose socket is still the same; to be registered anew they must call again."""
         return {
             at: each.identity
-            for at, each in self.attendants.items()
+            for at, each in self.registrations.items()
             if each.legacy and socket_at(at) == each.identity
         }
 
@@ -179,15 +179,15 @@ class Registry:
         identity = socket_at(str(socket))
         if identity is None:
             raise UnfitPlugin(f"there is no socket at {socket}: serve there first, then register")
-        before = self.attendants.pop(str(socket), None)
+        before = self.registrations.pop(str(socket), None)
         if before:
             before.task.cancel()
-        self.attendants[str(socket)] = PluginRegistration(
+        self.registrations[str(socket)] = PluginRegistration(
             str(socket), identity, self, legacy=request
         )
 
     async def _end(self, which: Iterable[str]) -> None:
-        ending = [self.attendants.pop(each).task for each in which]
+        ending = [self.registrations.pop(each).task for each in which]
         for each in ending:
             each.cancel()
         await asyncio.gather(*ending, return_exceptions=True)
