@@ -25,7 +25,7 @@ from tests.support.processes import Process
 
 from dovetail.kube import manifests
 from dovetail.kube.api.client import connect
-from dovetail.kube.classes.annotation import DEVICES
+from dovetail.kube.classes.node_annotation import DEVICES
 from dovetail.kube.runtime.informer import Informer
 from dovetail.podfit.objects import Pod
 

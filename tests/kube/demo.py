@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from dovetail.kube import manifests
-from dovetail.kube.classes.annotation import DEVICES
+from dovetail.kube.classes.node_annotation import DEVICES
 from tests.support.kube.cluster import Cluster, node_object
 from tests.support.paths import DOVETAIL
 from tests.support.processes import Process

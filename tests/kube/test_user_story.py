@@ -15,8 +15,8 @@ from typing import Any
 import pytest
 import yaml
 
-from dovetail.kube.classes.allocation import ALLOCATION
-from dovetail.kube.classes.annotation import DEVICES
+from dovetail.kube.classes.node_annotation import DEVICES
+from dovetail.kube.classes.pod_annotation import ALLOCATION
 from tests.kube import tour
 from tests.kube.conftest import needs_kubernetes
 from tests.kube.demo import CLASSES, Demo, a_demo_cluster, gpu, nic

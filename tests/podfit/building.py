@@ -8,11 +8,11 @@ from typing import Any
 import msgspec
 
 from dovetail.core.rows import Rows
+from dovetail.podfit.filtered_nodes import FilteredNodes
 from dovetail.podfit.objects import Namespace, Node, Pod
 from dovetail.podfit.pod_request import pod_request_of
 from dovetail.podfit.scores.resources import ScoringStrategy
 from dovetail.podfit.table import NodeTable
-from dovetail.podfit.verdict import FilteredNodes
 
 Json = dict[str, Any]
 REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"

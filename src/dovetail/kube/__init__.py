@@ -1,1 +1,4 @@
-"""The Kubernetes edge: the client behind a port, a level-triggered runtime, the doors on it."""
+"""The Kubernetes edge: the client behind a port, a level-triggered runtime, and the controllers.
+
+The controllers on that runtime are the scheduler, the extender and the class controller.
+"""

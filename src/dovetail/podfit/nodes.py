@@ -11,7 +11,7 @@ from dovetail.core.interned import Interned
 from dovetail.core.rows import Rows
 from dovetail.podfit.labels import NodeLabels
 from dovetail.podfit.objects import Taint
-from dovetail.podfit.pods import CPU, MEMORY, MOST_UNITS_COUNTED
+from dovetail.podfit.pod_sum import CPU, MEMORY, MOST_UNITS_COUNTED
 from dovetail.podfit.row_multiset import RowMultiset
 from dovetail.podfit.selectors import Labels
 from dovetail.podfit.terms import HostPort, PodTerm, SelectablePod

@@ -1,7 +1,7 @@
 """Pod requests: what a pod requests of its node, read once for all pods of a template.
 
-`NodeTable` counts pods by them and filters and scores look at them. Requests of device classes are
-not among them.
+`NodeTable` counts pods by their pod requests, and filters and scores read those of the pod to be
+placed. Requests of device classes are no part of a pod request.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from dovetail.podfit.objects import (
     Toleration,
     TopologySpreadConstraint,
 )
-from dovetail.podfit.pods import (
+from dovetail.podfit.pod_sum import (
     CPU,
     MEMORY,
     NON_ZERO_DEFAULTS,

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 import msgspec
 
 from dovetail.podfit.objects import Container, ContainerStatus, Pod, ResourceRequirements
-from dovetail.podfit.pods import WrittenQuantities, is_sidecar, quantity_of
+from dovetail.podfit.pod_sum import WrittenQuantities, is_sidecar, quantity_of
 
 PENDING, INFEASIBLE = "PodResizePending", "Infeasible"
 

@@ -12,13 +12,13 @@ import msgspec
 from dovetail.core.columns import Floats, Mask
 from dovetail.core.rows import Rows
 from dovetail.podfit import scores
+from dovetail.podfit.filtered_nodes import FilteredNodes
 from dovetail.podfit.nodes import Nodes
 from dovetail.podfit.objects import Namespace, Node, Pod
 from dovetail.podfit.pod_request import PodRequest, pod_request_of
-from dovetail.podfit.pods import ENDED_PHASES, allocatable_of
+from dovetail.podfit.pod_sum import ENDED_PHASES, allocatable_of
 from dovetail.podfit.scores.resources import ScoringStrategy
 from dovetail.podfit.terms import SelectablePod
-from dovetail.podfit.verdict import FilteredNodes
 
 
 class CountedPod(msgspec.Struct):
@@ -67,8 +67,8 @@ class NodeTable:
             row = self._rows[name] = self._nodes.rows.row(name)
             self._nodes.reach()
             self._nodes.present[row] = True
-            for place in self._pods_by_node.get(name, {}).values():
-                self._put(place, row)
+            for counted in self._pods_by_node.get(name, {}).values():
+                self._put(counted, row)
             self._nodes.resources.add(row, self._set_aside.get(name, ()))
         self._known_nodes[name] = node
         self._nodes.labels.put(row, node.metadata.labels)
@@ -86,8 +86,8 @@ class NodeTable:
         if row is None:
             return
         del self._known_nodes[name]
-        for place in self._pods_by_node.get(name, {}).values():
-            self._lift(place, row)
+        for counted in self._pods_by_node.get(name, {}).values():
+            self._lift(counted, row)
         self._nodes.resources.add(row, self._set_aside.get(name, ()), -1)
         self._nodes.present[row] = False
         self._nodes.unschedulable[row] = False
@@ -104,34 +104,36 @@ class NodeTable:
 
     def add_pod(self, pod: Pod, node: str = "") -> None:
         """Count a pod where it is, or is to be (`node`). Again: as it is now, counted once."""
-        uid, place = pod.metadata.uid, node or pod.spec.node_name
-        if not place or pod.status.phase in ENDED_PHASES:
+        uid, node_name = pod.metadata.uid, node or pod.spec.node_name
+        if not node_name or pod.status.phase in ENDED_PHASES:
             self.remove_pod(uid)
             return
-        new = CountedPod(place, pod_request_of(pod), pod.metadata.deletion_timestamp is not None)
+        new = CountedPod(
+            node_name, pod_request_of(pod), pod.metadata.deletion_timestamp is not None
+        )
         old = self._pods.get(uid)
         if old is not None:
             if is_same_pod(old, new):
                 return
             self.remove_pod(uid)
         self._pods[uid] = new
-        self._pods_by_node.setdefault(place, {})[uid] = new
-        row = self._rows.get(place)
+        self._pods_by_node.setdefault(node_name, {})[uid] = new
+        row = self._rows.get(node_name)
         if row is not None:
             self._put(new, row)
 
     def remove_pod(self, uid: str) -> None:
         """Nothing happens if it is not there."""
-        place = self._pods.pop(uid, None)
-        if place is None:
+        counted = self._pods.pop(uid, None)
+        if counted is None:
             return
-        there = self._pods_by_node[place.node]
+        there = self._pods_by_node[counted.node]
         del there[uid]
         if not there:
-            del self._pods_by_node[place.node]
-        row = self._rows.get(place.node)
+            del self._pods_by_node[counted.node]
+        row = self._rows.get(counted.node)
         if row is not None:
-            self._lift(place, row)
+            self._lift(counted, row)
 
     def set_aside(self, node: str, amounts: Mapping[str, int]) -> None:
         """So much of the node is held by others than pods that ask for it: no room for pods."""
@@ -151,8 +153,8 @@ class NodeTable:
 
     def node_of(self, uid: str) -> str | None:
         """Where a pod is counted."""
-        place = self._pods.get(uid)
-        return place.node if place else None
+        counted = self._pods.get(uid)
+        return counted.node if counted else None
 
     def filter(self, request: PodRequest) -> FilteredNodes:
         self._nodes.reach()
@@ -167,32 +169,32 @@ class NodeTable:
         """The first thing the node misses, and by how much; empty if the pod fits."""
         return self.filter(request).why(row)
 
-    def _put(self, place: CountedPod, row: int) -> None:
-        nodes, request = self._nodes, place.request
+    def _put(self, counted: CountedPod, row: int) -> None:
+        nodes, request = self._nodes, counted.request
         nodes.resources.add(row, request.amounts)
         nodes.score_resources.add(row, request.score_amounts)
         kind = request.selectable
-        if place.leaving:
+        if counted.leaving:
             kind = SelectablePod(kind.namespace, kind.labels, leaving=True)
-        place.pod = nodes.pods.add(kind, row)
-        place.ports = tuple(nodes.ports.add(port, row) for port in request.ports)
-        place.pod_anti_affinity = tuple(
+        counted.pod = nodes.pods.add(kind, row)
+        counted.ports = tuple(nodes.ports.add(port, row) for port in request.ports)
+        counted.pod_anti_affinity = tuple(
             nodes.pod_anti_affinity.add(term, row) for term in request.pod_anti_affinity
         )
         near = tuple((term, 1) for term in request.pod_affinity)
-        place.preferences = tuple(
+        counted.preferences = tuple(
             nodes.preferences.add(like, row) for like in request.preferred_pods + near
         )
 
-    def _lift(self, place: CountedPod, row: int) -> None:
-        nodes, request = self._nodes, place.request
+    def _lift(self, counted: CountedPod, row: int) -> None:
+        nodes, request = self._nodes, counted.request
         nodes.resources.add(row, request.amounts, -1)
         nodes.score_resources.add(row, request.score_amounts, -1)
-        nodes.pods.remove(place.pod)
+        nodes.pods.remove(counted.pod)
         for tally, places in (
-            (nodes.ports, place.ports),
-            (nodes.pod_anti_affinity, place.pod_anti_affinity),
-            (nodes.preferences, place.preferences),
+            (nodes.ports, counted.ports),
+            (nodes.pod_anti_affinity, counted.pod_anti_affinity),
+            (nodes.preferences, counted.preferences),
         ):
             for one in places:
                 tally.remove(one)

@@ -6,7 +6,7 @@ import asyncio
 
 import msgspec
 
-from dovetail.kube.classes import devices_of
+from dovetail.kube.classes.sources import devices_of
 from dovetail.node.topology import Nic
 from dovetail.podfit.objects import Node
 from tests.node.agent.rig import a_node

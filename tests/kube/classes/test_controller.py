@@ -10,9 +10,9 @@ import msgspec
 
 from dovetail.core.device import Device
 from dovetail.core.rows import Rows
-from dovetail.kube.classes import devices_of
 from dovetail.kube.classes.catalogue import DeviceCatalogue
 from dovetail.kube.classes.controller import ClassController
+from dovetail.kube.classes.sources import devices_of
 from dovetail.ledger import LedgerBusy
 from dovetail.podfit.objects import Node, ResourceClass
 from tests.kube.scheduler.world import (

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from dovetail.devices.allocation.request import DeviceRequest
 from dovetail.kube.classes.device_requests import BadDeviceRequest, device_requests_of
 from dovetail.podfit.objects import Container, ResourceRequirements
-from dovetail.podfit.pods import WrittenQuantities
+from dovetail.podfit.pod_sum import WrittenQuantities
 
 GPU, NIC = "resourceclass.dovetail.dev/gpu", "resourceclass.dovetail.dev/fast.nic"
 

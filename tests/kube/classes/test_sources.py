@@ -14,8 +14,8 @@ from dovetail.core.device import MOST_UNITS, Device
 from dovetail.core.errors import BadDevices
 from dovetail.core.selectors.selector import compile_selector
 from dovetail.devices.classes.dra import from_device_class
-from dovetail.kube.classes import devices_of
-from dovetail.kube.classes.annotation import DEVICES, annotated_devices, text_of
+from dovetail.kube.classes.node_annotation import DEVICES, annotated_devices, text_of
+from dovetail.kube.classes.sources import devices_of
 from dovetail.podfit.objects import Node, ResourceSlice
 
 DRIVER = "gpu.example.com"

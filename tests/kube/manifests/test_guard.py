@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from dovetail.kube import manifests
-from dovetail.kube.classes.allocation import ALLOCATION
+from dovetail.kube.classes.pod_annotation import ALLOCATION
 from tests.support.kube.cluster import Cluster
 
 REFUSED = "is written when a pod is bound"

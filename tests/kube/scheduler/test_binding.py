@@ -11,7 +11,7 @@ import pytest
 from dovetail.aio.backoff import Backoff
 from dovetail.core.device import Device
 from dovetail.devices.allocation.request import DeviceHolding
-from dovetail.kube.classes.allocation import annotations_of
+from dovetail.kube.classes.pod_annotation import annotations_of
 from dovetail.kube.scheduler.binding import Binder, BindingOutcome
 from dovetail.kube.scheduler.claims import PodClaims
 from dovetail.kube.scheduler.plans import FENCE, BindingPlan, fence_of

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from dovetail.devices.allocation.request import DeviceHolding
 from dovetail.devices.allocation.strategies import Strategy
-from dovetail.kube.classes import devices_of
+from dovetail.kube.classes.sources import devices_of
 from dovetail.kube.runtime.workqueue import WorkQueue
 from dovetail.kube.scheduler.decide import Choice, Refusal, decision_of
 from dovetail.kube.scheduler.plans import BindingPlan

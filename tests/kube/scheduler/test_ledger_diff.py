@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dovetail.devices.allocation.request import DeviceHolding
-from dovetail.kube.classes.allocation import annotations_of
+from dovetail.kube.classes.pod_annotation import annotations_of
 from dovetail.kube.scheduler.ledger_diff import LedgerDiff, ledger_diff_of
 from dovetail.podfit.objects import (
     Condition,

@@ -11,7 +11,7 @@ from dovetail.core.claim import Claim
 from dovetail.core.device import Device
 from dovetail.devices.allocation.request import DeviceHolding
 from dovetail.kube.api.port import ApiConflict
-from dovetail.kube.classes.allocation import annotations_of
+from dovetail.kube.classes.pod_annotation import annotations_of
 from dovetail.kube.scheduler.claims import PodClaims
 from dovetail.kube.scheduler.plans import BindingPlan, binding_of, fence_of, held_by
 from dovetail.ledger import Transaction, claims

@@ -7,8 +7,8 @@ import json
 from msgspec.structs import replace
 
 from dovetail.devices.allocation.request import DeviceHolding
-from dovetail.kube.classes import devices_of
-from dovetail.kube.classes.allocation import annotations_of
+from dovetail.kube.classes.pod_annotation import annotations_of
+from dovetail.kube.classes.sources import devices_of
 from dovetail.kube.runtime.workqueue import WorkQueue
 from dovetail.kube.scheduler.plans import BindingPlan
 from dovetail.kube.scheduler.queue import SchedulingQueue, Wake

@@ -9,7 +9,7 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 from dovetail.devices.allocation.strategies import Strategy
-from dovetail.kube.classes import devices_of
+from dovetail.kube.classes.sources import devices_of
 from dovetail.kube.replica import Replica
 from dovetail.kube.runtime.events import Recorder
 from dovetail.kube.runtime.leader import Election

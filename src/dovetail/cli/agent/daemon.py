@@ -51,7 +51,7 @@ async def publisher(settings: DeviceSettings, stack: AsyncExitStack) -> Publish:
     """Here, since the agent itself knows no Kubernetes client."""
     # Most agents publish nothing, and need not wait for what it takes.
     from dovetail.kube.api.client import connect
-    from dovetail.kube.classes.annotation import publish
+    from dovetail.kube.classes.node_annotation import publish
 
     api = await stack.enter_async_context(connect(settings.kubeconfig, agent="dovetail-agent"))
     return partial(publish, api)

@@ -1,6 +1,6 @@
-"""Which places of one node the requests get, as the strategy has it: calls of the solver.
+"""Device chooser: calls the solver for the places of one node that the requests get, by strategy.
 
-The device inventory asks for the node that is picked, the fit cache for each state of nodes.
+The device inventory asks it for the node that is picked, the fit cache for each state of nodes.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 import msgspec
 
-from dovetail.devices.allocation.catalogue import Catalogue
+from dovetail.devices.allocation.class_columns import ClassColumns
 from dovetail.devices.allocation.nested import bundles_of
 from dovetail.devices.allocation.request import DeviceRequest
 from dovetail.devices.allocation.solver.problem import Bundle, DevicePlace
@@ -28,11 +28,11 @@ class DeviceChooser:
         requests: Sequence[DeviceRequest],
         strategy: Strategy,
         worth: Worth,
-        catalogue: Catalogue,
+        classes: ClassColumns,
     ) -> None:
         """Every class has to be whole."""
         self._strategy, self._worth = strategy, worth
-        self._bundles = bundles_of(requests, catalogue)
+        self._bundles = bundles_of(requests, classes)
 
     def choose(self, places: Sequence[DevicePlace], most_steps: int) -> Assignment | None:
         """None: the strategy finds nothing there. Raises SearchGivenUp."""

@@ -11,7 +11,7 @@ import numpy as np
 
 from dovetail.core.columns import Amounts
 from dovetail.core.rows import Rows
-from dovetail.devices.allocation.catalogue import Catalogue
+from dovetail.devices.allocation.class_columns import ClassColumns
 from dovetail.devices.allocation.counts import CountTable, counts_of
 from dovetail.devices.allocation.equivalence import EquivalenceClasses
 from dovetail.devices.allocation.nested import most_units
@@ -29,7 +29,7 @@ SPARE_NESTED_COUNTS = 4096
 
 
 class ClassCounts:
-    def __init__(self, rows: Rows, catalogue: Catalogue) -> None:
+    def __init__(self, rows: Rows, classes: ClassColumns) -> None:
         self.equivalence = EquivalenceClasses()
         self.nodes: dict[str, NodeDevices] = {}
         self.table = CountTable()
@@ -39,7 +39,7 @@ class ClassCounts:
         """Raised with each change of classes or devices."""
         self.equivalence_version = 0
         """Raised when equivalence classes, or which are selected, are not what they were."""
-        self._rows, self._catalogue = rows, catalogue
+        self._rows, self._classes = rows, classes
         self._nested: dict[tuple[str, NodeState], int] = {}
         self._stale: dict[int, NodeDevices | None] = {}
         self._device_count = 0
@@ -55,7 +55,7 @@ class ClassCounts:
 
     def put_node(self, devices: NodeDevices) -> None:
         """A node that is there already has to be dropped before."""
-        if self.equivalence.looks_at(self._catalogue.keys):
+        if self.equivalence.looks_at(self._classes.keys):
             devices.classify(self.equivalence)
         self.nodes[devices.node] = devices
         self._stale[devices.row] = devices
@@ -77,7 +77,7 @@ class ClassCounts:
 
     def settle(self) -> None:
         """Count the stale rows; before this the table and `recounted_at` are not to be read."""
-        columns = len(self._catalogue.columns)
+        columns = len(self._classes.columns)
         self.table.make_room(columns, len(self._rows))
         lacking = len(self._rows) - len(self.recounted_at)
         if lacking > 0:
@@ -99,17 +99,17 @@ class ClassCounts:
         """Devices get their equivalence classes anew if device classes look at other keys now."""
         most = 2 * self._device_count + SPARE_EQUIVALENCE_CLASSES
         crowded = len(self.equivalence.all) > most
-        if crowded or not self.equivalence.looks_at(self._catalogue.keys):
-            self.equivalence.look_at(self._catalogue.keys)
+        if crowded or not self.equivalence.looks_at(self._classes.keys):
+            self.equivalence.look_at(self._classes.keys)
             for each in self.nodes.values():
                 each.classify(self.equivalence)
             self.classes_changed()
 
     def _count(self, nodes: list[NodeDevices], columns: int) -> None:
         units, free = counts_of(nodes, self.equivalence.selected[:columns])
-        for name in self._catalogue.nested_names():
-            column = self._catalogue.column(name)
-            mask = self._catalogue.mask(name)
+        for name in self._classes.nested_names():
+            column = self._classes.column(name)
+            mask = self._classes.mask(name)
             for at, each in enumerate(nodes):
                 free[column, at] = self._nested_units(name, mask, each.equivalence, each.free)
                 # What is free was found; to find all there is may have been given up.
@@ -126,5 +126,5 @@ class ClassCounts:
             if len(self._nested) > 4 * self._device_count + SPARE_NESTED_COUNTS:
                 self._nested.clear()
             places = places_of(state, self.equivalence, mask)
-            found = self._nested[name, state] = most_units(name, places, self._catalogue)
+            found = self._nested[name, state] = most_units(name, places, self._classes)
         return found

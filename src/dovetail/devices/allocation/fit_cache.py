@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 
 from dovetail.core.columns import Amounts
 from dovetail.core.rows import Rows
-from dovetail.devices.allocation.catalogue import Catalogue
 from dovetail.devices.allocation.choose import DeviceChooser
+from dovetail.devices.allocation.class_columns import ClassColumns
 from dovetail.devices.allocation.class_counts import ClassCounts
 from dovetail.devices.allocation.node_devices import (
     NodeState,
@@ -42,10 +42,10 @@ NEVER = -1
 
 class FitCache:
     def __init__(
-        self, rows: Rows, catalogue: Catalogue, counts: ClassCounts, most_steps: int
+        self, rows: Rows, classes: ClassColumns, counts: ClassCounts, most_steps: int
     ) -> None:
         """`most_steps`: what the solver may take for one state."""
-        self._rows, self._catalogue, self._counts = rows, catalogue, counts
+        self._rows, self._classes, self._counts = rows, classes, counts
         self._most_steps = most_steps
         self._unordered = StateTable(state_of)
         self._ordered = StateTable(ordered_state_of)
@@ -84,8 +84,8 @@ class FitCache:
         self, requests: Sequence[DeviceRequest], strategy: Strategy, worth: Worth
     ) -> Callable[[NodeState], float]:
         """Of a state. Those that differ only in what nobody asks for are solved once."""
-        chooser = DeviceChooser(requests, strategy, worth, self._catalogue)
-        mask = self._catalogue.mask_of_all(each.class_name for each in requests)
+        chooser = DeviceChooser(requests, strategy, worth, self._classes)
+        mask = self._classes.mask_of_all(each.class_name for each in requests)
         equivalence = self._counts.equivalence
         known: dict[NodeState, float] = {}
         most_steps = self._most_steps

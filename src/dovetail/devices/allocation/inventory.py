@@ -2,7 +2,7 @@
 
 The scheduler, the extender and the status of device classes each keep one. It is composed of
 
-    catalogue     the device classes, each on a column
+    classes       the device classes, each on a column of the counts
     counts        units of each class on each node, all and free (with the nodes' devices)
     allocations   who holds which devices, in the order in which they came
     fit cache     what requests cost on a node, solved once per state of a node
@@ -26,8 +26,8 @@ from dovetail.core.rows import Rows
 from dovetail.core.selectors.selector import compile_selector
 from dovetail.devices.allocation import shortage_text
 from dovetail.devices.allocation.allocations import DeviceAllocations, NodeHoldings
-from dovetail.devices.allocation.catalogue import Catalogue
 from dovetail.devices.allocation.choose import DeviceChooser
+from dovetail.devices.allocation.class_columns import ClassColumns
 from dovetail.devices.allocation.class_counts import ClassCounts
 from dovetail.devices.allocation.fit_cache import FitCache
 from dovetail.devices.allocation.nested import is_searched_for
@@ -57,10 +57,10 @@ class DeviceInventory:
         `most_steps`: what the solver may take for one node.
         """
         self._rows, self._most_steps = rows, most_steps
-        self._catalogue = Catalogue()
-        self._counts = ClassCounts(rows, self._catalogue)
+        self._classes = ClassColumns()
+        self._counts = ClassCounts(rows, self._classes)
         self._allocations = DeviceAllocations()
-        self._fit_cache = FitCache(rows, self._catalogue, self._counts, most_steps)
+        self._fit_cache = FitCache(rows, self._classes, self._counts, most_steps)
         self._reported: dict[str, tuple[int, int]] = {}
         """Units and free units."""
         self._worth: Worth = worth_by(())
@@ -70,20 +70,20 @@ class DeviceInventory:
 
     def set_class(self, cls: DeviceClass) -> None:
         """A class that is there already is replaced."""
-        if self._catalogue.get(cls.name) == cls:
+        if self._classes.get(cls.name) == cls:
             return
         selects = compile_selector(cls.selector)
-        if cls.name in self._catalogue:
+        if cls.name in self._classes:
             self.drop_class(cls.name)
-        column = self._catalogue.put(cls)
+        column = self._classes.put(cls)
         self._counts.equivalence.set_class(column, selects)
         self._counts.classes_changed()
 
     def drop_class(self, name: str) -> None:
         """What was asked for by its name stays held."""
-        if name in self._catalogue:
-            self._counts.equivalence.drop_class(self._catalogue.column(name))
-            self._catalogue.remove(name)
+        if name in self._classes:
+            self._counts.equivalence.drop_class(self._classes.column(name))
+            self._classes.remove(name)
             self._reported.pop(name, None)
             self._counts.classes_changed()
 
@@ -161,7 +161,7 @@ class DeviceInventory:
     def status(self, name: str) -> ClassStatus:
         """Raises KeyError if there is no such class."""
         self._counts.settle()
-        column, table = self._catalogue.column(name), self._counts.table
+        column, table = self._classes.column(name), self._counts.table
         units, free = table.total_units[column], table.total_free[column]
         return ClassStatus(int(units), int(units - free))
 
@@ -170,7 +170,7 @@ class DeviceInventory:
         self._counts.settle()
         table = self._counts.table
         totals = list(zip(table.total_units.tolist(), table.total_free.tolist(), strict=True))
-        now = {name: totals[self._catalogue.column(name)] for name in self._catalogue}
+        now = {name: totals[self._classes.column(name)] for name in self._classes}
         found = frozenset(name for name, each in now.items() if self._reported.get(name) != each)
         self._reported = now
         return found
@@ -178,9 +178,9 @@ class DeviceInventory:
     def free(self, class_name: str) -> Amounts:
         """Units by row; of a class that is not there: none. Not to be kept: events change it."""
         self._counts.settle()
-        if class_name not in self._catalogue:
+        if class_name not in self._classes:
             return np.zeros(len(self._rows), np.int64)
-        column = self._catalogue.column(class_name)
+        column = self._classes.column(class_name)
         found = self._counts.table.free[column, : len(self._rows)]
         found.flags.writeable = False
         return found
@@ -212,14 +212,14 @@ class DeviceInventory:
 
     def _counts_decide(self, needs: dict[str, int]) -> bool:
         """Whether requests are met wherever there are units enough for each class by itself."""
-        if any(is_searched_for(name, self._catalogue) for name in needs):
+        if any(is_searched_for(name, self._classes) for name in needs):
             return False
         if len(needs) <= 1:
             return True
-        if any(self._catalogue[name].members for name in needs):
+        if any(self._classes[name].members for name in needs):
             return False
         equivalence = self._counts.equivalence
-        return not equivalence.has_overlap(self._catalogue.column(name) for name in needs)
+        return not equivalence.has_overlap(self._classes.column(name) for name in needs)
 
     def scores(self, requests: Sequence[DeviceRequest], strategy: Strategy) -> NDArray[np.float64]:
         """By row, how much the strategy likes it: 0 to 1, and of use only where requests fit."""
@@ -256,9 +256,9 @@ class DeviceInventory:
         known = self._counts.nodes.get(node)
         if known is None or self._short(known, units_by_class(requests)):
             return () if not requests else None
-        mask = self._catalogue.mask_of_all(each.class_name for each in requests)
+        mask = self._classes.mask_of_all(each.class_name for each in requests)
         devices, places = known.free_places(mask, self._counts.equivalence)
-        chooser = DeviceChooser(requests, strategy, self._current_worth(), self._catalogue)
+        chooser = DeviceChooser(requests, strategy, self._current_worth(), self._classes)
         chosen = chooser.choose(places, self._most_steps)
         if chosen is None:
             return None
@@ -275,7 +275,7 @@ class DeviceInventory:
         return [
             name
             for name, count in needs.items()
-            if name not in self._catalogue or free[self._catalogue.column(name)] < count
+            if name not in self._classes or free[self._classes.column(name)] < count
         ]
 
     def _current_worth(self) -> Worth:
@@ -312,17 +312,17 @@ class DeviceInventory:
             return "; ".join(short)
         if strategy is Strategy.STRICT_FIRST_FIT and self.choose(node, requests) is not None:
             return shortage_text.strict_order(requests)
-        return shortage_text.not_together(requests, self._catalogue)
+        return shortage_text.not_together(requests, self._classes)
 
     def _shortage(
         self, devices: NodeDevices, name: str, count: int, name_of: Callable[[str], str]
     ) -> str:
-        if name not in self._catalogue:
+        if name not in self._classes:
             return f"there is no class {name}"
-        if self._catalogue.leaves(name) is None:
+        if self._classes.leaves(name) is None:
             return f"class {name} has a member that does not exist, goes in a circle or too deep"
-        column, row = self._catalogue.column(name), devices.row
-        mask, listed = self._catalogue.mask(name), self._counts.equivalence.all
+        column, row = self._classes.column(name), devices.row
+        mask, listed = self._classes.mask(name), self._counts.equivalence.all
         holders = dict.fromkeys(
             holder
             for device, number in zip(devices.devices, devices.equivalence, strict=True)

@@ -14,49 +14,48 @@ from collections.abc import Iterable, Sequence
 
 import msgspec
 
-from dovetail.devices.allocation.catalogue import Catalogue
+from dovetail.devices.allocation.class_columns import ClassColumns
 from dovetail.devices.allocation.request import DeviceRequest
 from dovetail.devices.allocation.solver.problem import Bundle, DeviceDemand, DevicePlace
 from dovetail.devices.allocation.solver.search import SearchGivenUp, assign
 
 
-def bundles_of(requests: Iterable[DeviceRequest], catalogue: Catalogue) -> list[Bundle]:
+def bundles_of(requests: Iterable[DeviceRequest], classes: ClassColumns) -> list[Bundle]:
     """One for each request; every class has to be whole."""
-    return [_bundle(each.class_name, each.count, catalogue) for each in requests]
+    return [_bundle(each.class_name, each.count, classes) for each in requests]
 
 
-def _bundle(name: str, count: int, catalogue: Catalogue) -> Bundle:
-    cls = catalogue[name]
+def _bundle(name: str, count: int, classes: ClassColumns) -> Bundle:
+    cls = classes[name]
     if not cls.members:
-        demand = DeviceDemand(catalogue.bit(name), count)
+        demand = DeviceDemand(classes.bit(name), count)
         return Bundle(1, (demand,), same=None if cls.single_device else ())
-    parts = tuple(_bundle(each.name, each.count, catalogue) for each in cls.members)
+    parts = tuple(_bundle(each.name, each.count, classes) for each in cls.members)
     return Bundle(count, (), parts, cls.same)
 
 
-def is_searched_for(name: str, catalogue: Catalogue) -> bool:
+def is_searched_for(name: str, classes: ClassColumns) -> bool:
     """Whether units of the class are found by a search that may be given up, not by counting."""
-    cls = catalogue[name]
+    cls = classes[name]
     return cls.single_device or any(
-        bool(catalogue[each.name].same) or is_searched_for(each.name, catalogue)
-        for each in cls.members
+        bool(classes[each.name].same) or is_searched_for(each.name, classes) for each in cls.members
     )
 
 
-def most_units(name: str, places: Sequence[DevicePlace], catalogue: Catalogue) -> int:
+def most_units(name: str, places: Sequence[DevicePlace], classes: ClassColumns) -> int:
     """The most units of a nested class that these devices make, as far as can be found out."""
-    keys = catalogue[name].same
+    keys = classes[name].same
     parts: dict[tuple[str, ...], list[DevicePlace]] = {}
     for place in places:
         if all(key in place.attributes for key in keys):
             parts.setdefault(tuple(place.attributes[key] for key in keys), []).append(place)
-    return sum(_most_of_value(name, part, catalogue) for part in parts.values())
+    return sum(_most_of_value(name, part, classes) for part in parts.values())
 
 
-def _most_of_value(name: str, places: Sequence[DevicePlace], catalogue: Catalogue) -> int:
+def _most_of_value(name: str, places: Sequence[DevicePlace], classes: ClassColumns) -> int:
     """The same of devices that agree in all they have to."""
-    units = catalogue.leaves(name) or {}
-    bits = {leaf: catalogue.bit(leaf) for leaf in units}
+    units = classes.leaves(name) or {}
+    bits = {leaf: classes.bit(leaf) for leaf in units}
     most = min(
         sum(each.free for each in places if each.mask & bits[leaf]) // count
         for leaf, count in units.items()
@@ -65,7 +64,7 @@ def _most_of_value(name: str, places: Sequence[DevicePlace], catalogue: Catalogu
     # Mostly the bound is reached, so it is tried first.
     tried = most
     while least < most:
-        if _is_formable(name, tried, places, catalogue):
+        if _is_formable(name, tried, places, classes):
             least = tried
         else:
             most = tried - 1
@@ -74,9 +73,9 @@ def _most_of_value(name: str, places: Sequence[DevicePlace], catalogue: Catalogu
 
 
 def _is_formable(
-    name: str, units: int, places: Sequence[DevicePlace], catalogue: Catalogue
+    name: str, units: int, places: Sequence[DevicePlace], classes: ClassColumns
 ) -> bool:
-    bundle = msgspec.structs.replace(_bundle(name, units, catalogue), same=())
+    bundle = msgspec.structs.replace(_bundle(name, units, classes), same=())
     try:
         return assign(places, [bundle], cheapest=False) is not None
     except SearchGivenUp:

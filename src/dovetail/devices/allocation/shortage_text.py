@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from dovetail.core.explanation_text import listed
-from dovetail.devices.allocation.catalogue import Catalogue
+from dovetail.devices.allocation.class_columns import ClassColumns
 from dovetail.devices.allocation.request import DeviceRequest
 
 MOST_HOLDERS_NAMED = 3
@@ -19,9 +19,9 @@ def shortage(name: str, count: int, units: int, free: int, holders: Sequence[str
     return f"{text}, held by {listed(holders, MOST_HOLDERS_NAMED, ', ', ' and ')}"
 
 
-def not_together(requests: Sequence[DeviceRequest], catalogue: Catalogue) -> str:
+def not_together(requests: Sequence[DeviceRequest], classes: ClassColumns) -> str:
     """Of requests for which there are units enough, class by class."""
-    singles = [each for each in requests if catalogue[each.class_name].single_device]
+    singles = [each for each in requests if classes[each.class_name].single_device]
     if len(requests) == 1 and singles:
         return f"class {requests[0].class_name}: no single device has {requests[0].count} free"
     return f"enough of each class is free, but not of all together: {_names(requests)}"

@@ -13,7 +13,7 @@ from dovetail.core.device import MOST_UNITS
 from dovetail.core.errors import Malformed
 from dovetail.devices.allocation.request import DeviceRequest
 from dovetail.podfit.objects import Container, Pod
-from dovetail.podfit.pods import CLASS_PREFIX, is_sidecar, pod_sum
+from dovetail.podfit.pod_sum import CLASS_PREFIX, is_sidecar, pod_sum
 
 
 class BadDeviceRequest(Malformed):

@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from dovetail.core.device import Device
-from dovetail.kube.classes.annotation import annotated_devices
 from dovetail.kube.classes.extended_resources import plugin_devices
+from dovetail.kube.classes.node_annotation import annotated_devices
 from dovetail.kube.classes.slices import slice_devices
 from dovetail.podfit.objects import Node, ResourceSlice
 

@@ -24,7 +24,7 @@ from dovetail.devices.allocation.strategies import Strategy
 from dovetail.kube.scheduler.device_holders import Amounts
 from dovetail.kube.scheduler.pod_requirements import PodRequirements
 from dovetail.kube.scheduler.state import ClusterState
-from dovetail.podfit.verdict import FilteredNodes
+from dovetail.podfit.filtered_nodes import FilteredNodes
 
 DEVICE_WEIGHT = 300.0
 """What a strategy's preference for a node, 0 to 1, is worth. Room is worth 100 at most, a soft

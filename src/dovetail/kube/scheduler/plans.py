@@ -12,15 +12,15 @@ from typing import Any
 import msgspec
 
 from dovetail.devices.allocation.request import DeviceHolding
-from dovetail.kube.classes.allocation import (
+from dovetail.kube.classes.device_requests import requested_classes
+from dovetail.kube.classes.pod_annotation import (
     ALLOCATION,
     BadAllocation,
     annotations_of,
     read_allocation,
 )
-from dovetail.kube.classes.device_requests import requested_classes
 from dovetail.podfit.objects import Pod
-from dovetail.podfit.pods import ENDED_PHASES
+from dovetail.podfit.pod_sum import ENDED_PHASES
 
 FENCE = "dovetail.dev/ClaimGivenBack"
 """Condition of a pod: a claim that was made for it is no longer to be relied on."""

@@ -17,7 +17,7 @@ from dovetail.node.wire.resource_plugin import (
     ResourceRequest,
     TopologyHint,
 )
-from dovetail.podfit.pods import pod_sum
+from dovetail.podfit.pod_sum import pod_sum
 
 LIMIT = "limits/{}"
 """Limits go beside requests under keys that no plugin takes for its resource."""

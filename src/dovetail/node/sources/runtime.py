@@ -11,7 +11,7 @@ import msgspec
 from dovetail.node.common.container_settings import ContainerSettings
 from dovetail.node.common.pods import ContainerSpec, Pod, Sandbox
 from dovetail.node.wire.resource_plugin import ContainerType
-from dovetail.podfit.pods import BEST_EFFORT, BURSTABLE, GUARANTEED
+from dovetail.podfit.pod_sum import BEST_EFFORT, BURSTABLE, GUARANTEED
 
 MAIN = "kubernetes.io/main-container-name"
 

@@ -12,7 +12,7 @@ from dovetail.core import quantity
 from dovetail.core.errors import Malformed
 from dovetail.node.common.pods import Amounts, ContainerSpec, Pod
 from dovetail.node.wire.resource_plugin import ContainerType
-from dovetail.podfit.pods import ENDED_PHASES, qos_class
+from dovetail.podfit.pod_sum import ENDED_PHASES, qos_class
 
 MAIN = "kubernetes.io/main-container-name"
 HASH, MIRROR = "kubernetes.io/config.hash", "kubernetes.io/config.mirror"

@@ -1,10 +1,10 @@
 """Filters: what rules a node out for a pod, a module per rule, in kube-scheduler's order.
 
-`verdict.py` runs all of them. Each is named after the kube-scheduler Filter plugin whose rules it
-follows, and works on all nodes at once: `passing` says by row which nodes may have the pod (None:
-all of them), `passing_if_idle` which might if nothing were in use, `reasons` counts why others may
-not, `why` says it of one node. `TOKEN` names the rule for programs, `FIELD` what of the pod's
-specification it goes by.
+`filtered_nodes.py` runs all of them. Each is named after the kube-scheduler Filter plugin whose
+rules it follows, and works on all nodes at once: `passing` says by row which nodes may have the pod
+(None: all of them), `passing_if_idle` which might if nothing were in use, `reasons` counts why
+others may not, `why` says it of one node. `TOKEN` names the rule for programs, `FIELD` what of the
+pod's specification it goes by.
 """
 
 from __future__ import annotations

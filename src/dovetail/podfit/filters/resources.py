@@ -14,7 +14,7 @@ from dovetail.core.columns import Column, Mask
 from dovetail.core.explanation import Reason
 from dovetail.podfit.nodes import Nodes
 from dovetail.podfit.pod_request import PodRequest
-from dovetail.podfit.pods import CPU, HUGE_PAGES, MEMORY, PODS, STORAGE
+from dovetail.podfit.pod_sum import CPU, HUGE_PAGES, MEMORY, PODS, STORAGE
 
 TOKEN = Reason.AMOUNT
 FIELD = "containers.resources.requests"

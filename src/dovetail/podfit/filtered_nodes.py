@@ -1,7 +1,7 @@
-"""Which nodes fit a pod and, when asked, why the others do not; scheduler and extender ask.
+"""Filtered nodes: which nodes pass all filters for a pod, and why the others do not, when asked.
 
-A decision needs the mask alone. Reasons, words and the explanation are worked out when somebody
-wants them.
+The node table makes one for each question of the scheduler and the extender. A decision needs the
+mask alone. Reasons, words and the explanation are worked out when somebody wants them.
 """
 
 from __future__ import annotations

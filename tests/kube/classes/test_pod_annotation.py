@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dovetail.devices.allocation.request import DeviceHolding
-from dovetail.kube.classes.allocation import (
+from dovetail.kube.classes.pod_annotation import (
     ALLOCATION,
     Allocation,
     BadAllocation,

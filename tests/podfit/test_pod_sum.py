@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from dovetail.core.quantity import BadQuantity
 from dovetail.podfit.pod_request import pod_request_of
-from dovetail.podfit.pods import Quantities, pod_sum, qos_class
+from dovetail.podfit.pod_sum import Quantities, pod_sum, qos_class
 from tests.podfit.building import pod
 
 Requests = dict[str, int]

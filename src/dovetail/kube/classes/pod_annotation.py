@@ -1,8 +1,8 @@
-"""Allocation annotation: how the devices that a pod got are written on it, by its binding.
+"""Pod annotation: how the devices that a pod got are written on it, by its binding.
 
-The scheduler writes and reads it. One JSON annotation is the truth and carries a hash of itself.
-Beside it stands an annotation per class and device, as the specification has it, for whoever reads
-those; nothing here does.
+The scheduler writes and reads the annotation. One JSON annotation is the truth and carries a hash
+of itself. Beside it stands an annotation per class and device, as the specification has it, for
+whoever reads those; nothing here does.
 """
 
 from __future__ import annotations

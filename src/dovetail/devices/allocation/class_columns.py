@@ -1,6 +1,7 @@
-"""Catalogue of the device classes of an inventory, each on a column of its counts.
+"""Class columns: the device classes of an inventory, each on a column of its counts.
 
-It resolves nested classes into the classes that select devices, as deep as these may go.
+The inventory keeps them for its class counts, fit cache and chooser. `ClassColumns` resolves nested
+classes into the classes that select devices, as deep as these may go.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ Leaves = Mapping[str, int]
 """Units of classes that select devices, by name."""
 
 
-class Catalogue:
+class ClassColumns:
     """A class may be there before its members are; until then nothing can be made of it."""
 
     def __init__(self) -> None:

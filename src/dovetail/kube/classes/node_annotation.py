@@ -1,4 +1,7 @@
-"""Devices annotation of a node, read by `sources`: for fleets without DRA drivers, and agents."""
+"""Node annotation: the devices of a node as JSON, for fleets without DRA drivers, and agents.
+
+`sources` reads it; the agent publishes by it.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Kubernetes' pod sums: what a pod requests of its node, and its QoS class, in exact numbers.
+"""Pod sum and QoS class: what a pod requests of its node by Kubernetes' rules, in exact numbers.
 
 The one place with the formula (KEP-753, `resourcehelper.PodRequests` in Kubernetes): `pod_request`
 fills in amounts for nodes from it, kube/classes devices of device classes, the node agent the
