@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dovetail.core.interned import MOST_DECISIONS, Interned
+from dovetail.core.interned import MOST_ANSWERS, Interned
 
 
 def test_a_rule_is_asked_once_per_distinct_key() -> None:
@@ -31,10 +31,10 @@ def test_numbers_are_used_again_and_decided_anew() -> None:
 
 def test_keys_and_decisions_that_come_and_go_are_not_kept() -> None:
     kinds = Interned[int]()
-    for number in range(3 * MOST_DECISIONS):
+    for number in range(3 * MOST_ANSWERS):
         taken = kinds.take(number)
         assert kinds.decided(number, number.__eq__)[taken]
         kinds.give(taken)
     assert len(kinds.keys) == 2
-    assert len(kinds._decisions) <= MOST_DECISIONS
+    assert len(kinds._answers) <= MOST_ANSWERS
     assert len(kinds._log) < 2000

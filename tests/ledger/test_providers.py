@@ -21,6 +21,12 @@ def move(ledger: Ledger, provider: Provider, parent: Provider | None, *, free: b
     ledger.write(lambda tx: providers.move(tx, get(ledger, provider), above, free=free)).result()
 
 
+def test_a_ledger_is_empty_until_it_has_a_provider(ledger: Ledger) -> None:
+    assert ledger.read(providers.is_empty).result()
+    make(ledger, "root")
+    assert not ledger.read(providers.is_empty).result()
+
+
 def test_children_know_their_root(ledger: Ledger) -> None:
     root = make(ledger, "root")
     child = make(ledger, "child", root)

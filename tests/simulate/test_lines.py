@@ -19,7 +19,7 @@ def test_a_line_is_a_request(tmp_path: Path) -> None:
     document["groups"]["_NIC"] = {"resources": {"VF": 1}, "forbidden": ["SLOW"]}
     document |= {"isolate": ["_GPU"], "same_subtree": [["_GPU", "_NIC"]]}
     [task] = lines.tasks_in(files.json_lines(tmp_path / "jobs.jsonl", [document]))
-    [request] = task.wishes
+    [request] = task.requests
     assert request.groups[0].resources == {"VCPU": 1}
     assert request.groups[1].required == (frozenset("X"), frozenset("YZ"))
     assert request.groups[2].forbidden == {"SLOW"}

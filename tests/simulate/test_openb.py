@@ -26,7 +26,7 @@ def test_a_node_is_a_root_with_a_child_for_each_gpu(tmp_path: Path) -> None:
 
 def test_a_task_asks_for_its_gpus_one_by_one(tmp_path: Path) -> None:
     [task] = openb.tasks_in(files.tasks(tmp_path, ["t,4000,1024,2,1000,T4|P100,5,9"]))
-    [request] = task.wishes
+    [request] = task.requests
     assert [group.suffix for group in request.groups] == ["", "_GPU0", "_GPU1"]
     assert request.groups[0].resources == {
         "CUSTOM_MILLICPU": 4000,
@@ -42,12 +42,12 @@ def test_typical_demand_leaves_memory_out(tmp_path: Path) -> None:
     path = files.tasks(tmp_path, ["a,4000,1024,1,500,,,", "b,4000,2048,1,500,,,"])
     first, second = openb.tasks_in(path)
     assert first.typical.groups == second.typical.groups
-    assert first.wishes != second.wishes
+    assert first.requests != second.requests
 
 
 def test_a_task_without_gpus_asks_for_no_model(tmp_path: Path) -> None:
     [task] = openb.tasks_in(files.tasks(tmp_path, ["t,4000,1024,0,0,T4,,"]))
-    assert [group.suffix for group in task.wishes[0].groups] == [""]
+    assert [group.suffix for group in task.requests[0].groups] == [""]
     assert (task.arrives, task.ends) == (None, None)
 
 

@@ -30,13 +30,13 @@ class Constraint(msgspec.Struct, frozen=True):
     group: str | None = None
     """Suffix of the group it is about; None where it is about the root or several groups."""
     name: str = ""
-    """The resource class: of an amount, or of devices."""
+    """The resource class of an amount, or the device class."""
     amount: int = 0
     names: frozenset[str] = frozenset()
     """Traits or aggregates, at least one of which is wanted; the one that is not; suffixes."""
     affinity: Affinity | None = None
     selector: Selector = ()
-    """A condition on attributes, or what a resource class selects."""
+    """A condition on attributes, or what a device class selects."""
 
 
 def constraints(request: Request) -> tuple[Constraint, ...]:

@@ -1,8 +1,8 @@
 """Interned keys: equal keys share a number, and a rule is asked once per distinct key.
 
 A fleet has many providers, nodes and pods but few distinct trait sets, taint sets and label sets.
-Each distinct key has a number; a decision is an array by number, which the finders spread over all
-rows with one `take`. A decision is kept and only brought up to date with keys that came since.
+Each distinct key has a number; an answer is an array by number, which the finders spread over all
+rows with one `take`. An answer is kept and only brought up to date with keys that came since.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ from numpy.typing import DTypeLike, NDArray
 
 K = TypeVar("K", bound=Hashable)
 
-MOST_DECISIONS = 2048
+MOST_ANSWERS = 2048
 """Kept at a time. Beyond that all are forgotten and made again as they are asked for."""
 
 
-class KeptDecision:
+class KeptAnswer:
     """An array by number, true for the first `upto` keys of the log."""
 
     __slots__ = ("table", "upto")
@@ -42,13 +42,13 @@ class Interned(Generic[K]):
         self._numbers: dict[K, int] = {}
         self._unused: list[int] = []
         self._log: list[int] = []
-        self._decisions: dict[Hashable, KeptDecision] = {}
+        self._answers: dict[Hashable, KeptAnswer] = {}
         if first is not None:
             self._numbers[first] = 0
             self._log.append(0)
 
     def __len__(self) -> int:
-        """Numbers there are, those without a key included: how long a decision is."""
+        """Numbers there are, those without a key included: how long an answer is."""
         return len(self.keys)
 
     def find(self, key: K) -> int | None:
@@ -77,7 +77,7 @@ class Interned(Generic[K]):
             self._unused.append(number)
 
     def copy(self) -> Self:
-        """One that goes on by itself; its decisions are made anew."""
+        """One that goes on by itself; its answers are worked out anew."""
         twin = type(self)()
         twin.keys, twin._uses = list(self.keys), list(self._uses)
         twin._numbers, twin._unused = dict(self._numbers), list(self._unused)
@@ -85,22 +85,22 @@ class Interned(Generic[K]):
         return twin
 
     def forget(self) -> None:
-        """Drop all decisions: what rules depend on has changed, or they became too many."""
-        self._decisions.clear()
+        """Drop all answers: what rules depend on has changed, or they became too many."""
+        self._answers.clear()
         self._log = list(self._numbers.values())
 
     def decided(
         self, name: Hashable, rule: Callable[[K], object], dtype: DTypeLike = np.bool_
     ) -> NDArray[Any]:
         """By number, what `rule` says of the key. The same `name` must stand for the same rule."""
-        decision = self._decisions.get(name)
-        if decision is None:
-            if len(self._decisions) >= MOST_DECISIONS:
+        answer = self._answers.get(name)
+        if answer is None:
+            if len(self._answers) >= MOST_ANSWERS:
                 self.forget()
-            decision = self._decisions[name] = KeptDecision(dtype)
-        if decision.upto < len(self._log):
-            self._catch_up(decision, rule)
-        found = decision.table[: len(self.keys)]
+            answer = self._answers[name] = KeptAnswer(dtype)
+        if answer.upto < len(self._log):
+            self._catch_up(answer, rule)
+        found = answer.table[: len(self.keys)]
         found.flags.writeable = False  # Others are given the same one.
         return found
 
@@ -118,12 +118,12 @@ class Interned(Generic[K]):
             self.forget()
         return number
 
-    def _catch_up(self, decision: KeptDecision, rule: Callable[[K], object]) -> None:
-        if len(decision.table) < len(self.keys):
-            table = np.zeros(len(self.keys) * 3 // 2, decision.table.dtype)
-            table[: len(decision.table)] = decision.table
-            decision.table = table
-        for number in self._log[decision.upto :]:
+    def _catch_up(self, answer: KeptAnswer, rule: Callable[[K], object]) -> None:
+        if len(answer.table) < len(self.keys):
+            table = np.zeros(len(self.keys) * 3 // 2, answer.table.dtype)
+            table[: len(answer.table)] = answer.table
+            answer.table = table
+        for number in self._log[answer.upto :]:
             key = self.keys[number]
-            decision.table[number] = rule(key) if key is not None else 0
-        decision.upto = len(self._log)
+            answer.table[number] = rule(key) if key is not None else 0
+        answer.upto = len(self._log)

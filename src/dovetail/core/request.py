@@ -14,7 +14,7 @@ from dovetail.core.selectors.selector import Selector
 
 
 class NamedSelector(msgspec.Struct, frozen=True):
-    """What a resource class selects, by the name that asked for it."""
+    """What a device class selects, by the name that asked for it."""
 
     name: str
     selector: Selector

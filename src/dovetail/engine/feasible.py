@@ -17,10 +17,10 @@ import numpy as np
 
 from dovetail.core.columns import Column, Mask
 from dovetail.core.request import Group, Request
-from dovetail.engine.inventories import Rows
+from dovetail.engine.inventories import RowNumbers
 from dovetail.engine.snapshot import Snapshot
 
-NO_ROWS: Rows = np.empty(0, np.int32)
+NO_ROWS: RowNumbers = np.empty(0, np.int32)
 
 
 class Slot(msgspec.Struct):
@@ -28,10 +28,10 @@ class Slot(msgspec.Struct):
 
     group: Group
     resources: Mapping[str, int]
-    own: Rows
+    own: RowNumbers
     """Rows that may fill it in their own tree, ascending."""
-    shared_tree: Rows
-    shared_row: Rows
+    shared_tree: RowNumbers
+    shared_row: RowNumbers
     """Pairs: in this tree this row of another tree may fill it; ascending by tree."""
 
 
@@ -79,12 +79,12 @@ def spread_slots(snapshot: Snapshot, group: Group) -> list[Slot]:
     return slots
 
 
-def rows_with_set(rows: Rows, sets: Column, wanted: Mask) -> Rows:
+def rows_with_set(rows: RowNumbers, sets: Column, wanted: Mask) -> RowNumbers:
     """The rows whose set, of traits, aggregates or attributes, is one of those wanted."""
     return rows.compress(wanted.take(sets.values.take(rows)))
 
 
-def rows_selected(snapshot: Snapshot, group: Group, rows: Rows) -> Rows:
+def rows_selected(snapshot: Snapshot, group: Group, rows: RowNumbers) -> RowNumbers:
     """The rows whose attributes meet all that the group demands of them."""
     for selector in (*group.selectors, *(each.selector for each in group.classes)):
         rows = rows_with_set(
@@ -93,7 +93,9 @@ def rows_selected(snapshot: Snapshot, group: Group, rows: Rows) -> Rows:
     return rows
 
 
-def by_membership(snapshot: Snapshot, group: Group, rows: Rows) -> tuple[Rows, Rows]:
+def by_membership(
+    snapshot: Snapshot, group: Group, rows: RowNumbers
+) -> tuple[RowNumbers, RowNumbers]:
     """Rows whose aggregates suit the unsuffixed group: for their own tree, and for sharing.
 
     What the root is a member of counts for its whole tree, not for the trees shared with.
@@ -111,8 +113,8 @@ def by_membership(snapshot: Snapshot, group: Group, rows: Rows) -> tuple[Rows, R
 
 
 def pairs_outside(
-    snapshot: Snapshot, pairs: tuple[Rows, Rows], aggregates: Iterable[str]
-) -> tuple[Rows, Rows]:
+    snapshot: Snapshot, pairs: tuple[RowNumbers, RowNumbers], aggregates: Iterable[str]
+) -> tuple[RowNumbers, RowNumbers]:
     """The pairs of (tree, row) whose tree has a root in none of the aggregates."""
     trees, rows = pairs
     clear = aggregate_mask(snapshot, (), aggregates)
@@ -120,9 +122,9 @@ def pairs_outside(
     return trees[keep], rows[keep]
 
 
-def rows_with_room(snapshot: Snapshot, resources: Mapping[str, int]) -> Rows:
+def rows_with_room(snapshot: Snapshot, resources: Mapping[str, int]) -> RowNumbers:
     """Live rows that have room for all the resources by themselves."""
-    found: Rows | None = None
+    found: RowNumbers | None = None
     for name, amount in resources.items():
         inventories = snapshot.inventories_of(name)
         if inventories is None:
@@ -139,7 +141,7 @@ def rows_with_room(snapshot: Snapshot, resources: Mapping[str, int]) -> Rows:
     return found
 
 
-def rows_within(snapshot: Snapshot, rows: Rows, uuid: str) -> Rows:
+def rows_within(snapshot: Snapshot, rows: RowNumbers, uuid: str) -> RowNumbers:
     """The rows that are in the tree of the provider named."""
     tree = snapshot.tree_with(uuid)
     if tree is None:
@@ -149,7 +151,7 @@ def rows_within(snapshot: Snapshot, rows: Rows, uuid: str) -> Rows:
     return rows[low:high]
 
 
-def shared_pairs(snapshot: Snapshot, rows: Rows) -> tuple[Rows, Rows]:
+def shared_pairs(snapshot: Snapshot, rows: RowNumbers) -> tuple[RowNumbers, RowNumbers]:
     """For those of the rows that share: (tree, row) for each other tree they serve, by tree."""
     sharing = snapshot.sharing
     if not len(sharing.rows) or not len(rows):
@@ -183,7 +185,7 @@ def aggregate_mask(
     return snapshot.aggregate_sets.meeting(required, frozenset(forbidden))
 
 
-def feasible_trees(snapshot: Snapshot, request: Request, slots: list[Slot]) -> Rows:
+def feasible_trees(snapshot: Snapshot, request: Request, slots: list[Slot]) -> RowNumbers:
     """Trees in which every slot has an option and the root is as asked, in a fixed order."""
     alive = snapshot.tree_size.values > 0
     for slot in slots:
@@ -193,20 +195,20 @@ def feasible_trees(snapshot: Snapshot, request: Request, slots: list[Slot]) -> R
         met = np.zeros(len(alive), np.bool_)
         met[anchors] = True
         alive &= met
-    trees: Rows = alive.nonzero()[0].astype(np.int32)
+    trees: RowNumbers = alive.nonzero()[0].astype(np.int32)
     if not snapshot.in_order:
         trees = trees[np.argsort(snapshot.tree_root_id.values.take(trees))]
     return trees
 
 
-def trees_with(snapshot: Snapshot, own: Rows, shared_tree: Rows) -> Mask:
+def trees_with(snapshot: Snapshot, own: RowNumbers, shared_tree: RowNumbers) -> Mask:
     mask: Mask = np.bincount(snapshot.tree.values.take(own), minlength=snapshot.tree_size.size) > 0
     if len(shared_tree):
         mask[shared_tree] = True
     return mask
 
 
-def collective_traits(snapshot: Snapshot, slots: list[Slot]) -> Iterable[Rows]:
+def collective_traits(snapshot: Snapshot, slots: list[Slot]) -> Iterable[RowNumbers]:
     """For each choice of traits that the unsuffixed group requires: trees where a row has one."""
     spread = [slot for slot in slots if not slot.group.suffix]
     if not spread or not spread[0].group.required:

@@ -1,6 +1,6 @@
 """Interned sets: rows with the same traits, aggregates or attributes share one number.
 
-The snapshot numbers them, feasibility asks which numbers meet a constraint: one decision per
+The snapshot numbers them, feasibility asks which numbers meet a constraint: one answer per
 distinct set, not per row. Traits and aggregates come in few sets, and each is decided. Devices
 often have an attribute that no other has, a serial number or an address, so there may be as many
 attribute sets as devices: a condition is therefore decided for each distinct value of its key, few

@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from dovetail.core.columns import Column, Mask
 
-Rows = NDArray[np.int32]
+RowNumbers = NDArray[np.int32]
 
 NEVER = -(2**62)
 """Free units of an inventory that is no more: fits nothing."""
@@ -70,7 +70,7 @@ class ClassInventories:
 
     def extend(
         self,
-        rows: Rows,
+        rows: RowNumbers,
         capacity: NDArray[np.int64],
         used: NDArray[np.int64],
         units: NDArray[np.int64],
@@ -86,7 +86,7 @@ class ClassInventories:
         self.plain = self.plain and bool((units[0] <= 1).all() and (units[2] == 1).all())
         self.always_allowed = int(units[1].min(initial=self.always_allowed))
 
-    def fitting(self, amount: int) -> Rows:
+    def fitting(self, amount: int) -> RowNumbers:
         """Rows of which `amount` can be had at once, ascending."""
         if amount > LARGEST_UNIT:
             return np.empty(0, np.int32)
@@ -97,7 +97,7 @@ class ClassInventories:
             fits &= self.min_unit.values <= amount
             fits &= amount % self.step_size.values == 0
         # `compress` and `take`, here and elsewhere: much faster than indexing on long columns.
-        found: Rows = self.rows.values.compress(fits)
+        found: RowNumbers = self.rows.values.compress(fits)
         return found
 
     def entry(self, row: int) -> int | None:
@@ -107,7 +107,7 @@ class ClassInventories:
             return at
         return None
 
-    def headroom(self, rows: Rows) -> NDArray[np.int64]:
+    def headroom(self, rows: RowNumbers) -> NDArray[np.int64]:
         """The most that can be had in one allocation of each of the rows, which all have some."""
         at = self.rows.values.searchsorted(rows)
         found: NDArray[np.int64] = np.minimum(self.free.values[at], self.max_unit.values[at])

@@ -17,7 +17,7 @@ from dovetail.engine.combine import product
 from dovetail.engine.combine.combiner import Combiner
 from dovetail.engine.combine.round_robin import Block, Blocks
 from dovetail.engine.feasible import feasible_trees, slots_of
-from dovetail.engine.inventories import Rows
+from dovetail.engine.inventories import RowNumbers
 from dovetail.engine.snapshot import Snapshot
 
 
@@ -84,7 +84,7 @@ class Search:
             if len(block):
                 yield block
 
-    def first_per_tree(self, trees: Rows, count: int) -> Blocks:
+    def first_per_tree(self, trees: RowNumbers, count: int) -> Blocks:
         """The first candidates of each of these trees, repeats included."""
         combiner = Combiner(self.snapshot, self.request, self.slots)
         if not combiner.is_needed:

@@ -19,7 +19,7 @@ from dovetail.core.columns import Column, Mask
 from dovetail.core.inventory import MAX_CAPACITY
 from dovetail.core.tables import Names, Tables
 from dovetail.engine.interned_sets import AttributeSets, InternedSets
-from dovetail.engine.inventories import ClassInventories, Rows
+from dovetail.engine.inventories import ClassInventories, RowNumbers
 
 SHARES = "MISC_SHARES_VIA_AGGREGATE"
 """The trait of a provider that also serves the trees it shares an aggregate with."""
@@ -205,7 +205,7 @@ class Snapshot:
         self._append_sets(tables, ids)
         self._append_inventories(tables)
 
-    def _trees(self, roots: NDArray[np.int64], base: int, first_version: int) -> Rows:
+    def _trees(self, roots: NDArray[np.int64], base: int, first_version: int) -> RowNumbers:
         """Number the trees of new rows, given the root of each row."""
         distinct, starts, which, sizes = np.unique(
             roots, return_index=True, return_inverse=True, return_counts=True
@@ -229,7 +229,7 @@ class Snapshot:
             self.in_order = self.in_order and bool(distinct[fresh[0]] > last)
         self.tree_root_id.extend(distinct[fresh])
         self.tree_version.extend(np.full(len(fresh), first_version, np.int64))
-        rows: Rows = numbers[which]
+        rows: RowNumbers = numbers[which]
         return rows
 
     def _shape_trees(self, base: int) -> None:
@@ -328,23 +328,23 @@ class Sharing:
         shares = snapshot.trait_ids.get(SHARES, -1)
         sharing: Mask = snapshot.trait_sets.meeting([{shares}])
         self._snapshot = snapshot
-        self.rows: Rows = np.flatnonzero(sharing[snapshot.traits.values]).astype(np.int32)
+        self.rows: RowNumbers = np.flatnonzero(sharing[snapshot.traits.values]).astype(np.int32)
         """Rows that share, ascending."""
         self._trees = self._trees_by_aggregate() if len(self.rows) else {}
-        self._reach: dict[int, Rows] = {}
+        self._reach: dict[int, RowNumbers] = {}
 
-    def _trees_by_aggregate(self) -> dict[str, Rows]:
+    def _trees_by_aggregate(self) -> dict[str, RowNumbers]:
         snapshot = self._snapshot
         numbers = snapshot.aggregates.values
         members = np.flatnonzero(numbers)
-        found: dict[str, list[Rows]] = defaultdict(list)
+        found: dict[str, list[RowNumbers]] = defaultdict(list)
         for number in np.unique(numbers[members]).tolist():
             trees = snapshot.tree.values[members[numbers[members] == number]]
             for aggregate in snapshot.aggregate_sets.members(number):
                 found[aggregate].append(np.unique(trees))
         return {aggregate: np.unique(np.concatenate(t)) for aggregate, t in found.items()}
 
-    def reach(self, row: int) -> Rows:
+    def reach(self, row: int) -> RowNumbers:
         """The trees, other than its own, that a sharing row serves."""
         found = self._reach.get(row)
         if found is None:

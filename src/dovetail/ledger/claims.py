@@ -1,8 +1,9 @@
-"""The claim transaction: the one place where hardware changes hands; `service/claims` calls it.
+"""Claim transaction: the one place where hardware changes hands.
 
-`replace` makes a set of claims true, all or nothing: it locks the providers involved in the order
-of their ids, checks generations, units and capacity, writes. Whatever the writers and replicas, no
-inventory is given away twice.
+`service/claims`, `service/device_claims` and `ledger/reshaping` call `replace`, which makes a set
+of claims true, all or nothing: it locks the providers involved in the order of their ids, checks
+generations, units and capacity, writes. Whatever the writers and replicas, no inventory is given
+away twice.
 """
 
 from __future__ import annotations

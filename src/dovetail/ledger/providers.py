@@ -36,6 +36,11 @@ def made_of(row: Row) -> Provider:
     )
 
 
+def is_empty(tx: Transaction) -> bool:
+    """Whether the ledger has no providers; `dovetail serve --demo` then loads its fleet."""
+    return tx.row("SELECT 1 FROM providers LIMIT 1") is None
+
+
 def find(tx: Transaction, uuid: str) -> Provider | None:
     row = tx.row(f"{SELECT} WHERE p.uuid = ?", (uuid,))
     return made_of(row) if row else None

@@ -54,7 +54,7 @@ class RowMultiset(Generic[K]):
         return self._keys.decided(name, rule, dtype)
 
     def chosen(self, table: NDArray[Any]) -> Iterator[tuple[int, K]]:
-        """The keys that a decision is not zero for, with their numbers."""
+        """The keys that an answer is not zero for, with their numbers."""
         for number in np.flatnonzero(table).tolist():
             key = self._keys.keys[number]
             if key is not None:

@@ -1,8 +1,8 @@
 """Search for candidates, one way for all who ask: fresh snapshot, unknown names refused, search.
 
-Called by GET /allocation_candidates, by claims of the best place and by what-if questions.
-The engine runs on the event loop: most answers take a millisecond or two. A longer one gives way to
-other requests every few milliseconds, and is cut off at the budget.
+Called by GET /allocation_candidates, by claims of the best place and by what-if questions. The
+engine runs on the event loop: most answers take a millisecond or two. A longer one yields to other
+requests every few milliseconds, and is cut off at the budget.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ async def find_in(
     *,
     typical: Typical = NOTHING_TYPICAL,
 ) -> tuple[Search, Block]:
-    """The same in a snapshot that stands still."""
+    """Search in a snapshot that does not change meanwhile; for `find` and what-if questions."""
     budget = TimeBudget(budget_seconds)
     with phase("search"):
         searching = (
@@ -104,7 +104,7 @@ async def collect(searching: Search, budget: TimeBudget) -> Block:
             found += len(block)
             refuse_too_many(found)
         try:
-            await budget.give_way()
+            await budget.yield_if_due()
         except OutOfTime as error:
             raise out_of_time(found, budget.seconds) from error
     return np.concatenate(blocks) if blocks else np.empty((0, len(searching.slots)), np.int32)

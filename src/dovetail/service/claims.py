@@ -58,9 +58,9 @@ MakeClaim = Callable[[dict[str, dict[str, int]]], Claim]
 """From the allocations chosen."""
 Take = Callable[[Transaction], None]
 """Writes claims, all or nothing."""
-Decided = Iterable[tuple[str, ClaimDecision]]
+ConsumerDecisions = Iterable[tuple[str, ClaimDecision]]
 """Decisions, each with the consumer it is about."""
-Decide = Callable[[Transaction, str | None], Decided]
+Decide = Callable[[Transaction, str | None], ConsumerDecisions]
 """What to write down of a claim that was granted, or refused for this reason."""
 
 
@@ -107,11 +107,11 @@ async def claim(ledger: Ledger, recent: RecentAnswers, wanted: Sequence[Claim]) 
         await take_recorded(
             ledger,
             lambda tx: claims.replace(tx, wanted),
-            lambda _, refusal: decided(chosen, refusal),
+            lambda _, refusal: decisions_of(chosen, refusal),
         )
 
 
-def decided(
+def decisions_of(
     chosen: Iterable[tuple[str, CandidateAnswer, int]], refusal: str | None
 ) -> Iterator[tuple[str, ClaimDecision]]:
     for consumer, answer, position in chosen:
@@ -155,11 +155,11 @@ async def claim_first(
     answer = answer_of(query, search, found, asking.scores_of(search))
     wanted, decision = claim(allocations), decision_of(answer, 0)
 
-    def write(tx: Transaction) -> int:
+    def claim_and_record(tx: Transaction) -> int:
         claims.replace(tx, [wanted])
         return decisions.record(tx, wanted.consumer, decision.encoded())
 
-    return BestClaim(allocations, mappings, await written(ledger, write))
+    return BestClaim(allocations, mappings, await write(ledger, claim_and_record))
 
 
 async def claim_named(ledger: Ledger, take: Take, decide: Decide) -> None:
@@ -170,16 +170,16 @@ async def claim_named(ledger: Ledger, take: Take, decide: Decide) -> None:
 
 async def release(ledger: Ledger, consumer: str) -> bool:
     """Give back everything; False if nothing was held."""
-    return await written(ledger, lambda tx: claims.release(tx, consumer))
+    return await write(ledger, lambda tx: claims.release(tx, consumer))
 
 
 async def take_recorded(ledger: Ledger, take: Take, decide: Decide) -> None:
-    def write(tx: Transaction) -> None:
+    def take_and_record(tx: Transaction) -> None:
         take(tx)
         record(tx, decide(tx, None))
 
     try:
-        await written(ledger, write)
+        await write(ledger, take_and_record)
     except NOT_GRANTED as error:
         refusal = str(error)
         # Nobody waits for it: the caller has its answer, and the ledger holds nothing of the claim.
@@ -187,12 +187,12 @@ async def take_recorded(ledger: Ledger, take: Take, decide: Decide) -> None:
         raise
 
 
-def record(tx: Transaction, decided: Decided) -> None:
-    for consumer, decision in decided:
+def record(tx: Transaction, to_record: ConsumerDecisions) -> None:
+    for consumer, decision in to_record:
         decisions.record(tx, consumer, decision.encoded())
 
 
-async def written(ledger: Ledger, operation: Operation[T]) -> T:
+async def write(ledger: Ledger, operation: Operation[T]) -> T:
     with phase("write"):
         return await asyncio.wrap_future(ledger.write(operation))
 

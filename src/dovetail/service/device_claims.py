@@ -24,7 +24,7 @@ from dovetail.ledger import claims as ledger_claims
 from dovetail.ledger.database.protocol import Change, Log, Operation, T
 from dovetail.ledger.devices import DEVICE_CLASS, Claimed, HeldDevice
 from dovetail.service import claims
-from dovetail.service.claims import AlreadyClaimed, Decided, DeviceTaken
+from dovetail.service.claims import AlreadyClaimed, ConsumerDecisions, DeviceTaken
 from dovetail.service.decisions import ClaimDecision, RankedOption, outcome_of
 from dovetail.service.device_classes import as_document, of_document
 
@@ -32,7 +32,7 @@ POD = "POD"
 ROOTS = frozenset((Change.TREE, Change.USAGE))
 """Changes of trees; the rest of the log is about names."""
 
-Nodes = Mapping[str, Mapping[str, Mapping[str, int]]]
+UnitsHeld = Mapping[str, Mapping[str, Mapping[str, int]]]
 """Units by consumer by device by node."""
 
 
@@ -84,7 +84,7 @@ class DeviceLedger:
         holdings: Iterable[DeviceHolding],
     ) -> None:
         """All or nothing, and durable. Raises AlreadyClaimed or DeviceTaken."""
-        owner = owner_of(holder, namespace, account)
+        owner = empty_claim(holder, namespace, account)
         try:
             await self._claim(owner, node, list(holdings))
         except StaleGeneration as error:
@@ -103,14 +103,14 @@ class DeviceLedger:
         For a holder of which it is settled what it has. Raises DeviceTaken, changing nothing.
         """
         owner = msgspec.structs.replace(
-            owner_of(holder, namespace, account), check_generation=False
+            empty_claim(holder, namespace, account), check_generation=False
         )
         await self._claim(owner, node, list(holdings))
 
     async def _claim(self, owner: Claim, node: str, holdings: Sequence[DeviceHolding]) -> None:
         root, units = self._prefix + node, units_of(owner.consumer, node, holdings)
 
-        def decide(tx: Transaction, refusal: str | None) -> Decided:
+        def decide(tx: Transaction, refusal: str | None) -> ConsumerDecisions:
             yield owner.consumer, device_decision(tx, root, holdings, refusal)
 
         await claims.claim_named(self._ledger, lambda tx: take(tx, owner, root, units), decide)
@@ -145,7 +145,7 @@ class DeviceLedger:
         first, *others = (HeldBy(is_pod, *each) for each in sorted(nodes.items()))
         return msgspec.structs.replace(first, elsewhere=tuple(others))
 
-    async def changes(self, cursor: Cursor | None) -> tuple[Cursor, Nodes]:
+    async def changes(self, cursor: Cursor | None) -> tuple[Cursor, UnitsHeld]:
         """Who holds what on the nodes that changed since `cursor`, one that this object gave; None:
         on all of them. A node of which nothing is held any more is told as empty."""
         newest, (roots, there, held) = await asyncio.wrap_future(
@@ -169,7 +169,7 @@ class DeviceLedger:
         """Nodes have no slashes in their names: what has more of them is another cluster's."""
         return root.startswith(self._prefix) and "/" not in root.removeprefix(self._prefix)
 
-    # -- resource classes ------------------------------------------------------------------------
+    # -- device classes --------------------------------------------------------------------------
 
     async def put_class(self, definition: DeviceClass) -> None:
         """Define the class, whatever it was before."""
@@ -192,7 +192,7 @@ class DeviceLedger:
         return await asyncio.wrap_future(self._ledger.write(operation))
 
 
-def owner_of(holder: str, namespace: str, account: str) -> Claim:
+def empty_claim(holder: str, namespace: str, account: str) -> Claim:
     """A claim of a pod that nobody has claimed for, without what is claimed."""
     return Claim(
         consumer=uuid_of(holder),

@@ -36,7 +36,7 @@ class SnapshotKeeper:
         self._looks = NextRun(self._take_in)
         self._holders = 0
         self.definitions = ClassDefinitions()
-        """Of resource classes, as true as the snapshot."""
+        """Of device classes, as true as the snapshot."""
         self.typical_requests = typical_requests or TypicalRequests()
         """What the fleet is typically asked for: goes with the snapshot wherever requests go."""
 

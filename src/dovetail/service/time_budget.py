@@ -1,4 +1,4 @@
-"""Cooperative time budget: long work on the event loop gives way to others, and ends in time.
+"""Cooperative time budget: long work on the event loop yields to others, and ends in time.
 
 Searches and explanations run under one.
 """
@@ -13,7 +13,7 @@ from dovetail.engine.explain import Work
 
 T = TypeVar("T")
 
-SLICE_SECONDS = 0.02
+YIELD_AFTER_SECONDS = 0.02
 
 
 class OutOfTime(Exception):
@@ -26,16 +26,16 @@ class TimeBudget:
     def __init__(self, seconds: float) -> None:
         self.seconds = seconds
         self._end = time.monotonic() + seconds
-        self._slice_end = time.monotonic() + SLICE_SECONDS
+        self._yield_at = time.monotonic() + YIELD_AFTER_SECONDS
 
-    async def give_way(self) -> None:
-        """Let others run if it is their turn; to be called often. Raises OutOfTime."""
+    async def yield_if_due(self) -> None:
+        """Let others on the event loop run if it is time to; call it often. Raises OutOfTime."""
         now = time.monotonic()
         if now > self._end:
             raise OutOfTime
-        if now > self._slice_end:
+        if now > self._yield_at:
             await asyncio.sleep(0)
-            self._slice_end = time.monotonic() + SLICE_SECONDS
+            self._yield_at = time.monotonic() + YIELD_AFTER_SECONDS
 
     async def run(self, work: Work[T]) -> T:
         """The result of work that yields often."""
@@ -45,4 +45,4 @@ class TimeBudget:
             except StopIteration as end:
                 result: T = end.value
                 return result
-            await self.give_way()
+            await self.yield_if_due()

@@ -40,7 +40,7 @@ def arriving(
     tasks: tuple[Task, ...], gauge: Gauge, random: np.random.Generator, percent: int
 ) -> Iterator[Task]:
     """Up to the task with which demand would pass the limit."""
-    units = [gauge.units(task.wishes[0]) for task in tasks]
+    units = [gauge.units(task.requests[0]) for task in tasks]
     if not any(units):
         raise BadPlan("no task takes as much as a thousandth of a device: demand would never rise")
     demand = 0
@@ -68,10 +68,10 @@ class Run:
         self._can_miss = False
 
     def take(self, task: Task) -> None:
-        units = self._gauge.units(task.wishes[0])
+        units = self._gauge.units(task.requests[0])
         self._tasks += 1
         self._demand += units
-        self._can_miss |= len(task.wishes) > 1
+        self._can_miss |= len(task.requests) > 1
         with self._outcome.timed():
             granted = first_placed(self._floor, task)
         if granted is None:
@@ -104,8 +104,8 @@ class Run:
 
 
 def first_placed(floor: Floor, task: Task) -> int | None:
-    """Which of its wishes the task was granted."""
-    for number, wish in enumerate(task.wishes):
-        if floor.place(wish) is not None:
+    """Which of its requests the task was granted."""
+    for number, request in enumerate(task.requests):
+        if floor.place(request) is not None:
             return number
     return None

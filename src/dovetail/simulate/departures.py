@@ -63,7 +63,7 @@ def replay(workload: Workload, terms: Terms, seed: int, load: int | None) -> Out
 def visit(workload: Workload, task: Task, gauge: Gauge) -> Visit:
     if task.arrives is None:
         raise BadPlan(f"{workload.name}: task {task.name} has no times to come and go at")
-    return Visit(task, task.arrives, task.ends, gauge.units(task.wishes[0]))
+    return Visit(task, task.arrives, task.ends, gauge.units(task.requests[0]))
 
 
 def rounds(visits: Sequence[Visit]) -> list[Visit]:
@@ -138,7 +138,7 @@ class Days:
     def _arrive(self, number: int) -> None:
         each = self._visits[number]
         with self._outcome.timed():
-            hold = self._floor.place(each.task.wishes[0])
+            hold = self._floor.place(each.task.requests[0])
         if hold is None:
             self._dropped += 1
             return

@@ -58,7 +58,7 @@ def tasks_in(path: Path) -> Iterator[Task]:
     rows = openb.lines(path, openb.TASK_COLUMNS)
     for (where, row), task in zip(rows, openb.tasks_in(path), strict=True):
         shape = openb.shape_of(where, row)
-        yield msgspec.structs.replace(task, wishes=(together(shape), apart(shape)))
+        yield msgspec.structs.replace(task, requests=(together(shape), apart(shape)))
 
 
 @lru_cache(maxsize=4096)

@@ -77,7 +77,7 @@ def task_of(where: str, line: RequestLine) -> Task:
         affinities=tuple(Affinity(frozenset(each)) for each in line.same_subtree),
     )
     return Task(
-        name=line.name, wishes=(request,), typical=request, arrives=line.arrives, ends=line.ends
+        name=line.name, requests=(request,), typical=request, arrives=line.arrives, ends=line.ends
     )
 
 

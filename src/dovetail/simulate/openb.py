@@ -83,7 +83,7 @@ def tasks_in(path: Path) -> Iterator[Task]:
         arrives, ends = times_of(where, row)
         yield Task(
             name=row["name"],
-            wishes=(wish(shape),),
+            requests=(request_of(shape),),
             typical=typical(shape),
             arrives=arrives,
             ends=ends,
@@ -110,7 +110,7 @@ def shape_of(where: str, row: Row) -> Shape:
 
 
 @lru_cache(maxsize=4096)
-def wish(shape: Shape) -> Request:
+def request_of(shape: Shape) -> Request:
     cpu, memory, *_ = shape
     return request({CPU: cpu, MEMORY: memory, PODS: 1}, shape)
 

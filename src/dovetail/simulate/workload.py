@@ -14,10 +14,10 @@ from dovetail.engine.rank import Typical
 
 class Task(msgspec.Struct, frozen=True, kw_only=True):
     name: str
-    wishes: tuple[Request, ...]
+    requests: tuple[Request, ...]
     """Tried in this order; the later ones are what would do if need be."""
     typical: Request
-    """What counts of it as typical demand."""
+    """What counts of it as a typical request."""
     arrives: int | None = None
     ends: int | None = None
     """In seconds; None for a task that stays."""

@@ -214,7 +214,7 @@ def test_a_claim_made_after_a_fence_and_left_behind_is_given_back(world: World) 
     async def story(ask: Asking) -> None:
         pod = await world.pod("p", scheduler="default-scheduler", gpu=1)
         held = [DeviceHolding("g1", 1, "gpu", "main")]
-        await PodClaims(world.api, world.devices, empty_state()).give_back(pod, "test")
+        await PodClaims(world.api, world.devices, empty_state()).release_fenced(pod, "test")
         await world.devices.claim(pod.metadata.uid, NAMESPACE, "default", "n2", held)
         await until_told(lambda: ask.is_left("p", ["n2"], []))
         await until_told(lambda: ask.is_left("p", ["n2"], ["n2"]))

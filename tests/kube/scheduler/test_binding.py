@@ -181,7 +181,7 @@ def test_conflict_another_claimed_and_bound_after_a_fence_its_claim_is_left_alon
 ) -> None:
     async def story(stage: Stage) -> None:
         async def by_another() -> None:
-            assert await stage.claims.give_back(stage.pod, "test")
+            assert await stage.claims.release_fenced(stage.pod, "test")
             await stage.claims.claim(stage.pod, "n1", G1)
             await stage.bind_elsewhere("n1", G1)
 
@@ -245,7 +245,7 @@ def test_only_changed_is_bound_in_its_new_version(world: World) -> None:
 def test_fenced_is_not_bound(world: World) -> None:
     async def story(stage: Stage) -> None:
         async def given_back() -> None:
-            assert await stage.claims.give_back(stage.pod, "test")
+            assert await stage.claims.release_fenced(stage.pod, "test")
 
         assert await stage.bind(before_create_binding=given_back) is BindingOutcome.VOID
         assert stage.pod.spec.node_name == ""
@@ -304,13 +304,13 @@ def test_who_is_held_up_between_fence_and_release_takes_no_newer_claim_away(
         async def held_up(*about: Any) -> bool:
             """Meanwhile another leader gives the claim back, too, decides anew, and binds."""
             world.devices.release_claim = release  # type: ignore[method-assign]
-            assert await stage.claims.give_back(stage.pod, "by another")
+            assert await stage.claims.release_fenced(stage.pod, "by another")
             await stage.claims.claim(stage.pod, "n1", devices)
             await stage.bind_elsewhere("n1", devices)
             return await release(*about)
 
         world.devices.release_claim = held_up  # type: ignore[assignment,method-assign]
-        assert not await stage.claims.give_back(before, "by us")
+        assert not await stage.claims.release_fenced(before, "by us")
         assert await world.held() == {"p": {devices[0].device: 1}}
 
     told(world, story)
@@ -320,7 +320,7 @@ def test_a_fence_that_comes_after_a_binding_releases_nothing(world: World) -> No
     async def story(stage: Stage) -> None:
         before = stage.pod
         assert await stage.bind() is BindingOutcome.BOUND
-        assert not await stage.claims.give_back(before, "late")
+        assert not await stage.claims.release_fenced(before, "late")
         assert await world.held() == {"p": {"g0": 1}}
 
     told(world, story)
@@ -331,7 +331,7 @@ def test_every_fence_is_another_write(world: World) -> None:
         versions = {stage.pod.metadata.resource_version}
         words = set()
         for _ in range(3):
-            await stage.claims.give_back(stage.pod, "same words")
+            await stage.claims.release_fenced(stage.pod, "same words")
             versions.add(stage.pod.metadata.resource_version)
             words.add(fence_of(stage.pod))
         assert len(versions) == 4
@@ -345,7 +345,7 @@ def test_a_fence_that_was_not_answered_releases_nothing(world: World) -> None:
     async def story(stage: Stage) -> None:
         await stage.claims.claim(stage.pod, "n1", G0)
         stage.api.before["apply status"] = [cut()]
-        assert not await stage.claims.give_back(stage.pod, "test")
+        assert not await stage.claims.release_fenced(stage.pod, "test")
         assert await world.held() == {"p": {"g0": 1}}
 
     told(world, story)

@@ -13,7 +13,7 @@ from dovetail.devices.allocation.request import DeviceHolding
 from dovetail.devices.allocation.strategies import Strategy
 from dovetail.kube.classes.sources import devices_of
 from dovetail.kube.runtime.workqueue import WorkQueue
-from dovetail.kube.scheduler.decide import Choice, Refusal, decision_of
+from dovetail.kube.scheduler.decide import Choice, Refusal, choice_of
 from dovetail.kube.scheduler.plans import BindingPlan
 from dovetail.kube.scheduler.pod_requirements import RequirementsCache
 from dovetail.kube.scheduler.queue import SchedulingQueue
@@ -110,11 +110,11 @@ def pod_of(uid: str, direct: int, by_class: int) -> Pod:
 def test_a_pod_that_asks_both_ways_needs_units_for_both() -> None:
     state = state_of({"n1": 1})
     required = RequirementsCache().of(pod_of("p", 1, 1))
-    refused = decision_of(state, required, Strategy.FIRST_FIT)
+    refused = choice_of(state, required, Strategy.FIRST_FIT)
     assert isinstance(refused, Refusal)
     assert "held by the pod itself" in refused.why
     state.on_node(None, msgspec.convert(node_body("n2", plugged={GPU: 2}), Node))
-    found = decision_of(state, required, Strategy.FIRST_FIT)
+    found = choice_of(state, required, Strategy.FIRST_FIT)
     assert isinstance(found, Choice)
     assert found.node == "n2"
 
@@ -124,17 +124,17 @@ def test_devices_that_are_described_one_by_one_are_no_room_when_they_are_held_by
     listed = [device("g0", GPU), device("g1", GPU)]
     state.on_node(None, msgspec.convert(node_body("n1", listed, plugged={GPU: 2}), Node))
     wants = RequirementsCache()
-    found = decision_of(state, wants.of(pod_of("a", 0, 1)), Strategy.FIRST_FIT)
+    found = choice_of(state, wants.of(pod_of("a", 0, 1)), Strategy.FIRST_FIT)
     assert isinstance(found, Choice)
     state.assume(BindingPlan(pod_of("a", 0, 1), found.node, found.holdings))
-    assert isinstance(decision_of(state, wants.of(pod_of("b", 2, 0)), Strategy.FIRST_FIT), Refusal)
-    assert isinstance(decision_of(state, wants.of(pod_of("b", 1, 0)), Strategy.FIRST_FIT), Choice)
+    assert isinstance(choice_of(state, wants.of(pod_of("b", 2, 0)), Strategy.FIRST_FIT), Refusal)
+    assert isinstance(choice_of(state, wants.of(pod_of("b", 1, 0)), Strategy.FIRST_FIT), Choice)
 
 
 def test_a_node_that_comes_back_has_the_room_that_its_pods_leave() -> None:
     state = state_of({"n1": 3})
     required = RequirementsCache().of(pod_of("a", 0, 2))
-    found = decision_of(state, required, Strategy.FIRST_FIT)
+    found = choice_of(state, required, Strategy.FIRST_FIT)
     assert isinstance(found, Choice)
     state.assume(BindingPlan(pod_of("a", 0, 2), found.node, found.holdings))
     node = msgspec.convert(node_body("n1", plugged={GPU: 3}), Node)
@@ -172,7 +172,7 @@ def test_pods_of_both_sorts_never_exceed_a_node_and_are_refused_only_if_they_wou
                 state.on_pod(pod, None)
             continue
         pod = pod_of(str(number), first, second)
-        found = decision_of(state, wants.of(pod), strategy)
+        found = choice_of(state, wants.of(pod), strategy)
         if isinstance(found, Refusal):
             assert all(units[node] - used[node] < first + second for node in units)
             continue

@@ -7,7 +7,7 @@ from importlib import resources
 from pathlib import Path
 
 from dovetail.core.fleet import FleetReader
-from dovetail.ledger import Transaction
+from dovetail.ledger import Transaction, providers
 from dovetail.ledger.bulk import fleet
 
 WELCOME = """
@@ -41,7 +41,7 @@ Logs follow, one JSON object a line. Stop with Ctrl-C.
 
 
 def fill_if_empty(tx: Transaction) -> None:
-    if tx.row("SELECT 1 FROM providers LIMIT 1"):
+    if not providers.is_empty(tx):
         return
     reader = FleetReader()
     reader.feed((resources.files("dovetail.cli.run") / "demo_fleet.jsonl").read_bytes())

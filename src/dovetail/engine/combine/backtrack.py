@@ -4,7 +4,7 @@ The combiner runs one per distinct offer. Slots are filled one after the other; 
 a rule is dropped with all that would follow, and rules look ahead: they refuse a choice after which
 the slots to come cannot make up for what is missing. A position (slot, state of the rules) from
 which nothing was found is a dead end and is not entered again. It ends since each level has
-finitely many options; at worst it tries all of them, so it gives way every so many choices.
+finitely many options; at worst it tries all of them, so it yields every so many choices.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ Combination = tuple[int, ...]
 """The option chosen for each slot."""
 
 Combinations = Iterator[Combination | None]
-"""None now and then, when much was tried and nothing found: a sign of life."""
+"""None now and then, when much was tried and nothing found: a mere yield."""
 
-CHOICES_PER_BREATH = 1024
-"""Tried before the caller gets a chance to look at the clock."""
+CHOICES_PER_YIELD = 1024
+"""Tried before it yields, so that the caller can look at the clock."""
 
 
 class Backtracking:
@@ -47,7 +47,7 @@ class Backtracking:
         found = False
         for option in self._steps[step]:
             self._choices += 1
-            if self._choices % CHOICES_PER_BREATH == 0:
+            if self._choices % CHOICES_PER_YIELD == 0:
                 yield None
             after = self._extend(state, step, option)
             if after is not None:

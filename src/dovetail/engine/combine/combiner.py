@@ -29,7 +29,7 @@ from dovetail.engine.combine.rules import (
     SubtreeRule,
 )
 from dovetail.engine.feasible import Slot, trait_mask
-from dovetail.engine.inventories import Rows
+from dovetail.engine.inventories import RowNumbers
 from dovetail.engine.snapshot import Snapshot
 
 OfferLines = list[list[int]]
@@ -98,13 +98,13 @@ class Combiner:
             cache.popitem(last=False)
         return patterns
 
-    def combinations(self, trees: Rows) -> Blocks:
+    def combinations(self, trees: RowNumbers) -> Blocks:
         try:
             yield from round_robin(self._parts(trees), trees_with_more)
         finally:
             self._trim_cache()
 
-    def first_per_tree(self, trees: Rows, count: int) -> Blocks:
+    def first_per_tree(self, trees: RowNumbers, count: int) -> Blocks:
         """The first `count` of each tree; those of a tree in their order."""
         try:
             for part in self._parts(trees):
@@ -112,7 +112,7 @@ class Combiner:
         finally:
             self._trim_cache()
 
-    def trees_with_combinations(self, trees: Rows) -> Iterator[Rows | None]:
+    def trees_with_combinations(self, trees: RowNumbers) -> Iterator[RowNumbers | None]:
         """Those of the trees that have a combination at all; None now and then."""
         if not self.is_needed:
             yield trees
@@ -133,7 +133,7 @@ class Combiner:
         if len(self._cached) > MOST_CACHED_PATTERNS:
             self._cached.clear()
 
-    def _parts(self, trees: Rows) -> Iterator[PatternedTrees]:
+    def _parts(self, trees: RowNumbers) -> Iterator[PatternedTrees]:
         snapshot = self._snapshot
         for batch in batches(trees):
             starts = snapshot.tree_start.values[batch]

@@ -1,4 +1,4 @@
-"""What slots can be filled with, for many trees at once.
+"""Offers: the options of each slot, for many trees at once; the combiner combines them.
 
 An offer is a small table per tree: a line per slot and option, with the option's local number and
 whatever the rules want to know of it. A row of the tree is numbered from the tree's first row, so
@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from dovetail.core.columns import Mask
 from dovetail.engine.feasible import Slot
-from dovetail.engine.inventories import Rows
+from dovetail.engine.inventories import RowNumbers
 from dovetail.engine.snapshot import Snapshot
 
 Table = NDArray[np.int64]
@@ -43,7 +43,7 @@ class Questions(msgspec.Struct, frozen=True):
         return -(-len(self.required) // WORD)
 
 
-def extents(snapshot: Snapshot, trees: Rows) -> NDArray[np.int32]:
+def extents(snapshot: Snapshot, trees: RowNumbers) -> NDArray[np.int32]:
     """Where the rows of each tree begin, and where they end."""
     starts = snapshot.tree_start.values.take(trees)
     return np.array((starts, starts + snapshot.tree_size.values.take(trees)))
@@ -52,7 +52,7 @@ def extents(snapshot: Snapshot, trees: Rows) -> NDArray[np.int32]:
 class SlotOptions(NamedTuple):
     """The rows that may fill a slot in some trees."""
 
-    rows: Rows
+    rows: RowNumbers
     firsts: NDArray[np.intp]
     counts: NDArray[np.intp]
     """For each tree where in `rows` its options begin, and how many they are."""
@@ -61,12 +61,12 @@ class SlotOptions(NamedTuple):
         """Those of some of the trees."""
         return SlotOptions(self.rows, self.firsts[which], self.counts[which])
 
-    def in_turn(self) -> Rows:
+    def in_turn(self) -> RowNumbers:
         """The rows of these trees alone, tree by tree."""
         return self.rows.take(spans(self.firsts, self.firsts + self.counts))
 
 
-def options_of(slot: Slot, trees: Rows, extents: NDArray[np.int32]) -> SlotOptions:
+def options_of(slot: Slot, trees: RowNumbers, extents: NDArray[np.int32]) -> SlotOptions:
     lows, highs = slot.own.searchsorted(extents)
     own = SlotOptions(slot.own, lows, highs - lows)
     if not len(slot.shared_tree):
@@ -85,7 +85,7 @@ def options_of(slot: Slot, trees: Rows, extents: NDArray[np.int32]) -> SlotOptio
 
 
 def offers_of(
-    snapshot: Snapshot, slots: Sequence[Slot], questions: Questions, trees: Rows
+    snapshot: Snapshot, slots: Sequence[Slot], questions: Questions, trees: RowNumbers
 ) -> tuple[Table, NDArray[np.intp]]:
     """The offers of all trees below each other, and where each of them ends."""
     edges = extents(snapshot, trees)
@@ -118,7 +118,7 @@ def spans(lows: NDArray[np.intp], highs: NDArray[np.intp]) -> NDArray[np.intp]:
 
 
 def _answers_of(
-    snapshot: Snapshot, slot: Slot, questions: Questions, rows: Rows
+    snapshot: Snapshot, slot: Slot, questions: Questions, rows: RowNumbers
 ) -> list[tuple[int, NDArray[np.int64]]]:
     """Columns, and what stands there for each of the rows."""
     found = []

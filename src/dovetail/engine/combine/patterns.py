@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from dovetail.engine.combine.backtrack import Combination, Combinations
 from dovetail.engine.combine.round_robin import Block, Blocks
-from dovetail.engine.inventories import Rows
+from dovetail.engine.inventories import RowNumbers
 
 
 class Pattern:
@@ -40,7 +40,9 @@ class Pattern:
 class PatternedTrees:
     """Some trees, each with the number of the pattern that it follows."""
 
-    def __init__(self, starts: Rows, which: NDArray[np.intp], patterns: Sequence[Pattern]) -> None:
+    def __init__(
+        self, starts: RowNumbers, which: NDArray[np.intp], patterns: Sequence[Pattern]
+    ) -> None:
         self.starts, self.which, self.patterns = starts, which, patterns
 
     def __len__(self) -> int:

@@ -13,7 +13,7 @@ import numpy as np
 from dovetail.engine.combine.offers import SlotOptions, extents, options_of
 from dovetail.engine.combine.round_robin import Block, Blocks, batches, round_robin
 from dovetail.engine.feasible import Slot
-from dovetail.engine.inventories import Rows
+from dovetail.engine.inventories import RowNumbers
 from dovetail.engine.snapshot import Snapshot
 
 
@@ -60,12 +60,12 @@ def join_options(parts: Sequence[SlotOptions]) -> SlotOptions:
     return SlotOptions(rows, counts.cumsum() - counts, counts)
 
 
-def products(snapshot: Snapshot, slots: Sequence[Slot], trees: Rows) -> Products:
+def products(snapshot: Snapshot, slots: Sequence[Slot], trees: RowNumbers) -> Products:
     edges = extents(snapshot, trees)
     return Products([options_of(slot, trees, edges) for slot in slots])
 
 
-def combinations(snapshot: Snapshot, slots: Sequence[Slot], trees: Rows) -> Blocks:
+def combinations(snapshot: Snapshot, slots: Sequence[Slot], trees: RowNumbers) -> Blocks:
     return round_robin(
         (products(snapshot, slots, some) for some in batches(trees)), trees_with_more
     )

@@ -12,13 +12,13 @@ from typing import Protocol, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from dovetail.engine.inventories import Rows
+from dovetail.engine.inventories import RowNumbers
 
 Block = NDArray[np.int32]
 """Combinations, one a line: the row chosen for each slot."""
 
 Blocks = Iterator[Block | None]
-"""None now and then, when much was tried and nothing found: a sign of life."""
+"""None now and then, when much was tried and nothing found: a mere yield."""
 
 FIRST_BATCH = 16
 LARGEST_BATCH = 1024
@@ -41,7 +41,7 @@ class TreeBatch(Protocol):
 P = TypeVar("P", bound=TreeBatch)
 
 
-def batches(trees: Rows) -> Iterator[Rows]:
+def batches(trees: RowNumbers) -> Iterator[RowNumbers]:
     size, done = FIRST_BATCH, 0
     while done < len(trees):
         yield trees[done : done + size]

@@ -1,4 +1,4 @@
-"""Whether a single provider meets a single constraint, seen from a given tree."""
+"""Condition checks: whether a provider meets a constraint, seen from a given tree; for `host`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Which trees can serve a request at all; less than a search, which tells in how many ways."""
+"""Fit test: which trees can serve a request at all; funnel, host and relax call it.
+
+It costs less than a search, which tells in how many ways each tree can.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +13,7 @@ import numpy as np
 from dovetail.core.request import Request
 from dovetail.engine.combine.combiner import Combiner
 from dovetail.engine.feasible import feasible_trees, slots_of
-from dovetail.engine.inventories import Rows
+from dovetail.engine.inventories import RowNumbers
 from dovetail.engine.snapshot import Snapshot
 
 T = TypeVar("T")
@@ -19,8 +22,8 @@ Work: TypeAlias = Generator[None, None, T]
 
 
 def fitting(
-    snapshot: Snapshot, request: Request, among: Rows | None = None
-) -> Iterator[Rows | None]:
+    snapshot: Snapshot, request: Request, among: RowNumbers | None = None
+) -> Iterator[RowNumbers | None]:
     """The trees, some at a time; None now and then."""
     slots = slots_of(snapshot, request)
     trees = feasible_trees(snapshot, request, slots)
@@ -39,7 +42,7 @@ def how_many(snapshot: Snapshot, request: Request) -> Work[int]:
     return count
 
 
-def any_fits(snapshot: Snapshot, request: Request, among: Rows | None = None) -> Work[bool]:
+def any_fits(snapshot: Snapshot, request: Request, among: RowNumbers | None = None) -> Work[bool]:
     for some in fitting(snapshot, request, among):
         if some is None:
             yield

@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from dovetail.core.request import Request
 from dovetail.engine.feasible import Slot, slots_of, suitable_roots, trees_with
-from dovetail.engine.inventories import Rows
+from dovetail.engine.inventories import RowNumbers
 from dovetail.engine.snapshot import Snapshot
 
 
@@ -20,7 +20,7 @@ def nearest(snapshot: Snapshot, request: Request, count: int) -> list[int]:
         unfilled = ~trees_with(snapshot, slot.own, slot.shared_tree)
         missed += unfilled
         lacking += np.where(unfilled, least_lacking(snapshot, slot), 0)
-    trees: Rows = np.flatnonzero(snapshot.tree_size.values > 0).astype(np.int32)
+    trees: RowNumbers = np.flatnonzero(snapshot.tree_size.values > 0).astype(np.int32)
     roots = snapshot.tree_root_id.values[trees]
     order = np.lexsort((roots, lacking[trees], missed[trees]))
     nearest_trees: list[int] = trees[order[:count]].tolist()

@@ -35,7 +35,7 @@ MOST_CANDIDATES = 250_000
 """What is held at once to be sorted."""
 
 RankingSteps = Generator[None, None, "RankedCandidates"]
-"""Gives way now and then, so that a caller can look at the clock; returns what was found."""
+"""Yields now and then, so that a caller can look at the clock; returns what was found."""
 
 
 class TooManyToRank(DovetailError):
@@ -89,8 +89,8 @@ def rank_in_steps(searching: Search, ranking: Ranking, limit: int | None) -> Ran
     scores = Scorer(searching, ranking)
     if ranking.is_plain:
         lines = yield from _gather(searching, searching.in_search_order(limit))
-        verdict = scores.score(lines)
-        return RankedCandidates(lines, verdict.totals, verdict.parts)
+        scored = scores.score(lines)
+        return RankedCandidates(lines, scored.totals, scored.parts)
     if limit is None or any(len(slot.shared_tree) for slot in searching.slots):
         lines = yield from _gather(searching, searching.in_search_order(None))
     elif not len(searching.trees):
@@ -104,10 +104,10 @@ def rank_in_steps(searching: Search, ranking: Ranking, limit: int | None) -> Ran
             )
         blocks = searching.first_per_tree(np.sort(chosen), max(MOST_PER_TREE, limit))
         lines = yield from _gather(searching, blocks)
-    verdict = scores.score(lines)
-    order = _order_of(searching.snapshot, lines, verdict)[:limit]
-    parts = {name: points[order] for name, points in verdict.parts.items()}
-    return RankedCandidates(lines[order], verdict.totals[order], parts)
+    scored = scores.score(lines)
+    order = _order_of(searching.snapshot, lines, scored)[:limit]
+    parts = {name: points[order] for name, points in scored.parts.items()}
+    return RankedCandidates(lines[order], scored.totals[order], parts)
 
 
 def _gather(searching: Search, blocks: Blocks) -> Generator[None, None, Block]:
@@ -128,13 +128,13 @@ def _no_candidates(searching: Search) -> Block:
     return np.empty((0, len(searching.slots)), np.int32)
 
 
-def _order_of(snapshot: Snapshot, lines: Block, verdict: CandidateScores) -> Numbers:
+def _order_of(snapshot: Snapshot, lines: Block, scored: CandidateScores) -> Numbers:
     """The order of the candidates; those of a tree come in the order in which they were found."""
     if not len(lines):
         return np.empty(0, np.int64)
     roots = snapshot.tree_root_id.values[trees_of(snapshot, lines)]
-    order = np.lexsort((-verdict.nuances, -verdict.totals, roots))
-    totals, roots = verdict.totals[order], roots[order]
+    order = np.lexsort((-scored.nuances, -scored.totals, roots))
+    totals, roots = scored.totals[order], roots[order]
     places = np.arange(len(lines))
     fresh = np.ones(len(lines), np.bool_)
     fresh[1:] = (totals[1:] != totals[:-1]) | (roots[1:] != roots[:-1])

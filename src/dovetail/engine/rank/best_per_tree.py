@@ -12,7 +12,7 @@ from collections.abc import Generator
 import numpy as np
 
 from dovetail.engine.combine.round_robin import Block
-from dovetail.engine.inventories import Rows
+from dovetail.engine.inventories import RowNumbers
 from dovetail.engine.rank.cache import cache_entry, names_version, with_zeros
 from dovetail.engine.rank.candidates import trees_of
 from dovetail.engine.rank.policies.policy import Numbers
@@ -44,7 +44,7 @@ class BestPerTree:
         self.parts: list[Numbers] = [np.zeros(0, np.int64) for _ in range(policies)]
         """The points of each policy."""
 
-    def stale_trees(self, snapshot: Snapshot, trees: Rows) -> Rows:
+    def stale_trees(self, snapshot: Snapshot, trees: RowNumbers) -> RowNumbers:
         """Those of the trees that changed; what is known of them is forgotten."""
         versions = snapshot.tree_version.values
         missing = len(versions) - len(self._versions)
@@ -53,29 +53,29 @@ class BestPerTree:
             self.totals = with_zeros(self.totals, missing)
             self.lines = with_zeros(self.lines, missing)
             self.parts = [with_zeros(points, missing) for points in self.parts]
-        found: Rows = trees.compress(self._versions.take(trees) != versions.take(trees))
+        found: RowNumbers = trees.compress(self._versions.take(trees) != versions.take(trees))
         return found
 
-    def update(self, snapshot: Snapshot, trees: Rows, scores: Scorer, lines: Block) -> None:
+    def update(self, snapshot: Snapshot, trees: RowNumbers, scores: Scorer, lines: Block) -> None:
         """Take in candidates of these trees, in which those of a tree are in order."""
         self._versions[trees] = snapshot.tree_version.values[trees]
         self.totals[trees] = NO_CANDIDATE
         if len(lines):
             # Written last is what stays: of each tree the best, the first of equals.
             lines = lines[::-1]
-            verdict = scores.score(lines)
-            order = np.lexsort((verdict.nuances, verdict.totals))
+            scored = scores.score(lines)
+            order = np.lexsort((scored.nuances, scored.totals))
             lines = lines.take(order, axis=0)
             home = trees_of(snapshot, lines)
-            self.totals[home] = verdict.totals.take(order)
+            self.totals[home] = scored.totals.take(order)
             self.lines[home] = lines
-            for known, points in zip(self.parts, verdict.parts.values(), strict=True):
+            for known, points in zip(self.parts, scored.parts.values(), strict=True):
                 known[home] = points.take(order)
 
-    def parts_of(self, trees: Rows, ranking: Ranking) -> dict[str, Numbers]:
+    def parts_of(self, trees: RowNumbers, ranking: Ranking) -> dict[str, Numbers]:
         return {name: self.parts[at][trees] for at, (name, _) in enumerate(ranking.terms)}
 
-    def best(self, trees: Rows, limit: int) -> Rows:
+    def best(self, trees: RowNumbers, limit: int) -> RowNumbers:
         """Those of some trees, in their fixed order, that lead the answer; best first."""
         totals = self.totals.take(trees)
         if limit == 1:

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dovetail.engine.combine.round_robin import Block
-from dovetail.engine.inventories import Rows
+from dovetail.engine.inventories import RowNumbers
 from dovetail.engine.rank.policies.policy import PolicyCase
 from dovetail.engine.snapshot import Snapshot
 
@@ -15,19 +15,21 @@ Numbers = NDArray[np.intp]
 MOST_CODES = 2**62
 
 
-def trees_of(snapshot: Snapshot, lines: Block) -> Rows:
+def trees_of(snapshot: Snapshot, lines: Block) -> RowNumbers:
     """For each candidate the tree of the first of its rows that does not serve other trees."""
     if not len(snapshot.sharing.rows):
-        first: Rows = snapshot.tree.values.take(lines[:, 0])
+        first: RowNumbers = snapshot.tree.values.take(lines[:, 0])
         return first
     trees = snapshot.tree.values[lines]
     shares = np.zeros(snapshot.tree.size, np.bool_)
     shares[snapshot.sharing.rows] = True
-    found: Rows = trees[np.arange(len(lines)), (~shares[lines]).argmax(axis=1)]
+    found: RowNumbers = trees[np.arange(len(lines)), (~shares[lines]).argmax(axis=1)]
     return found
 
 
-def distinct_candidates(case: PolicyCase, lines: Block, home: Rows) -> tuple[Numbers, Numbers]:
+def distinct_candidates(
+    case: PolicyCase, lines: Block, home: RowNumbers
+) -> tuple[Numbers, Numbers]:
     """One line of each kind, and for each line which kind it is; `home` is the tree of each.
 
     Lines are alike if they are of one tree and the rows they take have the same traits and the

@@ -14,7 +14,7 @@ from math import log
 import numpy as np
 
 from dovetail.engine.combine.round_robin import Block
-from dovetail.engine.inventories import Rows
+from dovetail.engine.inventories import RowNumbers
 from dovetail.engine.rank.cache import with_zeros
 from dovetail.engine.rank.candidates import distinct_candidates, trees_of
 from dovetail.engine.rank.policies.policy import Numbers, PolicyCase
@@ -71,7 +71,7 @@ class Losses:
         found: Numbers = self._measure(kinds)[which]
         return found
 
-    def _stale(self, snapshot: Snapshot, home: Rows) -> Rows:
+    def _stale(self, snapshot: Snapshot, home: RowNumbers) -> RowNumbers:
         """Those of the trees that changed, each once."""
         missing = snapshot.tree_version.size - len(self._versions)
         if missing:

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dovetail.engine.combine.offers import spans
-from dovetail.engine.inventories import ClassInventories, Rows
+from dovetail.engine.inventories import ClassInventories, RowNumbers
 from dovetail.engine.rank.cache import cache_entry, with_zeros
 from dovetail.engine.snapshot import Snapshot
 
@@ -46,7 +46,7 @@ class TreeTotals:
             self._add_up(snapshot, inventories, stale)
             self.largest = max(int(self.capacity.max()), 1)
 
-    def _add_up(self, snapshot: Snapshot, inventories: ClassInventories, trees: Rows) -> None:
+    def _add_up(self, snapshot: Snapshot, inventories: ClassInventories, trees: RowNumbers) -> None:
         starts = snapshot.tree_start.values[trees]
         lows, highs = np.searchsorted(
             inventories.rows.values, (starts, starts + snapshot.tree_size.values[trees])

@@ -13,7 +13,7 @@ import numpy as np
 from dovetail.core.columns import Column, Mask
 from dovetail.engine.combine.round_robin import Block
 from dovetail.engine.feasible import Slot
-from dovetail.engine.inventories import ClassInventories, Rows
+from dovetail.engine.inventories import ClassInventories, RowNumbers
 from dovetail.engine.rank.cache import cache_entry
 from dovetail.engine.rank.policies.policy import Numbers
 from dovetail.engine.snapshot import Snapshot
@@ -36,9 +36,9 @@ class Trees:
     def __init__(
         self,
         free: dict[str, Numbers],
-        traits: Rows,
+        traits: RowNumbers,
         present: Mask,
-        starts: Rows,
+        starts: RowNumbers,
         whole: Mapping[str, int],
     ) -> None:
         """`whole`: how many units of a class make up its largest device."""
@@ -104,7 +104,7 @@ def device_units(amount: N, whole: int) -> N:
 
 
 def lay_out(
-    snapshot: Snapshot, trees: Rows, classes: Sequence[str], whole: Mapping[str, int]
+    snapshot: Snapshot, trees: RowNumbers, classes: Sequence[str], whole: Mapping[str, int]
 ) -> Trees:
     starts, sizes = snapshot.tree_start.values.take(trees), snapshot.tree_size.values.take(trees)
     places = np.arange(sizes.max(initial=1), dtype=np.int32)[:, None]
@@ -115,7 +115,7 @@ def lay_out(
     return Trees(free, snapshot.traits.values.take(rows), present, starts, whole)
 
 
-def free_of(snapshot: Snapshot, name: str, after: Rows) -> Numbers:
+def free_of(snapshot: Snapshot, name: str, after: RowNumbers) -> Numbers:
     """What each row has free of the class: nothing if it has none or more than all is in use."""
     inventories = snapshot.inventories_of(name)
     if inventories is None or not inventories.rows.size:
@@ -138,7 +138,7 @@ class Entries:
         self._places.extend(np.array([-1], np.int32))
         self._known = 0
 
-    def of(self, snapshot: Snapshot, inventories: ClassInventories) -> Rows:
+    def of(self, snapshot: Snapshot, inventories: ClassInventories) -> RowNumbers:
         missing = snapshot.parent.size + AFTER_NO_ROW - self._places.size
         if missing or self._known < inventories.rows.size:
             fresh = inventories.rows.values[self._known :]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dovetail.engine.combine.round_robin import Block
-from dovetail.engine.inventories import Rows
+from dovetail.engine.inventories import RowNumbers
 from dovetail.engine.rank.policies.policy import Numbers, PolicyCase, by_class, mean, share
 
 
@@ -16,7 +16,7 @@ class Utilisation:
     def of_trees(self, lines: Block) -> Numbers:
         return by_class(self._case, lines, self._left)
 
-    def _left(self, name: str, trees: Rows) -> Numbers:
+    def _left(self, name: str, trees: RowNumbers) -> Numbers:
         totals = self._case.totals(name)
         return share(totals.free[trees] - self._case.requested[name], totals.capacity[trees])
 

@@ -141,7 +141,9 @@ class Extender:
 
     async def _release_claim(self, pod: Pod, node: str) -> None:
         try:
-            await self._parts.claims.give_back(pod, f"the binding to {node} cannot be finished")
+            await self._parts.claims.release_fenced(
+                pod, f"the binding to {node} cannot be finished"
+            )
             await self._parts.ledger_watch.refresh()
         except DovetailError as error:
             LOG.warning("claim not given back", pod=pod.key, error=str(error))

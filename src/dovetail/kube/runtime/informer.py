@@ -41,8 +41,8 @@ STEADY_SECONDS = 5.0
 TOO_MANY = 429
 NOTHING = "metadata.name=dovetail-asks-for-the-version"
 """A list of next to nothing, which is all the same of the newest version."""
-BREATH = 200
-"""Objects of a list that are taken in before others get their turn on the event loop."""
+OBJECTS_PER_YIELD = 200
+"""Objects of a list that are taken in before the informer yields to others on the event loop."""
 
 
 class Informer(Generic[T]):
@@ -126,7 +126,7 @@ class Informer(Generic[T]):
             self._take(key, None)
         for count, (key, each) in enumerate(here.items(), 1):
             self._take(key, each)
-            if count % BREATH == 0:
+            if count % OBJECTS_PER_YIELD == 0:
                 await asyncio.sleep(0)
         self._note_version(listing.resource_version)
         self._synced.set()

@@ -1,6 +1,7 @@
 """Claims of pods in the ledger: made, released, made to agree with pods, and fenced.
 
-The binder and the reconciler call this, and the extender; the ledger's side is the service's.
+Binder, reconciler, extender, scheduling loop and scheduler call `PodClaims`; the ledger's side is
+`service/device_claims.py`.
 """
 
 from __future__ import annotations
@@ -42,7 +43,7 @@ class PodClaims:
 
     async def claim(self, pod: Pod, node: str, holdings: Sequence[DeviceHolding]) -> None:
         """Durable when it returns. Raises AlreadyClaimed, DeviceTaken."""
-        await self._ledger.claim(*owner_of(pod), node, holdings)
+        await self._ledger.claim(*consumer_of(pod), node, holdings)
 
     async def release(self, uid: str) -> bool:
         """For a pod that nobody can bind any more."""
@@ -66,7 +67,7 @@ class PodClaims:
             return Agreement.EQUAL
         if wanted:
             try:
-                await self._ledger.correct(*owner_of(pod), node, wanted)
+                await self._ledger.correct(*consumer_of(pod), node, wanted)
             except DeviceTaken:
                 pass
             else:
@@ -75,7 +76,7 @@ class PodClaims:
         await self._ledger.release_claim(uid, claim)
         return Agreement.CONFLICT if wanted else Agreement.EQUAL
 
-    async def give_back(self, pod: Pod, why: str) -> bool:
+    async def release_fenced(self, pod: Pod, why: str) -> bool:
         """Fence the pod and release what is claimed for it, unless it was bound before that.
 
         Released is the claim that was there before the fence: one made after it is good, and
@@ -95,8 +96,8 @@ class PodClaims:
         return await self._ledger.release_claim(uid, claim)
 
 
-def owner_of(pod: Pod) -> tuple[str, str, str]:
-    """As the ledger knows it: uid, namespace and account."""
+def consumer_of(pod: Pod) -> tuple[str, str, str]:
+    """The pod as a consumer of the ledger: uid, namespace and account."""
     return pod.metadata.uid, pod.metadata.namespace, pod.spec.service_account_name or "default"
 
 

@@ -28,7 +28,7 @@ from dovetail.podfit.filtered_nodes import FilteredNodes
 
 DEVICE_WEIGHT = 300.0
 """What a strategy's preference for a node, 0 to 1, is worth. Room is worth 100 at most, a soft
-taint 300, a preferred label 200: the strategy decides, unless the pod or the node has wishes."""
+taint 300, a preferred label 200: the strategy decides, unless the pod or the node prefers."""
 BY_ROOM = (Strategy.FIRST_FIT, Strategy.STRICT_FIRST_FIT)
 """Strategies without a preference among nodes."""
 
@@ -55,7 +55,7 @@ class Decider:
         known = self._refused.get(required)
         if known is not None and known[0] == change_count:
             return known[1]
-        found = decision_of(self._state, required, self._strategy)
+        found = choice_of(self._state, required, self._strategy)
         if isinstance(found, Refusal):
             if len(self._refused) > 4096:
                 self._refused.clear()
@@ -63,23 +63,23 @@ class Decider:
         return found
 
 
-def decision_of(
+def choice_of(
     state: ClusterState, required: PodRequirements, strategy: Strategy
 ) -> Choice | Refusal:
     # 1. Nodes with room, and among them those with devices.
-    verdict = state.nodes.filter(required.pod_request)
-    mask = verdict.mask
+    filtered = state.nodes.filter(required.pod_request)
+    mask = filtered.mask
     if required.device_requests:
         lacking = [
-            ask.class_name
-            for ask in required.device_requests
-            if ask.class_name not in state.classes
+            request.class_name
+            for request in required.device_requests
+            if request.class_name not in state.classes
         ]
         if lacking:
             return Refusal(f"there is no resource class {lacking[0]!r}.")
         mask = mask & state.inventory.fits(required.device_requests, strategy)
     if not mask.any():
-        return Refusal(refusal_text(state, required, verdict, strategy))
+        return Refusal(refusal_text(state, required, filtered, strategy))
     # 2. The best of them.
     score = state.nodes.score(required.pod_request, mask)
     if required.device_requests and strategy not in BY_ROOM:
@@ -91,11 +91,11 @@ def decision_of(
         holdings = device_choice(state, node, required, strategy)
         if holdings is not None:
             return Choice(node, holdings)
-        # Room and devices are there, but not for both sorts of asks; or the strategy does not find
-        # them in reasonable time.
+        # Room and devices are there, but not for both sorts of requests; or the strategy does not
+        # find them in reasonable time.
         score[row] = -np.inf
         row = int(score.argmax())
-    return Refusal(refusal_text(state, required, verdict, strategy))
+    return Refusal(refusal_text(state, required, filtered, strategy))
 
 
 def device_choice(
@@ -111,13 +111,13 @@ def device_choice(
 
 
 def refusal_text(
-    state: ClusterState, required: PodRequirements, verdict: FilteredNodes, strategy: Strategy
+    state: ClusterState, required: PodRequirements, filtered: FilteredNodes, strategy: Strategy
 ) -> str:
-    reasons = verdict.reasons()
+    reasons = filtered.reasons()
     nodes = sum(1 for name in state.rows.names if name and state.has_node(name))
     if not required.device_requests:
         return summary_of_nodes(0, nodes, reasons)
-    roomy = verdict.mask
+    roomy = filtered.mask
     example = ""
     if roomy.any():
         reasons += class_reasons(state, required.device_requests, roomy)
@@ -158,10 +158,10 @@ def nearest_text(
 def holdings_for(
     state: ClusterState, device_requests: Sequence[DeviceRequest], node: str, claimed: Amounts
 ) -> tuple[DeviceHolding, ...] | None:
-    """Which of the claimed devices are for which ask; None if they are not for these asks.
+    """Which of the claimed devices are for which request; None if they are for other requests.
 
-    The ledger does not say what devices were asked by. They are dealt out as if the node had
-    nothing else, so that everybody who adopts the claim deals them out alike.
+    The ledger does not say for which request a device was claimed. Devices are dealt out as if the
+    node had nothing else, so that everybody who adopts the claim deals them out alike.
     """
     there = {each.name: each for each in state.devices.get(node, ())}
     if claimed.keys() - there.keys():

@@ -89,7 +89,7 @@ class DeviceHolders:
         self._witness(self._assumed, uid, held)
 
     def forget(self, uid: str) -> None:
-        """It was, or it came to nothing."""
+        """The plan was carried out, or came to nothing: it holds no devices any more."""
         self._witness(self._assumed, uid, None)
 
     def use(self, uid: str, held: HeldOnNode | None) -> None:

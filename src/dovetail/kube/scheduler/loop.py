@@ -46,8 +46,8 @@ LOG = structlog.get_logger("dovetail.kube.scheduler")
 
 MOST_BINDINGS = 64
 """Plans that are being carried out at a time."""
-SLICE_SECONDS = 0.005
-"""Of decisions in a row, after which others on the event loop have their turn."""
+YIELD_AFTER_SECONDS = 0.005
+"""Of decisions in a row, after which the loop yields to others on the event loop."""
 QUICK_TRIES = 5
 """Turns of a pod that follow each other at once, when others are faster; then it waits."""
 UNSEEN_DEVICE_TRIES = 3
@@ -130,7 +130,7 @@ class SchedulingLoop:
         return self.may_decide() and len(self._bindings) < MOST_BINDINGS
 
     async def _decide_all(self) -> None:
-        slice_ends = self._clock() + SLICE_SECONDS
+        yield_at = self._clock() + YIELD_AFTER_SECONDS
         while self._has_leave():
             now = self._clock()
             if self._queue.changes and now >= self._unparked_at + self._timings.gather_changes:
@@ -140,9 +140,9 @@ class SchedulingLoop:
             if entry is None:
                 return
             self._turn(entry)
-            if now >= slice_ends:
+            if now >= yield_at:
                 await asyncio.sleep(0)
-                slice_ends = self._clock() + SLICE_SECONDS
+                yield_at = self._clock() + YIELD_AFTER_SECONDS
 
     def _turn(self, entry: QueuedPod) -> None:
         pod = self._state.pods.get(entry.pod.metadata.uid, entry.pod)
@@ -179,16 +179,16 @@ class SchedulingLoop:
     ) -> BindingPlan | None:
         """The plan that a claim was made for; None: it is given back, or waited for."""
         if not self._state.has_node(node):
-            self._give_back(pod, f"node {node} is no more")
+            self._start_release(pod, f"node {node} is no more")
         elif fence_of(pod):
             # Who put the fence may still be about to release whatever is claimed.
-            self._give_back(pod, f"the claim on {node} is older than the last one given back")
+            self._start_release(pod, f"the claim on {node} is older than the last one given back")
         else:
             holdings = holdings_for(self._state, required.device_requests, node, claimed)
             if holdings is not None:
                 return BindingPlan(pod, node, holdings, is_claimed=True)
             if entry.attempts > UNSEEN_DEVICE_TRIES:
-                self._give_back(pod, f"devices claimed on {node} are no longer those asked for")
+                self._start_release(pod, f"devices claimed on {node} are no longer those asked for")
             else:
                 self._queue.back_off(pod.metadata.uid, self._clock())
         return None
@@ -202,7 +202,7 @@ class SchedulingLoop:
         self._state.assume(plan)
         self._start(self._carry_out(plan))
 
-    def _give_back(self, pod: Pod, why: str) -> None:
+    def _start_release(self, pod: Pod, why: str) -> None:
         self._start(self._release_claim(pod, why))
 
     def _start(self, work: Coroutine[None, None, None]) -> None:
@@ -217,7 +217,7 @@ class SchedulingLoop:
     async def _release_claim(self, pod: Pod, why: str) -> None:
         uid = pod.metadata.uid
         try:
-            await self._claims.give_back(pod, why)
+            await self._claims.release_fenced(pod, why)
             await self._ledger_watch.refresh()
         except DovetailError as error:
             LOG.warning("claim not given back", pod=pod.key, error=str(error))

@@ -44,8 +44,8 @@ class RequirementsCache:
             raise UnschedulablePod(why)
         try:
             pod_request = pod_request_of(pod)
-            # Pods of a template have the very same demand; these requirements keep it alive, so
-            # that no other can have its identity.
+            # Pods of a template have the very same pod request; these requirements keep it alive,
+            # so that no other can have its identity.
             found = self._known.get(id(pod_request))
             if found is None:
                 device_requests, direct = (

@@ -219,5 +219,5 @@ def is_ours(pod: Pod, name: str) -> bool:
 
 
 def is_request_changed(old: Pod, new: Pod) -> bool:
-    """Whether the wish itself changed. Status does not count: the scheduler itself writes it."""
+    """Whether the pod's request changed. Status does not count: the scheduler itself writes it."""
     return old.spec != new.spec or old.metadata.labels != new.metadata.labels

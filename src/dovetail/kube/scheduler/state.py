@@ -43,12 +43,12 @@ class ClusterState:
         self._plans: dict[str, BindingPlan] = {}
         self._pools: dict[str, Pools] = {}
         """By node."""
-        self._moments = dict.fromkeys(Wake, 0)
+        self._change_counts = dict.fromkeys(Wake, 0)
         self._changed_device_nodes: set[str] = set()
 
     def change_count(self, wake_on: Wake) -> int:
         """Grows with everything that may help a pod that waits for such changes."""
-        return sum(count for what, count in self._moments.items() if what & wake_on)
+        return sum(count for what, count in self._change_counts.items() if what & wake_on)
 
     def name_of(self, holder: str) -> str:
         """What users call a holder: the pod's name, where it is a pod of this cluster."""
@@ -218,7 +218,7 @@ class ClusterState:
             self._cluster_changed(Wake.DEVICES)
 
     def _cluster_changed(self, what: Wake) -> None:
-        self._moments[what] += 1
+        self._change_counts[what] += 1
         self._queue.cluster_changed(what)
 
 

@@ -1,4 +1,7 @@
-"""The change log: which trees changed since a cursor, read as what a snapshot takes in."""
+"""Reader of the change log: what a snapshot has to take in since a cursor, for `Ledger.poll`.
+
+The log has a row per changed tree; `sqlite` and `postgres` write and trim it, and call this.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The seam between the ledger and everything above it.
+"""Port of the ledger: what the rest of Dovetail may ask of any database; sqlite and postgres do it.
 
 A Ledger runs operations, each a function of one Transaction: `write` in a durable transaction of
 its own (all or nothing), `read` in a consistent view. `poll` tells what changed since a cursor.
@@ -55,7 +55,7 @@ class Delta(msgspec.Struct):
     """provider id, class id, used"""
     names: Names | None = None
     definitions: Mapping[str, str] | None = None
-    """Of resource classes: the document of each by name."""
+    """Of device classes: the document of each by name."""
 
 
 class Transaction(Protocol):

@@ -1,7 +1,8 @@
-"""What passes between a client and the runtime, frame by frame. Pure: bytes in, bytes out.
+"""HTTP/2 frame relay: what passes between a client and the runtime; the CRI proxy feeds it.
 
-Frames pass as they came. Of a call that is watched, DATA of the question stays here until somebody
-says what is to be sent instead, or refuses the call; the answer passes, and is read on its way.
+Pure: bytes in, bytes out. Frames pass as they came. Of a call that is watched, DATA of the question
+stays here until somebody says what is to be sent instead, or refuses the call; the answer passes,
+and is read on its way.
 
 Headers always pass, at once and in order, in both directions: each end unpacks them by those that
 came before. So a watched call begins at the runtime before it is decided, and one that is refused

@@ -1,4 +1,4 @@
-"""The older way to register: the plugin calls `Register` at a socket of ours in its directory."""
+"""Legacy registration server: plugins call `Register` at a socket of ours; the registry runs it."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ NAME = "kubelet.sock"
 """As plugins of that kind expect it."""
 
 
-class LegacyDoor:
+class LegacyRegistrationServer:
     def __init__(self, directory: Path, register: Callable[[Path, RegisterRequest], None]) -> None:
         """`register` is called with the socket of each request, in order; raises UnfitPlugin."""
         self.directory, self.register = directory, register

@@ -19,7 +19,7 @@ from dovetail.core.errors import DovetailError
 from dovetail.node.registry.deadlines import Deadlines
 from dovetail.node.registry.endpoint import PluginEndpoint
 from dovetail.node.registry.handshake import UnfitPlugin
-from dovetail.node.registry.legacy import LegacyDoor
+from dovetail.node.registry.legacy import LegacyRegistrationServer
 from dovetail.node.registry.metrics import PLUGINS_UP
 from dovetail.node.registry.plugin_status import PluginStatus, status_of, status_without_socket
 from dovetail.node.registry.registration import PluginRegistration, RegistrationState
@@ -48,7 +48,9 @@ class Registry:
         self.directories, self.period = tuple(directories), period
         self.deadlines = deadlines or Deadlines()
         self.clock, self.wall = clock, wall
-        self.door = LegacyDoor(legacy, self._registered_itself) if legacy else None
+        self.legacy_server = (
+            LegacyRegistrationServer(legacy, self._registered_itself) if legacy else None
+        )
         self.endpoints: dict[str, PluginEndpoint] = {}
         self.registrations: dict[str, PluginRegistration] = {}
         self.closing: dict[asyncio.Task[None], grpc.aio.Channel] = {}
@@ -59,18 +61,18 @@ class Registry:
         """Directories that are missing are made. Plugins register from now on."""
         for each in self.directories:
             _make(each)
-        if self.door:
-            _make(self.door.directory)
-            remove_sockets(self.door.directory)
-            await self.door.start()
+        if self.legacy_server:
+            _make(self.legacy_server.directory)
+            remove_sockets(self.legacy_server.directory)
+            await self.legacy_server.start()
         self.looking = asyncio.create_task(self._look_regularly())
 
     async def stop(self) -> None:
         if self.looking:
             self.looking.cancel()
             await asyncio.gather(self.looking, return_exceptions=True)
-        if self.door:
-            await self.door.stop()
+        if self.legacy_server:
+            await self.legacy_server.stop()
         await self._end(tuple(self.registrations))
         for closing, channel in tuple(self.closing.items()):
             closing.cancel()
@@ -140,9 +142,9 @@ class Registry:
                 # Plugins wait for it if it is gone: they do not make it.
                 with self._going_on(f"directory {each}"):
                     _make(each)
-            if self.door:
-                with self._going_on(f"directory {self.door.directory}"):
-                    await self.door.keep()
+            if self.legacy_server:
+                with self._going_on(f"directory {self.legacy_server.directory}"):
+                    await self.legacy_server.keep()
             with self._going_on("look"):
                 await self._look()
             await asyncio.sleep(self.period)

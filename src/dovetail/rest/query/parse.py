@@ -30,7 +30,7 @@ NUMBERED_KEY = re.compile(rf"({'|'.join(GROUP_KEYS)})({NUMBERED})?")
 SUFFIXED_KEY = re.compile(rf"({'|'.join((*GROUP_KEYS, *GROUP_EXTENSIONS))})({SUFFIX})?")
 
 Classes = Mapping[str, DeviceClass]
-"""The resource classes that are defined, by name."""
+"""The device classes that are defined, by name."""
 
 
 def names_class(query: Query) -> bool:

@@ -22,7 +22,7 @@ FIELDS = frozenset(("selectors",))
 
 
 def from_device_class(document: Mapping[str, object]) -> DeviceClass:
-    """Raises Untranslatable, or BadClass for what a resource class may not be called."""
+    """Raises Untranslatable, or BadClass for a name that no device class of Dovetail may have."""
     metadata = document.get("metadata")
     name = metadata.get("name") if isinstance(metadata, Mapping) else None
     if not isinstance(name, str):

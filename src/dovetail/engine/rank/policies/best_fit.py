@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Hashable
 
 from dovetail.engine.combine.round_robin import Block
-from dovetail.engine.inventories import Rows
+from dovetail.engine.inventories import RowNumbers
 from dovetail.engine.rank.policies.policy import (
     MILLION,
     POINT,
@@ -36,7 +36,7 @@ class BestFit:
         points = (MILLION - by_class(self._case, lines, self._left)) // POINT
         return PolicyScores(points, -self._left_on_rows(lines))
 
-    def _left(self, name: str, trees: Rows) -> Numbers:
+    def _left(self, name: str, trees: RowNumbers) -> Numbers:
         totals = self._case.totals(name)
         return share(totals.free[trees] - self._case.requested[name], totals.largest)
 

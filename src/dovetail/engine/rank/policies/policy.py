@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from dovetail.engine.combine.round_robin import Block
 from dovetail.engine.feasible import Slot
-from dovetail.engine.inventories import Rows
+from dovetail.engine.inventories import RowNumbers
 from dovetail.engine.rank.totals import TreeTotals, totals_of
 from dovetail.engine.rank.typical import Typical
 from dovetail.engine.snapshot import Snapshot
@@ -65,7 +65,7 @@ class PolicyCase:
             found = self._totals[name] = totals_of(self.snapshot, name)
         return found
 
-    def free_and_capacity(self, name: str, rows: Rows) -> tuple[Numbers, Numbers]:
+    def free_and_capacity(self, name: str, rows: RowNumbers) -> tuple[Numbers, Numbers]:
         """What rows that have some of the class have free, and their capacities."""
         inventories = self.snapshot.inventories_of(name)
         assert inventories
@@ -86,7 +86,7 @@ def mean(shares: Sequence[Numbers]) -> Numbers:
     return found
 
 
-def by_class(case: PolicyCase, lines: Block, left: Callable[[str, Rows], Numbers]) -> Numbers:
+def by_class(case: PolicyCase, lines: Block, left: Callable[[str, RowNumbers], Numbers]) -> Numbers:
     """The mean over the classes asked for of the share that trees have left, in millionths."""
     trees = case.snapshot.tree.values[lines]
     return mean(
