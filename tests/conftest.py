@@ -21,6 +21,7 @@ from hypothesis import is_hypothesis_test, settings
 from dovetail.ledger import Ledger, open_ledger
 from tests.support import databases, openb_data, spec_examples
 from tests.support.kube import assets
+from tests.support.kube.virtual import VirtualLoop
 from tests.support.loops import run_on_own_loop
 
 # How long an example takes says something about the machine, not about the code.
@@ -46,7 +47,8 @@ def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
     if not inspect.iscoroutinefunction(test):
         return None
     arguments = {name: pyfuncitem.funcargs[name] for name in inspect.signature(test).parameters}
-    run_on_own_loop(test(**arguments))
+    is_virtual = pyfuncitem.get_closest_marker("virtual_time")
+    run_on_own_loop(test(**arguments), loop_factory=VirtualLoop if is_virtual else None)
     return True
 
 

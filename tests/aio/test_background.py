@@ -53,7 +53,6 @@ class TestNamedBackground:
         assert started == ["hang", "hang"]
 
     async def test_a_failure_is_logged_and_the_next_run_may_begin(self) -> None:
-
         with capture_logs() as logs:
             background = NamedBackground(1.0, structlog.get_logger())
 

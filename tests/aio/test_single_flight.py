@@ -47,7 +47,6 @@ class TestSingleFlight:
         assert await story() == "at once"
 
     async def test_an_error_is_raised_to_all_who_waited_and_not_kept(self) -> None:
-
         flight: SingleFlight[str, str] = SingleFlight()
 
         async def fail() -> str:
@@ -65,7 +64,6 @@ class TestSingleFlight:
         assert await flight.call("key", work) == "yes"
 
     async def test_closing_ends_calls_under_way(self) -> None:
-
         flight: SingleFlight[str, None] = SingleFlight()
 
         async def hang() -> None:

@@ -18,14 +18,12 @@ async def forever(log: list[str], name: str) -> None:
 
 
 async def test_the_first_to_end_ends_the_others_from_the_last_to_the_first() -> None:
-
     log: list[str] = []
     await run_together(forever(log, "first"), asyncio.sleep(0), forever(log, "last"))
     assert log == ["last", "first"]
 
 
 async def test_a_failure_is_raised_after_the_others_have_ended() -> None:
-
     log: list[str] = []
 
     async def failing() -> None:
@@ -38,7 +36,6 @@ async def test_a_failure_is_raised_after_the_others_have_ended() -> None:
 
 
 async def test_whoever_is_cancelled_ends_the_parts_too() -> None:
-
     log: list[str] = []
     task = asyncio.create_task(run_together(forever(log, "a"), forever(log, "b")))
     await asyncio.sleep(0.01)

@@ -9,7 +9,6 @@ from tests.support.kube.cluster import Cluster
 
 
 async def test_two_replicas_come_through_everything(own_cluster: Cluster) -> None:
-
     plan = Plan(nodes=20, pods=200, seconds=0, every=1)
     async with connect(str(own_cluster.kubeconfig)) as api, soaking(plan, own_cluster) as soak:
         version = (await api.list(Pod, namespace=NAMESPACE)).resource_version

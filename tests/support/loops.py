@@ -11,7 +11,11 @@ SETTLE_SECONDS = 10.0
 """gRPC's own tasks need a moment to end after the server did."""
 
 
-def run_on_own_loop(test: Coroutine[Any, Any, object], seconds: float = SETTLE_SECONDS) -> None:
+def run_on_own_loop(
+    test: Coroutine[Any, Any, object],
+    seconds: float = SETTLE_SECONDS,
+    loop_factory: Callable[[], asyncio.AbstractEventLoop] | None = None,
+) -> None:
     """Tasks that the test leaves behind are a failure."""
 
     async def run() -> None:
@@ -21,7 +25,8 @@ def run_on_own_loop(test: Coroutine[Any, Any, object], seconds: float = SETTLE_S
             await eventually(lambda: asyncio.all_tasks() == own, seconds)
         assert asyncio.all_tasks() == own, "tasks are left behind"
 
-    asyncio.run(run())
+    with asyncio.Runner(loop_factory=loop_factory) as runner:
+        runner.run(run())
 
 
 async def eventually(true: Callable[[], Any], seconds: float = 10.0) -> None:

@@ -6,8 +6,8 @@ import asyncio
 import json
 import ssl
 import sys
-from collections.abc import Awaitable, Callable, Mapping
-from contextlib import aclosing
+from collections.abc import AsyncIterator, Mapping
+from contextlib import aclosing, asynccontextmanager
 from pathlib import Path
 from typing import Any
 
@@ -35,21 +35,15 @@ NODE = {"metadata": {"name": "n", "resourceVersion": "7"}}
 V1 = "client.authentication.k8s.io/v1"
 
 
-def run(
-    directory: Path,
-    script: Script,
-    test: Callable[[KubeClient, ScriptedServer], Awaitable[None]],
-    limits: ClientLimits = DEFAULT_LIMITS,
-    **user: Any,
-) -> None:
-    async def main() -> None:
-        async with (
-            asyncio.timeout(60),
-            client_of(directory, script, user, limits) as (client, server),
-        ):
-            await test(client, server)
-
-    asyncio.run(main())
+@asynccontextmanager
+async def connected(
+    directory: Path, script: Script, limits: ClientLimits = DEFAULT_LIMITS, **user: Any
+) -> AsyncIterator[tuple[KubeClient, ScriptedServer]]:
+    async with (
+        asyncio.timeout(60),
+        client_of(directory, script, user, limits) as (client, server),
+    ):
+        yield client, server
 
 
 async def watched(client: KubeClient) -> None:
@@ -70,12 +64,13 @@ class Door:
         return streamed() if "watch" in asked.target else ok(NODE)
 
 
-def test_a_token_that_was_rotated_is_read_again(tmp_path: Path) -> None:
+async def test_a_token_that_was_rotated_is_read_again(tmp_path: Path) -> None:
     token = tmp_path / "token"
     token.write_text("old")
     door = Door("old")
 
-    async def test(client: KubeClient, server: ScriptedServer) -> None:
+    # Relative names are relative to the kubeconfig.
+    async with connected(tmp_path, door, tokenFile="token") as (client, server):
         for verb in (lambda: client.get(Node, "n"), lambda: watched(client)):
             await verb()
             door.valid = f"{door.valid}er"
@@ -89,29 +84,28 @@ def test_a_token_that_was_rotated_is_read_again(tmp_path: Path) -> None:
             await client.get(Node, "n")
         assert refused.value.code == 401
 
-    # Relative names are relative to the kubeconfig.
-    run(tmp_path, door, test, tokenFile="token")
 
-
-def test_a_token_file_is_read_again_before_the_old_token_is_refused(tmp_path: Path) -> None:
+async def test_a_token_file_is_read_again_before_the_old_token_is_refused(tmp_path: Path) -> None:
     token = tmp_path / "token"
     token.write_text("old\n")
 
-    async def test(client: KubeClient, server: ScriptedServer) -> None:
+    limits = ClientLimits(token_file_seconds=0.0)
+    async with connected(tmp_path, lambda asked: ok(NODE), limits, tokenFile=str(token)) as (
+        client,
+        server,
+    ):
         await client.get(Node, "n")
         token.write_text("new\n")
         await client.get(Node, "n")
         told = [asked.headers["authorization"] for asked in server.asked]
         assert told == ["bearer old", "bearer new"]
 
-    limits = ClientLimits(token_file_seconds=0.0)
-    run(tmp_path, lambda asked: ok(NODE), test, limits, tokenFile=str(token))
 
-
-def test_without_credentials_there_is_no_answer_until_they_are_back(tmp_path: Path) -> None:
+async def test_without_credentials_there_is_no_answer_until_they_are_back(tmp_path: Path) -> None:
     token = tmp_path / "token"
 
-    async def test(client: KubeClient, server: ScriptedServer) -> None:
+    limits = ClientLimits(failure_seconds=0.0)
+    async with connected(tmp_path, Door("t"), limits, tokenFile=str(token)) as (client, server):
         with pytest.raises(ApiUnreachable, match=r"no credentials.*token"):
             await client.get(Node, "n")
         token.write_text("")
@@ -120,9 +114,6 @@ def test_without_credentials_there_is_no_answer_until_they_are_back(tmp_path: Pa
         assert not server.asked
         token.write_text("t")
         await client.get(Node, "n")
-
-    limits = ClientLimits(failure_seconds=0.0)
-    run(tmp_path, Door("t"), test, limits, tokenFile=str(token))
 
 
 def plugin(
@@ -156,14 +147,15 @@ print(json.dumps({**info, "status": status}))
 
 
 @pytest.mark.parametrize("version", [V1, f"{V1}beta1"])
-def test_a_command_is_asked_once_and_again_when_its_token_is_refused(
+async def test_a_command_is_asked_once_and_again_when_its_token_is_refused(
     tmp_path: Path, version: str
 ) -> None:
     token = tmp_path / "token"
     token.write_text("first")
     door = Door("first")
 
-    async def test(client: KubeClient, server: ScriptedServer) -> None:
+    said = plugin(tmp_path, PRINTS, version, {"TOKEN": str(token)})
+    async with connected(tmp_path, door, exec=said) as (client, _server):
         await asyncio.gather(*(client.get(Node, "n") for _ in range(5)))
         assert runs(tmp_path) == 1
         door.valid = "second"
@@ -171,24 +163,24 @@ def test_a_command_is_asked_once_and_again_when_its_token_is_refused(
         await asyncio.gather(*(client.get(Node, "n") for _ in range(5)))
         assert runs(tmp_path) == 2
 
-    said = plugin(tmp_path, PRINTS, version, {"TOKEN": str(token)})
-    run(tmp_path, door, test, exec=said)
-
 
 @pytest.mark.parametrize(
     ("expires", "times"), [("2020-01-01T00:00:00Z", 3), ("2120-01-01T00:00:00Z", 1)]
 )
-def test_a_token_that_has_expired_is_not_used(tmp_path: Path, expires: str, times: int) -> None:
+async def test_a_token_that_has_expired_is_not_used(
+    tmp_path: Path, expires: str, times: int
+) -> None:
     token = tmp_path / "token"
     token.write_text("t")
 
-    async def test(client: KubeClient, server: ScriptedServer) -> None:
+    variables = {"TOKEN": str(token), "EXPIRES": expires}
+    async with connected(tmp_path, Door("t"), exec=plugin(tmp_path, PRINTS, V1, variables)) as (
+        client,
+        _server,
+    ):
         for _ in range(3):
             await client.get(Node, "n")
         assert runs(tmp_path) == times
-
-    variables = {"TOKEN": str(token), "EXPIRES": expires}
-    run(tmp_path, Door("t"), test, exec=plugin(tmp_path, PRINTS, V1, variables))
 
 
 @pytest.mark.parametrize(
@@ -203,23 +195,21 @@ def test_a_token_that_has_expired_is_not_used(tmp_path: Path, expires: str, time
     ],
     ids=["fails", "prints no JSON", "prints nothing of use", "version", "no token", "hangs"],
 )
-def test_a_command_that_gives_no_token_is_told_once_to_all_who_wait(
+async def test_a_command_that_gives_no_token_is_told_once_to_all_who_wait(
     tmp_path: Path, body: str, problem: str
 ) -> None:
     token = tmp_path / "token"
     token.write_text("s3cret")
 
-    async def test(client: KubeClient, server: ScriptedServer) -> None:
+    limits = ClientLimits(plugin_seconds=1.0)
+    command = plugin(tmp_path, body, V1, {"TOKEN": str(token)})
+    async with connected(tmp_path, Door("x"), limits, exec=command) as (client, _server):
         asking = (client.get(Node, "n") for _ in range(5))
         told = await asyncio.gather(*asking, return_exceptions=True)
         assert {type(each) for each in told} == {ApiUnreachable}
         assert problem in str(told[0])
         assert "s3cret" not in str(told[0])
         assert runs(tmp_path) == 1
-
-    limits = ClientLimits(plugin_seconds=1.0)
-    command = plugin(tmp_path, body, V1, {"TOKEN": str(token)})
-    run(tmp_path, Door("x"), test, limits, exec=command)
 
 
 def with_cluster(**said: Any) -> str:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncGenerator, Awaitable, Callable
-from contextlib import aclosing
+from collections.abc import AsyncGenerator, AsyncIterator
+from contextlib import aclosing, asynccontextmanager
 from pathlib import Path
 from typing import Any, cast
 
@@ -38,21 +38,15 @@ from tests.support.kube.scripted import (
 NODE = {"metadata": {"name": "n", "resourceVersion": "7"}}
 
 
-def run(
-    directory: Path,
-    script: Script,
-    test: Callable[[KubeClient, ScriptedServer], Awaitable[None]],
-    limits: ClientLimits = DEFAULT_LIMITS,
-    **user: Any,
-) -> None:
-    async def main() -> None:
-        async with (
-            asyncio.timeout(60),
-            client_of(directory, script, user, limits) as (client, server),
-        ):
-            await test(client, server)
-
-    asyncio.run(main())
+@asynccontextmanager
+async def connected(
+    directory: Path, script: Script, limits: ClientLimits = DEFAULT_LIMITS, **user: Any
+) -> AsyncIterator[tuple[KubeClient, ScriptedServer]]:
+    async with (
+        asyncio.timeout(60),
+        client_of(directory, script, user, limits) as (client, server),
+    ):
+        yield client, server
 
 
 def in_turn(*answers: Answer) -> Script:
@@ -78,44 +72,42 @@ def line(kind: str, version: str) -> bytes:
     ("code", "error"),
     [(400, ApiError), (403, ApiError), (404, ApiNotFound), (409, ApiConflict), (410, ApiGone)],
 )
-def test_a_refusal_says_what_the_server_said(
+async def test_a_refusal_says_what_the_server_said(
     tmp_path: Path, code: int, error: type[ApiError]
 ) -> None:
-    async def test(client: KubeClient, server: ScriptedServer) -> None:
+    async with connected(tmp_path, lambda asked: no(code, "Because", "so it is")) as (
+        client,
+        _server,
+    ):
         with pytest.raises(error, match="so it is") as refused:
             await client.get(Node, "n")
         assert type(refused.value) is error
         assert (refused.value.code, refused.value.reason) == (code, "Because")
 
-    run(tmp_path, lambda asked: no(code, "Because", "so it is"), test)
 
-
-def test_a_refusal_by_something_that_is_no_api_server_is_told_too(tmp_path: Path) -> None:
-    async def test(client: KubeClient, server: ScriptedServer) -> None:
+async def test_a_refusal_by_something_that_is_no_api_server_is_told_too(tmp_path: Path) -> None:
+    async with connected(tmp_path, lambda asked: ok(b"<html>bad gateway", "502 Bad Gateway")) as (
+        client,
+        _server,
+    ):
         with pytest.raises(ApiError, match="<html>") as refused:
             await client.get(Node, "n")
         assert refused.value.code == 502
 
-    run(tmp_path, lambda asked: ok(b"<html>bad gateway", "502 Bad Gateway"), test)
 
-
-def test_told_to_wait_it_waits_and_asks_again(tmp_path: Path) -> None:
-    async def test(client: KubeClient, server: ScriptedServer) -> None:
+async def test_told_to_wait_it_waits_and_asks_again(tmp_path: Path) -> None:
+    busy = no(429, Retry_After="0")
+    async with connected(tmp_path, in_turn(busy, busy, ok(NODE))) as (client, server):
         assert (await client.get(Node, "n")).metadata.resource_version == "7"
         assert len(server.asked) == 3
 
-    busy = no(429, Retry_After="0")
-    run(tmp_path, in_turn(busy, busy, ok(NODE)), test)
 
-
-def test_told_to_wait_for_ever_it_gives_up(tmp_path: Path) -> None:
-    async def test(client: KubeClient, server: ScriptedServer) -> None:
+async def test_told_to_wait_for_ever_it_gives_up(tmp_path: Path) -> None:
+    async with connected(tmp_path, lambda asked: no(429, Retry_After="0")) as (client, server):
         with pytest.raises(ApiError) as refused:
             await client.get(Node, "n")
         assert refused.value.code == 429
         assert len(server.asked) == DEFAULT_LIMITS.retries + 1
-
-    run(tmp_path, lambda asked: no(429, Retry_After="0"), test)
 
 
 @pytest.mark.parametrize(
@@ -127,14 +119,12 @@ def test_told_to_wait_for_ever_it_gives_up(tmp_path: Path) -> None:
     ],
     ids=["100", "103", "408 after the answer"],
 )
-def test_only_the_answer_to_a_request_answers_it(
+async def test_only_the_answer_to_a_request_answers_it(
     tmp_path: Path, early: bytes, later: bytes
 ) -> None:
-    async def test(client: KubeClient, server: ScriptedServer) -> None:
+    async with connected(tmp_path, lambda asked: early + ok(NODE) + later) as (client, _server):
         for _ in range(3):
             assert (await client.get(Node, "n")).metadata.resource_version == "7"
-
-    run(tmp_path, lambda asked: early + ok(NODE) + later, test)
 
 
 @pytest.mark.parametrize(
@@ -146,38 +136,38 @@ def test_only_the_answer_to_a_request_answers_it(
     ],
     ids=["body", "header", "headers"],
 )
-def test_an_answer_without_end_is_not_read_to_the_end(
+async def test_an_answer_without_end_is_not_read_to_the_end(
     tmp_path: Path, limit: str, answer: bytes
 ) -> None:
-    async def test(client: KubeClient, server: ScriptedServer) -> None:
+    async with connected(tmp_path, lambda asked: answer, ClientLimits(**{limit: 1000})) as (
+        client,
+        _server,
+    ):
         with pytest.raises(ApiUnreachable, match="more than 1000 bytes"):
             await client.get(Node, "n")
 
-    run(tmp_path, lambda asked: answer, test, ClientLimits(**{limit: 1000}))
 
-
-def test_a_line_without_end_is_not_read_to_the_end(tmp_path: Path) -> None:
-    async def test(client: KubeClient, server: ScriptedServer) -> None:
+async def test_a_line_without_end_is_not_read_to_the_end(tmp_path: Path) -> None:
+    answer = streamed(b"x" * 600, b"x" * 600, whole=False)
+    async with connected(tmp_path, lambda asked: answer, ClientLimits(line_bytes=1000)) as (
+        client,
+        _server,
+    ):
         with pytest.raises(ApiError, match="more than 1000 bytes"):
             await watched(client)
 
-    answer = streamed(b"x" * 600, b"x" * 600, whole=False)
-    run(tmp_path, lambda asked: answer, test, ClientLimits(line_bytes=1000))
 
-
-def test_a_connection_whose_answer_was_not_read_is_not_used_again(tmp_path: Path) -> None:
-    async def test(client: KubeClient, server: ScriptedServer) -> None:
+async def test_a_connection_whose_answer_was_not_read_is_not_used_again(tmp_path: Path) -> None:
+    async with connected(tmp_path, lambda asked: ok(NODE)) as (client, _server):
         pool = client._session._pool
         async with pool.exchange() as connection:
             await connection.ask(b"GET / HTTP/1.1\r\nContent-Length: 0\r\n\r\n")
             assert connection._is_whole
         assert not pool._idle
 
-    run(tmp_path, lambda asked: ok(NODE), test)
 
-
-def test_connections_are_used_again_but_not_when_they_are_closed(tmp_path: Path) -> None:
-    async def test(client: KubeClient, server: ScriptedServer) -> None:
+async def test_connections_are_used_again_but_not_when_they_are_closed(tmp_path: Path) -> None:
+    async with connected(tmp_path, lambda asked: ok(NODE)) as (client, server):
         for _ in range(5):
             await client.get(Node, "n")
         assert len(server.connections) == 1
@@ -188,18 +178,16 @@ def test_connections_are_used_again_but_not_when_they_are_closed(tmp_path: Path)
         await asyncio.gather(*(client.get(Node, "n") for _ in range(200)))
         assert len(server.connections) <= 65
 
-    run(tmp_path, lambda asked: ok(NODE), test)
-
 
 @pytest.mark.parametrize(
     "answer",
     [None, b"SSH-2.0-x\r\n\r\n", b"HTTP/1.1 200 OK\r\nContent-Length: 5000\r\n\r\n{"],
     ids=["closed", "not HTTP", "cut short"],
 )
-def test_no_whole_answer_is_none(tmp_path: Path, answer: Answer) -> None:
+async def test_no_whole_answer_is_none(tmp_path: Path, answer: Answer) -> None:
     closing = answer is not None
 
-    async def test(client: KubeClient, server: ScriptedServer) -> None:
+    async with connected(tmp_path, lambda asked: answer) as (client, server):
         asking = asyncio.create_task(client.get(Node, "n"))
         if closing:
             while not server.asked:  # noqa: ASYNC110
@@ -207,8 +195,6 @@ def test_no_whole_answer_is_none(tmp_path: Path, answer: Answer) -> None:
             server.connections[0].close()
         with pytest.raises(ApiUnreachable):
             await asking
-
-    run(tmp_path, lambda asked: answer, test)
 
 
 async def test_nobody_there_is_unreachable(tmp_path: Path) -> None:
@@ -220,41 +206,42 @@ async def test_nobody_there_is_unreachable(tmp_path: Path) -> None:
             await client.get(Node, "n")
 
 
-def test_an_answer_that_does_not_come_is_waited_for_only_so_long(tmp_path: Path) -> None:
+async def test_an_answer_that_does_not_come_is_waited_for_only_so_long(tmp_path: Path) -> None:
     limits = ClientLimits(answer_seconds=0.05, silence_seconds=0.05)
     quiet = streamed(line("ADDED", "6") + b"\n", whole=False)
 
-    async def test(client: KubeClient, server: ScriptedServer) -> None:
+    async with connected(
+        tmp_path, lambda asked: quiet if "watch" in asked.target else b"", limits
+    ) as (client, _server):
         with pytest.raises(ApiUnreachable, match="no answer"):
             await client.get(Node, "n")
         with pytest.raises(ApiUnreachable, match="no word"):
             await watched(client)
 
-    run(tmp_path, lambda asked: quiet if "watch" in asked.target else b"", test, limits)
 
-
-def test_a_watch_does_not_wait_for_the_rest_of_a_refusal(tmp_path: Path) -> None:
+async def test_a_watch_does_not_wait_for_the_rest_of_a_refusal(tmp_path: Path) -> None:
     half = b"HTTP/1.1 500 Oh\r\nContent-Length: 500\r\n\r\n{"
 
-    async def test(client: KubeClient, server: ScriptedServer) -> None:
+    async with connected(tmp_path, lambda asked: half, ClientLimits(answer_seconds=0.05)) as (
+        client,
+        _server,
+    ):
         with pytest.raises(ApiUnreachable, match="no answer"):
             await watched(client)
 
-    run(tmp_path, lambda asked: half, test, ClientLimits(answer_seconds=0.05))
 
-
-def test_a_watch_asks_for_what_comes_after_a_version_and_for_bookmarks(tmp_path: Path) -> None:
+async def test_a_watch_asks_for_what_comes_after_a_version_and_for_bookmarks(
+    tmp_path: Path,
+) -> None:
     text = b"\n".join([line("ADDED", "6"), line("MODIFIED", "7"), line("BOOKMARK", "9"), b""])
 
-    async def test(client: KubeClient, server: ScriptedServer) -> None:
+    async with connected(tmp_path, lambda asked: streamed(text)) as (client, server):
         assert await watched(client) == [("ADDED", "6"), ("MODIFIED", "7"), ("BOOKMARK", "9")]
         target = server.asked[0].target
         assert target.startswith("/base/api/v1/nodes?")
         assert "resourceVersion=5" in target
         assert "allowWatchBookmarks=true" in target
         assert "timeoutSeconds=" in target
-
-    run(tmp_path, lambda asked: streamed(text), test)
 
 
 class Parts:
@@ -270,18 +257,17 @@ class Parts:
 
 @pytest.mark.parametrize("size", [1, 2, 7, 1000])
 async def test_lines_are_whole_however_they_come(size: int) -> None:
-
     parts = cast("HttpConnection", Parts(b"first\nsecond\n\nlast\ncut o", size))
     found = [each async for each in session.lines(parts)]
     assert found == [b"first", b"second", b"", b"last"]
 
 
-def test_who_reads_slowly_holds_up_the_server_and_gets_everything(tmp_path: Path) -> None:
+async def test_who_reads_slowly_holds_up_the_server_and_gets_everything(tmp_path: Path) -> None:
     # More than the kernel takes off the server's hands.
     padding = b" " * 20_000
     many = [line("ADDED", str(n)) + padding + b"\n" for n in range(10, 1000)]
 
-    async def test(client: KubeClient, server: ScriptedServer) -> None:
+    async with connected(tmp_path, lambda asked: streamed(b"".join(many))) as (client, server):
         found = 0
         async with aclosing(client.watch(Node, "5")) as changes:
             async for each in changes:
@@ -293,10 +279,8 @@ def test_who_reads_slowly_holds_up_the_server_and_gets_everything(tmp_path: Path
         assert found == len(many)
         assert held > 0
 
-    run(tmp_path, lambda asked: streamed(b"".join(many)), test)
 
-
-def test_a_bookmark_of_pods_is_an_empty_shell(tmp_path: Path) -> None:
+async def test_a_bookmark_of_pods_is_an_empty_shell(tmp_path: Path) -> None:
     shell = {
         "metadata": {"resourceVersion": "9", "creationTimestamp": None},
         "spec": {"containers": None},
@@ -304,45 +288,44 @@ def test_a_bookmark_of_pods_is_an_empty_shell(tmp_path: Path) -> None:
     }
     told = json.dumps({"type": "BOOKMARK", "object": shell}).encode() + b"\n"
 
-    async def test(client: KubeClient, server: ScriptedServer) -> None:
-        async with aclosing(client.watch(Pod, "5")) as changes:
-            assert [each async for each in changes] == [WatchEvent("BOOKMARK", "9")]
-
-    run(tmp_path, lambda asked: streamed(told), test)
+    async with (
+        connected(tmp_path, lambda asked: streamed(told)) as (client, _server),
+        aclosing(client.watch(Pod, "5")) as changes,
+    ):
+        assert [each async for each in changes] == [WatchEvent("BOOKMARK", "9")]
 
 
 @pytest.mark.parametrize("told", [b"{", b"[]", b'{"metadata": {"name": 5}}'])
-def test_what_cannot_be_read_is_an_error_of_the_api(tmp_path: Path, told: bytes) -> None:
-    async def test(client: KubeClient, server: ScriptedServer) -> None:
+async def test_what_cannot_be_read_is_an_error_of_the_api(tmp_path: Path, told: bytes) -> None:
+    async with connected(tmp_path, lambda asked: ok(told)) as (client, _server):
         with pytest.raises(ApiError, match="Node") as refused:
             await client.get(Node, "n")
         assert refused.value.reason == "Unreadable"
 
-    run(tmp_path, lambda asked: ok(told), test)
-
 
 @pytest.mark.parametrize("way", ["in the stream", "at once"])
-def test_a_version_that_is_too_old_is_gone(tmp_path: Path, way: str) -> None:
+async def test_a_version_that_is_too_old_is_gone(tmp_path: Path, way: str) -> None:
     status = {"code": 410, "reason": "Expired", "message": "too old resource version"}
     told = json.dumps({"type": "ERROR", "object": status}).encode() + b"\n"
     answer = streamed(told) if way == "in the stream" else no(410, "Expired", "too old resource")
 
-    async def test(client: KubeClient, server: ScriptedServer) -> None:
+    async with connected(tmp_path, lambda asked: answer) as (client, _server):
         with pytest.raises(ApiGone, match="too old resource"):
             await watched(client)
 
-    run(tmp_path, lambda asked: answer, test)
 
-
-def test_a_watch_that_is_cut_is_not_one_that_ended(tmp_path: Path) -> None:
-    async def test(client: KubeClient, server: ScriptedServer) -> None:
-        async with aclosing(client.watch(Node, "5")) as changes:
-            assert (await anext(changes)).type == "ADDED"
-            server.connections[0].close()
-            with pytest.raises(ApiUnreachable):
-                await anext(changes)
-
-    run(tmp_path, lambda asked: streamed(line("ADDED", "6") + b"\n", whole=False), test)
+async def test_a_watch_that_is_cut_is_not_one_that_ended(tmp_path: Path) -> None:
+    async with (
+        connected(tmp_path, lambda asked: streamed(line("ADDED", "6") + b"\n", whole=False)) as (
+            client,
+            server,
+        ),
+        aclosing(client.watch(Node, "5")) as changes,
+    ):
+        assert (await anext(changes)).type == "ADDED"
+        server.connections[0].close()
+        with pytest.raises(ApiUnreachable):
+            await anext(changes)
 
 
 def page(names: str, following: str = "") -> bytes:
@@ -350,8 +333,10 @@ def page(names: str, following: str = "") -> bytes:
     return ok({"metadata": {"resourceVersion": "9", "continue": following}, "items": items})
 
 
-def test_pages_that_expire_are_asked_for_anew_and_at_once(tmp_path: Path) -> None:
-    async def test(client: KubeClient, server: ScriptedServer) -> None:
+async def test_pages_that_expire_are_asked_for_anew_and_at_once(tmp_path: Path) -> None:
+    async with connected(
+        tmp_path, in_turn(page("ab", "next/1"), no(410, "Expired"), page("abcd"))
+    ) as (client, server):
         listing = await client.list(Pod, namespace="here", labels="a=b", fields="c=d")
         assert [each.metadata.name for each in listing.items] == ["a", "b", "c", "d"]
         assert listing.resource_version == "9"
@@ -361,28 +346,29 @@ def test_pages_that_expire_are_asked_for_anew_and_at_once(tmp_path: Path) -> Non
         assert second == f"{where}&limit=500&continue=next%2F1"
         assert third == where
 
-    run(tmp_path, in_turn(page("ab", "next/1"), no(410, "Expired"), page("abcd")), test)
 
-
-def test_no_items_are_no_items(tmp_path: Path) -> None:
-    async def test(client: KubeClient, server: ScriptedServer) -> None:
+async def test_no_items_are_no_items(tmp_path: Path) -> None:
+    async with connected(
+        tmp_path, lambda asked: ok({"metadata": {"resourceVersion": "1"}, "items": None})
+    ) as (client, _server):
         assert (await client.list(Node)).items == []
 
-    run(tmp_path, lambda asked: ok({"metadata": {"resourceVersion": "1"}, "items": None}), test)
 
-
-def test_an_answer_larger_than_what_is_buffered_comes_whole(tmp_path: Path) -> None:
+async def test_an_answer_larger_than_what_is_buffered_comes_whole(tmp_path: Path) -> None:
     large = {"metadata": {"name": "n", "annotations": {"x": "y" * 5_000_000}}}
 
-    async def test(client: KubeClient, server: ScriptedServer) -> None:
+    async with connected(tmp_path, lambda asked: ok(large)) as (client, _server):
         node = await client.get(Node, "n")
         assert len(node.metadata.annotations["x"]) == 5_000_000
 
-    run(tmp_path, lambda asked: ok(large), test)
 
-
-def test_who_gives_up_waiting_does_not_leave_half_an_answer_to_the_next(tmp_path: Path) -> None:
-    async def test(client: KubeClient, server: ScriptedServer) -> None:
+async def test_who_gives_up_waiting_does_not_leave_half_an_answer_to_the_next(
+    tmp_path: Path,
+) -> None:
+    async with connected(tmp_path, lambda asked: b"" if "slow" in asked.target else ok(NODE)) as (
+        client,
+        server,
+    ):
         asking = asyncio.create_task(client.get(Node, "slow"))
         while not server.asked:  # noqa: ASYNC110
             await asyncio.sleep(0.01)
@@ -390,5 +376,3 @@ def test_who_gives_up_waiting_does_not_leave_half_an_answer_to_the_next(tmp_path
         await asyncio.wait([asking])
         assert (await client.get(Node, "n")).metadata.resource_version == "7"
         assert len(server.connections) == 2
-
-    run(tmp_path, lambda asked: b"" if "slow" in asked.target else ok(NODE), test)

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterator
-from contextlib import aclosing
+from collections.abc import AsyncIterator, Callable
+from contextlib import AbstractAsyncContextManager, aclosing, asynccontextmanager
+from functools import partial
 from typing import Any
 
 import pytest
@@ -13,31 +14,31 @@ from dovetail.kube.api.client import connect
 from dovetail.kube.api.port import ApiConflict, ApiNotFound, KubeApi
 from dovetail.kube.runtime.events import Recorder
 from dovetail.podfit.objects import Event, Lease, Node, Pod
+from tests.support.kube.cluster import Cluster
 from tests.support.kube.memory import MemoryApi
 
-Test = Callable[[KubeApi, str], Awaitable[None]]
-Run = Callable[[Test], None]
+Api = Callable[[], AbstractAsyncContextManager[tuple[KubeApi, str]]]
 
 
 @pytest.fixture(params=["memory", "cluster"])
-def run(request: pytest.FixtureRequest) -> Iterator[Run]:
-    """Runs a test with an API and a namespace of its own."""
+def connected(request: pytest.FixtureRequest) -> Api:
+    """An API and a namespace of the test's own, within a minute."""
     if request.param == "memory":
-        yield lambda test: asyncio.run(in_time(test(MemoryApi(), "here")))
-        return
+        return in_memory
     cluster = request.getfixturevalue("cluster")
-    namespace = request.getfixturevalue("namespace")
-
-    async def main(test: Test) -> None:
-        async with connect(str(cluster.kubeconfig), agent="dovetail-test") as api:
-            await in_time(test(api, namespace))
-
-    yield lambda test: asyncio.run(main(test))
+    return partial(on_cluster, cluster, request.getfixturevalue("namespace"))
 
 
-async def in_time(test: Awaitable[None]) -> None:
+@asynccontextmanager
+async def in_memory() -> AsyncIterator[tuple[KubeApi, str]]:
     async with asyncio.timeout(60):
-        await test
+        yield MemoryApi(), "here"
+
+
+@asynccontextmanager
+async def on_cluster(cluster: Cluster, namespace: str) -> AsyncIterator[tuple[KubeApi, str]]:
+    async with asyncio.timeout(60), connect(str(cluster.kubeconfig), agent="dovetail-test") as api:
+        yield api, namespace
 
 
 def pod(name: str, **labels: str) -> dict[str, Any]:
@@ -69,8 +70,8 @@ async def seen(
     return found
 
 
-def test_what_was_created_can_be_got_listed_and_deleted(run: Run) -> None:
-    async def test(api: KubeApi, space: str) -> None:
+async def test_what_was_created_can_be_got_listed_and_deleted(connected: Api) -> None:
+    async with connected() as (api, space):
         await api.create(Lease, lease("one", "me"), namespace=space)
         with pytest.raises(ApiConflict) as refused:
             await api.create(Lease, lease("one", "me"), namespace=space)
@@ -89,11 +90,9 @@ def test_what_was_created_can_be_got_listed_and_deleted(run: Run) -> None:
         with pytest.raises(ApiNotFound):
             await api.merge(Lease, "one", {"spec": {}}, namespace=space)
 
-    run(test)
 
-
-def test_a_name_is_made_where_only_its_beginning_is_given(run: Run) -> None:
-    async def test(api: KubeApi, space: str) -> None:
+async def test_a_name_is_made_where_only_its_beginning_is_given(connected: Api) -> None:
+    async with connected() as (api, space):
         body = {"metadata": {"generateName": "some-"}, "spec": {}}
         await api.create(Lease, body, namespace=space)
         await api.create(Lease, body, namespace=space)
@@ -101,11 +100,9 @@ def test_a_name_is_made_where_only_its_beginning_is_given(run: Run) -> None:
         assert len(names) == 2
         assert all(name.startswith("some-") for name in names)
 
-    run(test)
 
-
-def test_writing_over_what_was_not_read_is_a_conflict(run: Run) -> None:
-    async def test(api: KubeApi, space: str) -> None:
+async def test_writing_over_what_was_not_read_is_a_conflict(connected: Api) -> None:
+    async with connected() as (api, space):
         await api.create(Lease, lease("one", "me"), namespace=space)
         old = (await api.get(Lease, "one", space)).metadata.resource_version
         meta = {"name": "one", "namespace": space, "resourceVersion": old}
@@ -122,20 +119,16 @@ def test_writing_over_what_was_not_read_is_a_conflict(run: Run) -> None:
             await api.merge(Lease, "one", patch, namespace=space)
         ).spec.holder_identity == "they"
 
-    run(test)
 
-
-def test_writing_what_is_there_makes_no_new_version(run: Run) -> None:
-    async def test(api: KubeApi, space: str) -> None:
+async def test_writing_what_is_there_makes_no_new_version(connected: Api) -> None:
+    async with connected() as (api, space):
         await api.create(Lease, lease("one", "me"), namespace=space)
         old = await api.get(Lease, "one", space)
         assert await api.merge(Lease, "one", lease("one", "me"), namespace=space) == old
 
-    run(test)
 
-
-def test_a_merge_removes_with_null_and_leaves_the_rest(run: Run) -> None:
-    async def test(api: KubeApi, space: str) -> None:
+async def test_a_merge_removes_with_null_and_leaves_the_rest(connected: Api) -> None:
+    async with connected() as (api, space):
         await api.create(Pod, pod("one", a="1", b="2"), namespace=space)
         labels = {"metadata": {"labels": {"a": None, "c": "3"}}}
         assert (await api.merge(Pod, "one", labels, namespace=space)).metadata.labels == {
@@ -143,11 +136,9 @@ def test_a_merge_removes_with_null_and_leaves_the_rest(run: Run) -> None:
             "c": "3",
         }
 
-    run(test)
 
-
-def test_status_is_written_apart(run: Run) -> None:
-    async def test(api: KubeApi, space: str) -> None:
+async def test_status_is_written_apart(connected: Api) -> None:
+    async with connected() as (api, space):
         await api.create(Pod, pod("one"), namespace=space)
         status = {"status": {"nominatedNodeName": "n"}}
         assert (await api.merge(Pod, "one", status, namespace=space)).status.phase == "Pending"
@@ -155,11 +146,9 @@ def test_status_is_written_apart(run: Run) -> None:
         await api.merge(Pod, "one", status, namespace=space, sub="status")
         assert (await api.get(Pod, "one", space)).status.nominated_node_name == "n"
 
-    run(test)
 
-
-def test_a_pod_is_bound_once_with_its_annotations(run: Run) -> None:
-    async def test(api: KubeApi, space: str) -> None:
+async def test_a_pod_is_bound_once_with_its_annotations(connected: Api) -> None:
+    async with connected() as (api, space):
         await api.create(Pod, pod("one"), namespace=space)
         unbound = await api.get(Pod, "one", space)
         binding = {
@@ -182,11 +171,9 @@ def test_a_pod_is_bound_once_with_its_annotations(run: Run) -> None:
         with pytest.raises(ApiNotFound):
             await api.create(Pod, missing, namespace=space, sub="binding")
 
-    run(test)
 
-
-def test_a_gated_pod_is_not_bound(run: Run) -> None:
-    async def test(api: KubeApi, space: str) -> None:
+async def test_a_gated_pod_is_not_bound(connected: Api) -> None:
+    async with connected() as (api, space):
         body = pod("one")
         body["spec"]["schedulingGates"] = [{"name": "dovetail.dev/wait"}]
         await api.create(Pod, body, namespace=space)
@@ -194,11 +181,9 @@ def test_a_gated_pod_is_not_bound(run: Run) -> None:
         with pytest.raises(ApiConflict, match="schedulingGates"):
             await api.create(Pod, binding, namespace=space, sub="binding")
 
-    run(test)
 
-
-def test_a_bound_pod_stays_until_its_kubelet_is_done_with_it(run: Run) -> None:
-    async def test(api: KubeApi, space: str) -> None:
+async def test_a_bound_pod_stays_until_its_kubelet_is_done_with_it(connected: Api) -> None:
+    async with connected() as (api, space):
         for name in ("bound", "unbound"):
             await api.create(Pod, pod(name), namespace=space)
         binding = {"metadata": {"name": "bound"}, "target": {"name": "n"}}
@@ -213,11 +198,9 @@ def test_a_bound_pod_stays_until_its_kubelet_is_done_with_it(run: Run) -> None:
         await api.delete(Pod, "bound", space, uid=left.metadata.uid, grace=0)
         assert (await api.list(Pod, namespace=space)).items == []
 
-    run(test)
 
-
-def test_what_has_a_finalizer_goes_when_that_is_taken_off(run: Run) -> None:
-    async def test(api: KubeApi, space: str) -> None:
+async def test_what_has_a_finalizer_goes_when_that_is_taken_off(connected: Api) -> None:
+    async with connected() as (api, space):
         body = lease("one", "me")
         body["metadata"]["finalizers"] = ["dovetail.dev/held"]
         await api.create(Lease, body, namespace=space)
@@ -229,11 +212,9 @@ def test_what_has_a_finalizer_goes_when_that_is_taken_off(run: Run) -> None:
         with pytest.raises(ApiNotFound):
             await api.get(Lease, "one", space)
 
-    run(test)
 
-
-def test_a_watch_tells_what_happened_since_a_version_in_order(run: Run) -> None:
-    async def test(api: KubeApi, space: str) -> None:
+async def test_a_watch_tells_what_happened_since_a_version_in_order(connected: Api) -> None:
+    async with connected() as (api, space):
         await api.create(Lease, lease("before", "me"), namespace=space)
         version = (await api.list(Lease, namespace=space)).resource_version
         await api.create(Lease, lease("one", "me"), namespace=space)
@@ -246,11 +227,9 @@ def test_a_watch_tells_what_happened_since_a_version_in_order(run: Run) -> None:
         assert versions == sorted(set(versions))
         assert versions[0] > int(version)
 
-    run(test)
 
-
-def test_selections_have_their_own_comings_and_goings(run: Run) -> None:
-    async def test(api: KubeApi, space: str) -> None:
+async def test_selections_have_their_own_comings_and_goings(connected: Api) -> None:
+    async with connected() as (api, space):
         await api.create(Pod, pod("a", app="x"), namespace=space)
         await api.create(Pod, pod("b", app="y"), namespace=space)
         listing = await api.list(Pod, namespace=space, labels="app in (x, z),!no")
@@ -272,11 +251,10 @@ def test_selections_have_their_own_comings_and_goings(run: Run) -> None:
             listing = await api.list(Pod, namespace=space, fields=fields)
             assert [each.metadata.name for each in listing.items] == [name]
 
-    run(test)
 
+async def test_applied_fields_belong_to_their_manager(connected: Api) -> None:
+    async with connected() as (api, space):
 
-def test_applied_fields_belong_to_their_manager(run: Run) -> None:
-    async def test(api: KubeApi, space: str) -> None:
         def body(**labels: str) -> dict[str, Any]:
             return {"metadata": {"name": "one", "namespace": space, "labels": labels}}
 
@@ -291,11 +269,9 @@ def test_applied_fields_belong_to_their_manager(run: Run) -> None:
         assert after.metadata.labels == {"b": "3", "x": "1"}
         assert await api.apply(Lease, body(b="3"), manager="second") == after
 
-    run(test)
 
-
-def test_events_are_taken(run: Run) -> None:
-    async def test(api: KubeApi, space: str) -> None:
+async def test_events_are_taken(connected: Api) -> None:
+    async with connected() as (api, space):
         await api.create(Pod, pod("one"), namespace=space)
         recorder = Recorder(api, "dovetail-scheduler", "me")
         for _ in range(2):
@@ -308,21 +284,16 @@ def test_events_are_taken(run: Run) -> None:
         assert event.series is not None
         assert event.series["count"] == 2
 
-    run(test)
-
 
 async def test_a_long_list_comes_in_pages_and_is_whole(cluster: Any, namespace: str) -> None:
-    async def test() -> None:
-        async with connect(str(cluster.kubeconfig)) as api:
-            await asyncio.gather(
-                *(
-                    api.create(Lease, lease(f"lease-{n:04}", "me"), namespace=namespace)
-                    for n in range(1100)
-                )
+    async with on_cluster(cluster, namespace) as (api, _):
+        await asyncio.gather(
+            *(
+                api.create(Lease, lease(f"lease-{n:04}", "me"), namespace=namespace)
+                for n in range(1100)
             )
-            listing = await api.list(Lease, namespace=namespace)
-            names = [each.metadata.name for each in listing.items]
-            assert names == [f"lease-{n:04}" for n in range(1100)]
-            assert (await api.list(Node, labels="none=such")).items == []
-
-    await in_time(test())
+        )
+        listing = await api.list(Lease, namespace=namespace)
+        names = [each.metadata.name for each in listing.items]
+        assert names == [f"lease-{n:04}" for n in range(1100)]
+        assert (await api.list(Node, labels="none=such")).items == []

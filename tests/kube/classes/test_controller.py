@@ -71,7 +71,6 @@ class Stage:
 
 
 async def test_what_is_there_is_published_first_then_what_changes(world: World) -> None:
-
     stage = Stage(world)
     await stage.add_class("gpu")
     stage.set_devices("n1", "g0", "g1")
@@ -98,7 +97,6 @@ async def is_gone(stage: Stage, node: str) -> bool:
 async def test_nothing_is_published_or_written_by_a_replica_that_does_not_lead(
     world: World,
 ) -> None:
-
     stage = Stage(world)
     await stage.add_class("gpu")
     stage.set_devices("n1", "g0")
@@ -111,7 +109,6 @@ async def test_nothing_is_published_or_written_by_a_replica_that_does_not_lead(
 
 
 async def test_a_ledger_that_is_away_is_waited_for(world: World) -> None:
-
     publish, tries = world.devices.publish, 0
 
     async def away_at_first(node: str, found: Sequence[Device]) -> None:
@@ -131,7 +128,6 @@ async def test_a_ledger_that_is_away_is_waited_for(world: World) -> None:
 
 
 async def test_what_the_ledger_refuses_is_published_again_when_asked_for(world: World) -> None:
-
     make(world.ledger, "n1", make(world.ledger, "rack"))
     stage = Stage(world)
     stage.set_devices("n1", "g0")
@@ -146,7 +142,6 @@ async def test_what_the_ledger_refuses_is_published_again_when_asked_for(world: 
 
 
 async def test_what_keeps_a_class_from_being_used_is_in_its_status(world: World) -> None:
-
     stage = Stage(world)
     await stage.add_class("gpu")
     body = {"metadata": {"name": "bad"}, "spec": {"resourceSelector": "all"}}

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
-from typing import Any
-
 from dovetail.devices.allocation.request import ClassStatus
 from dovetail.kube.classes.catalogue import ClassReport
 from dovetail.kube.classes.status import ClassStatusWriter
@@ -47,65 +44,51 @@ def usable(allocatable: int, requested: int) -> ClassReport:
     return ClassStatus(allocatable, requested), ()
 
 
-def run(story: Any) -> None:
-    asyncio.run(story(World()))
+async def test_numbers_are_written_with_what_is_left() -> None:
+    world = World()
+    await world.create("a")
+    assert await world.written(a=usable(8, 3)) == 1
+    status = world.classes["a"].status
+    assert (status.allocatable, status.requested, status.available) == (8, 3, 5)
+    (condition,) = status.conditions
+    assert (condition.type, condition.status) == ("Valid", "True")
+    assert status.observed_generation == world.classes["a"].metadata.generation
 
 
-def test_numbers_are_written_with_what_is_left() -> None:
-    async def story(world: World) -> None:
-        await world.create("a")
-        assert await world.written(a=usable(8, 3)) == 1
-        status = world.classes["a"].status
-        assert (status.allocatable, status.requested, status.available) == (8, 3, 5)
-        (condition,) = status.conditions
-        assert (condition.type, condition.status) == ("Valid", "True")
-        assert status.observed_generation == world.classes["a"].metadata.generation
-
-    run(story)
+async def test_row_25_what_is_said_already_is_not_written_again() -> None:
+    world = World()
+    await world.create("a")
+    await world.create("b")
+    await world.written(a=usable(8, 3), b=usable(2, 0))
+    assert await world.written() == 0
+    assert await world.written(b=usable(2, 1)) == 1
 
 
-def test_row_25_what_is_said_already_is_not_written_again() -> None:
-    async def story(world: World) -> None:
-        await world.create("a")
-        await world.create("b")
-        await world.written(a=usable(8, 3), b=usable(2, 0))
-        assert await world.written() == 0
-        assert await world.written(b=usable(2, 1)) == 1
-
-    run(story)
+async def test_a_class_that_cannot_be_used_says_why() -> None:
+    world = World()
+    await world.create("a")
+    await world.written(a=(ClassStatus(0, 0), ["spec.members[0].class: there is no class 'b'"]))
+    (condition,) = world.classes["a"].status.conditions
+    assert (condition.status, condition.reason) == ("False", "Unusable")
+    assert "there is no class 'b'" in condition.message
 
 
-def test_a_class_that_cannot_be_used_says_why() -> None:
-    async def story(world: World) -> None:
-        await world.create("a")
-        await world.written(a=(ClassStatus(0, 0), ["spec.members[0].class: there is no class 'b'"]))
-        (condition,) = world.classes["a"].status.conditions
-        assert (condition.status, condition.reason) == ("False", "Unusable")
-        assert "there is no class 'b'" in condition.message
-
-    run(story)
-
-
-def test_row_25_numbers_for_an_older_version_are_not_written() -> None:
-    async def story(world: World) -> None:
-        await world.create("a")
-        await world.look()
-        await world.api.merge(ResourceClass, "a", {"metadata": {"labels": {"x": "y"}}})
-        world.reports["a"] = usable(8, 3)
-        await world.writer.write()
-        await world.look()
-        assert world.classes["a"].status.allocatable == 0
-        assert await world.written() == 1
-
-    run(story)
+async def test_row_25_numbers_for_an_older_version_are_not_written() -> None:
+    world = World()
+    await world.create("a")
+    await world.look()
+    await world.api.merge(ResourceClass, "a", {"metadata": {"labels": {"x": "y"}}})
+    world.reports["a"] = usable(8, 3)
+    await world.writer.write()
+    await world.look()
+    assert world.classes["a"].status.allocatable == 0
+    assert await world.written() == 1
 
 
-def test_a_class_that_went_away_meanwhile_is_no_trouble() -> None:
-    async def story(world: World) -> None:
-        await world.create("a")
-        await world.look()
-        await world.api.delete(ResourceClass, "a")
-        world.reports["a"] = usable(1, 0)
-        await world.writer.write()
-
-    run(story)
+async def test_a_class_that_went_away_meanwhile_is_no_trouble() -> None:
+    world = World()
+    await world.create("a")
+    await world.look()
+    await world.api.delete(ResourceClass, "a")
+    world.reports["a"] = usable(1, 0)
+    await world.writer.write()

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from typing import Any
 
 import httpx2
@@ -64,31 +64,23 @@ class Asking:
         return error
 
 
-def told(
-    world: World,
-    story: Callable[[Asking], Awaitable[None]],
-    strategy: Strategy = Strategy.FIRST_FIT,
-) -> None:
-    async def whole() -> None:
-        await world.resource_class("gpu")
-        await world.node("n1", device("g0"))
-        await world.node("n2", device("g0"), device("g1"))
-        await world.node("plain")
-        replica = world.replica(strategy)
-        async with world.scheduling(replica) as scheduler:
-            app = application(Extender(replica.extender_parts()))
-            transport = httpx2.ASGITransport(app)
-            async with httpx2.AsyncClient(
-                transport=transport, base_url="http://extender"
-            ) as client:
-                await until(lambda: len(scheduler.state.devices) == 3)
-                await story(Asking(world, client, scheduler.state))
-
-    asyncio.run(whole())
+@asynccontextmanager
+async def extending(world: World, strategy: Strategy = Strategy.FIRST_FIT) -> AsyncIterator[Asking]:
+    await world.resource_class("gpu")
+    await world.node("n1", device("g0"))
+    await world.node("n2", device("g0"), device("g1"))
+    await world.node("plain")
+    replica = world.replica(strategy)
+    async with world.scheduling(replica) as scheduler:
+        app = application(Extender(replica.extender_parts()))
+        transport = httpx2.ASGITransport(app)
+        async with httpx2.AsyncClient(transport=transport, base_url="http://extender") as client:
+            await until(lambda: len(scheduler.state.devices) == 3)
+            yield Asking(world, client, scheduler.state)
 
 
-def test_nodes_without_the_devices_are_filtered_out_with_a_reason(world: World) -> None:
-    async def story(ask: Asking) -> None:
+async def test_nodes_without_the_devices_are_filtered_out_with_a_reason(world: World) -> None:
+    async with extending(world) as ask:
         await world.pod("p", scheduler="default-scheduler", gpu=2)
         answer = await ask.post("filter", ask.about("p", ALL))
         assert answer["NodeNames"] == ["n2"]
@@ -98,11 +90,9 @@ def test_nodes_without_the_devices_are_filtered_out_with_a_reason(world: World) 
             "plain": "class gpu: 2 asked, 0 of 0 free",
         }
 
-    told(world, story)
 
-
-def test_whole_nodes_come_back_whole(world: World) -> None:
-    async def story(ask: Asking) -> None:
+async def test_whole_nodes_come_back_whole(world: World) -> None:
+    async with extending(world) as ask:
         await world.pod("p", scheduler="default-scheduler", gpu=1)
         items = [node_body(name) for name in ALL]
         about = {**ask.about("p", []), "Nodes": {"items": items}, "NodeNames": None}
@@ -110,40 +100,32 @@ def test_whole_nodes_come_back_whole(world: World) -> None:
         assert answer["NodeNames"] is None
         assert answer["Nodes"]["items"] == items[:2]
 
-    told(world, story)
 
-
-def test_pods_that_ask_for_no_class_are_not_filtered(world: World) -> None:
-    async def story(ask: Asking) -> None:
+async def test_pods_that_ask_for_no_class_are_not_filtered(world: World) -> None:
+    async with extending(world) as ask:
         await world.pod("p", scheduler="default-scheduler")
         assert await ask.filter("p") == ALL
         assert await ask.bind("p", "plain") == ""
         assert world.see("p").spec.node_name == "plain"
 
-    told(world, story)
 
-
-def test_a_class_that_is_not_there_fits_nowhere(world: World) -> None:
-    async def story(ask: Asking) -> None:
+async def test_a_class_that_is_not_there_fits_nowhere(world: World) -> None:
+    async with extending(world) as ask:
         await world.pod("p", scheduler="default-scheduler", fpga=1)
         answer = await ask.post("filter", ask.about("p", ["n1"]))
         assert answer["NodeNames"] == []
         assert answer["FailedAndUnresolvableNodes"] == {"n1": "there is no resource class 'fpga'"}
 
-    told(world, story)
 
-
-def test_nodes_are_ranked_by_the_strategy_from_0_to_10(world: World) -> None:
-    async def story(ask: Asking) -> None:
+async def test_nodes_are_ranked_by_the_strategy_from_0_to_10(world: World) -> None:
+    async with extending(world, Strategy.BEST_FIT) as ask:
         await world.pod("p", scheduler="default-scheduler", gpu=1)
         found = await ask.post("prioritize", ask.about("p", ["n1", "n2"]))
         assert found == [{"Host": "n1", "Score": 10}, {"Host": "n2", "Score": 5}]
 
-    told(world, story, Strategy.BEST_FIT)
 
-
-def test_binding_claims_annotates_and_binds(world: World) -> None:
-    async def story(ask: Asking) -> None:
+async def test_binding_claims_annotates_and_binds(world: World) -> None:
+    async with extending(world) as ask:
         await world.pod("p", scheduler="default-scheduler", gpu=2)
         assert await ask.bind("p", "n2") == ""
         pod = world.see("p")
@@ -153,11 +135,9 @@ def test_binding_claims_annotates_and_binds(world: World) -> None:
         await world.pod("q", scheduler="default-scheduler", gpu=1)
         assert await ask.filter("q") == ["n1"]
 
-    told(world, story)
 
-
-def test_what_is_taken_is_not_bound_and_kube_scheduler_is_told(world: World) -> None:
-    async def story(ask: Asking) -> None:
+async def test_what_is_taken_is_not_bound_and_kube_scheduler_is_told(world: World) -> None:
+    async with extending(world) as ask:
         other = "44444444-4444-4444-4444-444444444444"
         await world.devices.claim(other, "x", "y", "n1", [DeviceHolding("g0", 1)])
         await world.pod("p", scheduler="default-scheduler", gpu=1)
@@ -165,11 +145,9 @@ def test_what_is_taken_is_not_bound_and_kube_scheduler_is_told(world: World) -> 
         assert not world.is_bound("p")
         assert await world.held() == {other: {"g0": 1}}
 
-    told(world, story)
 
-
-def test_a_binding_that_was_begun_is_finished_where_it_was_begun(world: World) -> None:
-    async def story(ask: Asking) -> None:
+async def test_a_binding_that_was_begun_is_finished_where_it_was_begun(world: World) -> None:
+    async with extending(world) as ask:
         pod = await world.pod("p", scheduler="default-scheduler", gpu=1)
         held = [DeviceHolding("g1", 1, "gpu", "main")]
         await world.devices.claim(pod.metadata.uid, NAMESPACE, "default", "n2", held)
@@ -178,13 +156,11 @@ def test_a_binding_that_was_begun_is_finished_where_it_was_begun(world: World) -
         assert await ask.bind("p", "n2") == ""
         assert held_by(world.see("p")) == {"g1": 1}
 
-    told(world, story)
 
-
-def test_a_binding_that_cannot_be_finished_there_is_given_back_behind_a_fence(
+async def test_a_binding_that_cannot_be_finished_there_is_given_back_behind_a_fence(
     world: World,
 ) -> None:
-    async def story(ask: Asking) -> None:
+    async with extending(world) as ask:
         pod = await world.pod("p", scheduler="default-scheduler", gpu=1)
         await world.devices.claim(
             pod.metadata.uid, NAMESPACE, "default", "n2", [DeviceHolding("g1", 1, "gpu", "main")]
@@ -195,23 +171,19 @@ def test_a_binding_that_cannot_be_finished_there_is_given_back_behind_a_fence(
         assert await world.held() == {}
         assert await ask.bind("p", "n1") == ""
 
-    told(world, story)
 
-
-def test_a_pod_that_is_another_by_now_is_not_bound(world: World) -> None:
-    async def story(ask: Asking) -> None:
+async def test_a_pod_that_is_another_by_now_is_not_bound(world: World) -> None:
+    async with extending(world) as ask:
         await world.pod("p", scheduler="default-scheduler", gpu=1)
         about = {"PodName": "p", "PodNamespace": NAMESPACE, "PodUID": "old", "Node": "n1"}
         assert "another by now" in (await ask.post("bind", about))["Error"]
         assert not world.is_bound("p")
 
-    told(world, story)
 
-
-def test_a_claim_made_after_a_fence_and_left_behind_is_given_back(world: World) -> None:
+async def test_a_claim_made_after_a_fence_and_left_behind_is_given_back(world: World) -> None:
     """Nobody may rely on it, and without that the pod would wait for ever."""
 
-    async def story(ask: Asking) -> None:
+    async with extending(world) as ask:
         pod = await world.pod("p", scheduler="default-scheduler", gpu=1)
         held = [DeviceHolding("g1", 1, "gpu", "main")]
         await PodClaims(world.api, world.devices, empty_state()).release_fenced(pod, "test")
@@ -221,11 +193,9 @@ def test_a_claim_made_after_a_fence_and_left_behind_is_given_back(world: World) 
         assert await ask.bind("p", "n2") == ""
         assert await world.held() == {"p": {"g0": 1}}
 
-    told(world, story)
 
-
-def test_a_pod_that_is_bound_already_is_left_where_it_is(world: World) -> None:
-    async def story(ask: Asking) -> None:
+async def test_a_pod_that_is_bound_already_is_left_where_it_is(world: World) -> None:
+    async with extending(world) as ask:
         await world.pod("p", scheduler="default-scheduler", gpu=1)
         assert await ask.bind("p", "n1") == ""
         await until(lambda: ask.state.pods[world.see("p").metadata.uid].spec.node_name == "n1")
@@ -234,11 +204,9 @@ def test_a_pod_that_is_bound_already_is_left_where_it_is(world: World) -> None:
         assert ask.state.nodes.node_of(world.see("p").metadata.uid) == "n1"
         assert not ask.state.planned_uids()
 
-    told(world, story)
 
-
-def test_a_plan_that_fails_with_an_error_is_forgotten(world: World) -> None:
-    async def story(ask: Asking) -> None:
+async def test_a_plan_that_fails_with_an_error_is_forgotten(world: World) -> None:
+    async with extending(world) as ask:
         pod = await world.pod("p", scheduler="default-scheduler", gpu=1)
         await until(lambda: pod.metadata.uid in ask.state.pods)
 
@@ -254,13 +222,11 @@ def test_a_plan_that_fails_with_an_error_is_forgotten(world: World) -> None:
         assert await ask.bind("p", "n1") == "away"
         assert not ask.state.planned_uids()
 
-    told(world, story)
 
-
-def test_pods_that_ask_directly_are_kept_from_what_is_held_by_class(world: World) -> None:
+async def test_pods_that_ask_directly_are_kept_from_what_is_held_by_class(world: World) -> None:
     gpus = "nvidia.com/gpu"
 
-    async def story(ask: Asking) -> None:
+    async with extending(world) as ask:
         await world.resource_class("pool", gpus)
         await world.node("n3", plugged={gpus: 2})
         await until(lambda: "n3" in ask.state.devices)
@@ -277,8 +243,6 @@ def test_pods_that_ask_directly_are_kept_from_what_is_held_by_class(world: World
         await world.pod("more", scheduler="default-scheduler", pool=1)
         assert await ask.filter("more", ["n3"]) == []
 
-    told(world, story)
-
 
 async def is_bound(ask: Asking, name: str, node: str) -> bool:
     """Sooner or later: a new device is not in the ledger at once."""
@@ -286,10 +250,8 @@ async def is_bound(ask: Asking, name: str, node: str) -> bool:
 
 
 @pytest.mark.parametrize("body", [b"", b"{", b'{"Pod": 3}', b"[]"])
-def test_what_is_no_message_is_refused(world: World, body: bytes) -> None:
-    async def story(ask: Asking) -> None:
+async def test_what_is_no_message_is_refused(world: World, body: bytes) -> None:
+    async with extending(world) as ask:
         answer = await ask._client.post("/filter", content=body)
         assert answer.status_code == 400
         assert "not a message of extender API v1" in answer.text
-
-    told(world, story)

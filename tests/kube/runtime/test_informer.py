@@ -18,6 +18,8 @@ from dovetail.podfit.objects import Node, Pod
 from tests.support.kube.memory import MemoryApi, failing
 from tests.support.kube.virtual import now, run
 
+pytestmark = pytest.mark.virtual_time
+
 Change = tuple[Any, Any]
 Running = tuple[Informer[Pod], list[Change]]
 
@@ -57,153 +59,129 @@ def in_words(told: list[Change]) -> list[str]:
     ]
 
 
-def test_what_is_there_is_told_then_what_changes() -> None:
-    async def main() -> None:
-        api = MemoryApi()
-        await api.create(Pod, pod("a"))
-        async with running(api) as (informer, told):
-            await api.create(Pod, pod("b"))
-            await api.merge(Pod, "a", {"metadata": {"labels": {"x": "1"}}}, namespace="default")
-            await api.delete(Pod, "b", "default")
-            await settle(informer, api)
-            assert in_words(told) == ["+a", "+b", "~a", "-b"]
-            assert informer.store == api.everything(Pod)
-
-    run(main())
+async def test_what_is_there_is_told_then_what_changes() -> None:
+    api = MemoryApi()
+    await api.create(Pod, pod("a"))
+    async with running(api) as (informer, told):
+        await api.create(Pod, pod("b"))
+        await api.merge(Pod, "a", {"metadata": {"labels": {"x": "1"}}}, namespace="default")
+        await api.delete(Pod, "b", "default")
+        await settle(informer, api)
+        assert in_words(told) == ["+a", "+b", "~a", "-b"]
+        assert informer.store == api.everything(Pod)
 
 
 @pytest.mark.parametrize("end", ["cut", "close", "expire"])
-def test_what_was_missed_is_told_after_the_watch_ended(end: str) -> None:
-    async def main() -> None:
-        api = MemoryApi()
-        for name in "abc":
-            await api.create(Pod, pod(name))
-        async with running(api) as (informer, told):
-            await settle(informer, api)
-            del told[:]
-            getattr(api, end)()
-            await api.delete(Pod, "a", "default")
-            await api.merge(Pod, "b", {"metadata": {"labels": {"x": "1"}}}, namespace="default")
-            await api.create(Pod, pod("d"))
-            if end == "expire":
-                api.compact()
-            await settle(informer, api)
-            assert sorted(in_words(told)) == ["+d", "-a", "~b"]
-            assert informer.store == api.everything(Pod)
-            assert api.calls["list", "Pod"] == (2 if end == "expire" else 1)
-
-    run(main())
-
-
-def test_a_bookmark_saves_the_list() -> None:
-    async def main() -> None:
-        api = MemoryApi()
-        async with running(api) as (informer, _):
-            await settle(informer, api)
-            await api.create(Node, {"metadata": {"name": "n"}})
-            api.bookmark()
-            await settle(informer, api)
+async def test_what_was_missed_is_told_after_the_watch_ended(end: str) -> None:
+    api = MemoryApi()
+    for name in "abc":
+        await api.create(Pod, pod(name))
+    async with running(api) as (informer, told):
+        await settle(informer, api)
+        del told[:]
+        getattr(api, end)()
+        await api.delete(Pod, "a", "default")
+        await api.merge(Pod, "b", {"metadata": {"labels": {"x": "1"}}}, namespace="default")
+        await api.create(Pod, pod("d"))
+        if end == "expire":
             api.compact()
-            api.close()
-            await api.create(Pod, pod("a"))
-            await settle(informer, api)
-            assert set(informer.store) == {"default/a"}
-            assert api.calls["list", "Pod"] == 1
-
-    run(main())
+        await settle(informer, api)
+        assert sorted(in_words(told)) == ["+d", "-a", "~b"]
+        assert informer.store == api.everything(Pod)
+        assert api.calls["list", "Pod"] == (2 if end == "expire" else 1)
 
 
-def test_a_restored_backup_undoes_what_came_after_it() -> None:
-    async def main() -> None:
-        api = MemoryApi()
-        for name in "abc":
-            await api.create(Pod, pod(name))
-        restore = api.backup()
-        async with running(api) as (informer, told):
-            await api.create(Pod, pod("d"))
-            await api.merge(Pod, "b", {"metadata": {"labels": {"x": "1"}}}, namespace="default")
-            await api.delete(Pod, "c", "default")
-            await settle(informer, api)
-            del told[:]
-            restore()
-            await asyncio.sleep(60)
-            assert sorted(in_words(told)) == ["+c", "-d", "~b"]
-            assert informer.store == api.everything(Pod)
-
-    run(main())
-
-
-def test_a_version_that_comes_again_after_a_restore_is_looked_into() -> None:
-    async def main() -> None:
-        api = MemoryApi()
-        await api.create(Pod, pod("a"))
-        restore = api.backup()
-        async with running(api) as (informer, told):
-            await api.merge(Pod, "a", {"metadata": {"labels": {"x": "1"}}}, namespace="default")
-            await api.create(Node, {"metadata": {"name": "n"}})
-            await settle(informer, api)
-            del told[:]
-            restore()
-            await api.merge(Pod, "a", {"metadata": {"labels": {"x": "2"}}}, namespace="default")
-            await asyncio.sleep(60)
-            assert in_words(told) == ["~a"]
-            assert informer.store == api.everything(Pod)
-
-    run(main())
-
-
-def test_an_object_made_anew_under_its_name_is_another_one() -> None:
-    async def main() -> None:
-        api = MemoryApi()
-        await api.create(Pod, pod("a"))
-        async with running(api) as (informer, told):
-            await settle(informer, api)
-            api.expire()
-            await api.delete(Pod, "a", "default")
-            await api.create(Pod, pod("a"))
-            api.compact()
-            await settle(informer, api)
-            assert in_words(told) == ["+a", "-a", "+a"]
-            assert told[1][0].metadata.uid != told[2][1].metadata.uid
-
-    run(main())
-
-
-def test_what_leaves_the_selection_is_gone() -> None:
-    async def main() -> None:
-        api = MemoryApi()
-        await api.create(Pod, pod("a", app="x"))
-        async with running(api, labels="app=x") as (informer, told):
-            await settle(informer, api)
-            await api.merge(Pod, "a", {"metadata": {"labels": {"app": "y"}}}, namespace="default")
-            await settle(informer, api)
-            assert in_words(told) == ["+a", "-a"]
-            assert informer.store == {}
-
-    run(main())
-
-
-def test_a_handler_that_fails_stops_nobody() -> None:
-    async def main() -> None:
-        api = MemoryApi()
-        informer = Informer(api, Pod)
-        told: list[Change] = []
-
-        def fails(old: Pod | None, new: Pod | None) -> None:
-            raise ValueError("no")
-
-        informer.on(fails)
-        informer.on(lambda old, new: told.append((old, new)))
-        task = asyncio.create_task(informer.run())
+async def test_a_bookmark_saves_the_list() -> None:
+    api = MemoryApi()
+    async with running(api) as (informer, _):
+        await settle(informer, api)
+        await api.create(Node, {"metadata": {"name": "n"}})
+        api.bookmark()
+        await settle(informer, api)
+        api.compact()
+        api.close()
         await api.create(Pod, pod("a"))
         await settle(informer, api)
-        assert in_words(told) == ["+a"]
-        late: list[Change] = []
-        informer.on(lambda old, new: late.append((old, new)))
-        assert in_words(late) == ["+a"]
-        task.cancel()
+        assert set(informer.store) == {"default/a"}
+        assert api.calls["list", "Pod"] == 1
 
-    run(main())
+
+async def test_a_restored_backup_undoes_what_came_after_it() -> None:
+    api = MemoryApi()
+    for name in "abc":
+        await api.create(Pod, pod(name))
+    restore = api.backup()
+    async with running(api) as (informer, told):
+        await api.create(Pod, pod("d"))
+        await api.merge(Pod, "b", {"metadata": {"labels": {"x": "1"}}}, namespace="default")
+        await api.delete(Pod, "c", "default")
+        await settle(informer, api)
+        del told[:]
+        restore()
+        await asyncio.sleep(60)
+        assert sorted(in_words(told)) == ["+c", "-d", "~b"]
+        assert informer.store == api.everything(Pod)
+
+
+async def test_a_version_that_comes_again_after_a_restore_is_looked_into() -> None:
+    api = MemoryApi()
+    await api.create(Pod, pod("a"))
+    restore = api.backup()
+    async with running(api) as (informer, told):
+        await api.merge(Pod, "a", {"metadata": {"labels": {"x": "1"}}}, namespace="default")
+        await api.create(Node, {"metadata": {"name": "n"}})
+        await settle(informer, api)
+        del told[:]
+        restore()
+        await api.merge(Pod, "a", {"metadata": {"labels": {"x": "2"}}}, namespace="default")
+        await asyncio.sleep(60)
+        assert in_words(told) == ["~a"]
+        assert informer.store == api.everything(Pod)
+
+
+async def test_an_object_made_anew_under_its_name_is_another_one() -> None:
+    api = MemoryApi()
+    await api.create(Pod, pod("a"))
+    async with running(api) as (informer, told):
+        await settle(informer, api)
+        api.expire()
+        await api.delete(Pod, "a", "default")
+        await api.create(Pod, pod("a"))
+        api.compact()
+        await settle(informer, api)
+        assert in_words(told) == ["+a", "-a", "+a"]
+        assert told[1][0].metadata.uid != told[2][1].metadata.uid
+
+
+async def test_what_leaves_the_selection_is_gone() -> None:
+    api = MemoryApi()
+    await api.create(Pod, pod("a", app="x"))
+    async with running(api, labels="app=x") as (informer, told):
+        await settle(informer, api)
+        await api.merge(Pod, "a", {"metadata": {"labels": {"app": "y"}}}, namespace="default")
+        await settle(informer, api)
+        assert in_words(told) == ["+a", "-a"]
+        assert informer.store == {}
+
+
+async def test_a_handler_that_fails_stops_nobody() -> None:
+    api = MemoryApi()
+    informer = Informer(api, Pod)
+    told: list[Change] = []
+
+    def fails(old: Pod | None, new: Pod | None) -> None:
+        raise ValueError("no")
+
+    informer.on(fails)
+    informer.on(lambda old, new: told.append((old, new)))
+    task = asyncio.create_task(informer.run())
+    await api.create(Pod, pod("a"))
+    await settle(informer, api)
+    assert in_words(told) == ["+a"]
+    late: list[Change] = []
+    informer.on(lambda old, new: late.append((old, new)))
+    assert in_words(late) == ["+a"]
+    task.cancel()
 
 
 @pytest.mark.parametrize(
@@ -215,42 +193,36 @@ def test_a_handler_that_fails_stops_nobody() -> None:
         lambda: ApiGone(410, "Expired", "too old"),
     ],
 )
-def test_it_comes_back_ever_more_slowly(error: Callable[[], Exception]) -> None:
-    async def main() -> None:
-        api = MemoryApi()
-        api.before = failing(error, {"list", "watch"})
-        informer = Informer(api, Pod, backoff=Backoff(0.1, 30))
-        task = asyncio.create_task(informer.run())
+async def test_it_comes_back_ever_more_slowly(error: Callable[[], Exception]) -> None:
+    api = MemoryApi()
+    api.before = failing(error, {"list", "watch"})
+    informer = Informer(api, Pod, backoff=Backoff(0.1, 30))
+    task = asyncio.create_task(informer.run())
+    await asyncio.sleep(3600)
+    tries = api.calls["list", "Pod"]
+    assert 120 < tries < 260
+    api.before = None
+    await api.create(Pod, pod("a"))
+    await asyncio.wait_for(informer.synced(), 31)
+    assert informer.store == api.everything(Pod)
+    task.cancel()
+
+
+async def test_a_server_that_closes_every_watch_at_once_is_not_hurried() -> None:
+    api = MemoryApi()
+    async with running(api):
+
+        async def closing(verb: str, kind: Any, name: str) -> None:
+            if verb == "watch":
+                asyncio.get_running_loop().call_soon(api.close)
+
+        api.before = closing
+        api.close()
+        before, started = api.calls["watch", "Pod"], now()
         await asyncio.sleep(3600)
-        tries = api.calls["list", "Pod"]
-        assert 120 < tries < 260
-        api.before = None
-        await api.create(Pod, pod("a"))
-        await asyncio.wait_for(informer.synced(), 31)
-        assert informer.store == api.everything(Pod)
-        task.cancel()
-
-    run(main())
-
-
-def test_a_server_that_closes_every_watch_at_once_is_not_hurried() -> None:
-    async def main() -> None:
-        api = MemoryApi()
-        async with running(api):
-
-            async def closing(verb: str, kind: Any, name: str) -> None:
-                if verb == "watch":
-                    asyncio.get_running_loop().call_soon(api.close)
-
-            api.before = closing
-            api.close()
-            before, started = api.calls["watch", "Pod"], now()
-            await asyncio.sleep(3600)
-            assert api.calls["watch", "Pod"] - before < 300
-            assert now() - started >= 3600
-            assert api.calls["list", "Pod"] == 1
-
-    run(main())
+        assert api.calls["watch", "Pod"] - before < 300
+        assert now() - started >= 3600
+        assert api.calls["list", "Pod"] == 1
 
 
 def test_versions_are_numbers_of_any_length() -> None:

@@ -17,6 +17,8 @@ from dovetail.podfit.objects import Lease
 from tests.support.kube.memory import MemoryApi
 from tests.support.kube.virtual import now, run
 
+pytestmark = pytest.mark.virtual_time
+
 
 class Slow:
     """The API as one replica reaches it: away, or slow in one direction or the other."""
@@ -73,160 +75,133 @@ async def until(holds: Callable[[], bool]) -> None:
         await asyncio.sleep(0.01)
 
 
-def test_the_first_leads_the_second_waits_and_takes_over_when_it_is_gone() -> None:
-    async def main() -> None:
-        api = MemoryApi()
-        one = Replica(api, "one")
-        await asyncio.sleep(1)
-        two = Replica(api, "two")
-        await asyncio.sleep(100)
-        assert (one.leading, two.leading) == (True, False)
-        assert two.election.leader == "one"
+async def test_the_first_leads_the_second_waits_and_takes_over_when_it_is_gone() -> None:
+    api = MemoryApi()
+    one = Replica(api, "one")
+    await asyncio.sleep(1)
+    two = Replica(api, "two")
+    await asyncio.sleep(100)
+    assert (one.leading, two.leading) == (True, False)
+    assert two.election.leader == "one"
 
-        killed = now()
-        one.kill()
-        await until(lambda: two.leading)
-        assert 12 <= now() - killed <= 15 + 2 * 2.4
-        lease = await api.get(Lease, "test", "default")
-        assert lease.spec.holder_identity == "two"
-        assert lease.spec.lease_transitions == 2
-        await two.stop()
-
-    run(main())
+    killed = now()
+    one.kill()
+    await until(lambda: two.leading)
+    assert 12 <= now() - killed <= 15 + 2 * 2.4
+    lease = await api.get(Lease, "test", "default")
+    assert lease.spec.holder_identity == "two"
+    assert lease.spec.lease_transitions == 2
+    await two.stop()
 
 
-def test_one_that_stops_gives_the_lease_back() -> None:
-    async def main() -> None:
-        api = MemoryApi()
-        one = Replica(api, "one")
-        await asyncio.sleep(1)
-        two = Replica(api, "two")
-        await asyncio.sleep(10)
-        await one.stop()
-        assert one.told == [True, False]
-        assert not one.leading
-        assert (await api.get(Lease, "test", "default")).spec.holder_identity == ""
-        await asyncio.sleep(2.5)
-        assert two.leading
-        await two.stop()
-
-    run(main())
+async def test_one_that_stops_gives_the_lease_back() -> None:
+    api = MemoryApi()
+    one = Replica(api, "one")
+    await asyncio.sleep(1)
+    two = Replica(api, "two")
+    await asyncio.sleep(10)
+    await one.stop()
+    assert one.told == [True, False]
+    assert not one.leading
+    assert (await api.get(Lease, "test", "default")).spec.holder_identity == ""
+    await asyncio.sleep(2.5)
+    assert two.leading
+    await two.stop()
 
 
-def test_one_that_does_not_lead_leaves_the_lease_alone_when_it_stops() -> None:
-    async def main() -> None:
-        api = MemoryApi()
-        one = Replica(api, "one")
-        await asyncio.sleep(1)
-        two = Replica(api, "two")
-        await asyncio.sleep(10)
-        await two.stop()
-        assert (await api.get(Lease, "test", "default")).spec.holder_identity == "one"
-        await one.stop()
-
-    run(main())
+async def test_one_that_does_not_lead_leaves_the_lease_alone_when_it_stops() -> None:
+    api = MemoryApi()
+    one = Replica(api, "one")
+    await asyncio.sleep(1)
+    two = Replica(api, "two")
+    await asyncio.sleep(10)
+    await two.stop()
+    assert (await api.get(Lease, "test", "default")).spec.holder_identity == "one"
+    await one.stop()
 
 
-def test_a_lease_that_was_deleted_is_not_free_at_once() -> None:
-    async def main() -> None:
-        api = MemoryApi()
-        one = Replica(api, "one")
-        await asyncio.sleep(1)
-        two = Replica(api, "two")
-        await asyncio.sleep(20)
-        one.api.away = True
-        await api.delete(Lease, "test", "default")
-        await until(lambda: two.leading or not one.leading)
-        assert not two.leading
-        await until(lambda: two.leading)
-        await two.stop()
-        one.kill()
-
-    run(main())
+async def test_a_lease_that_was_deleted_is_not_free_at_once() -> None:
+    api = MemoryApi()
+    one = Replica(api, "one")
+    await asyncio.sleep(1)
+    two = Replica(api, "two")
+    await asyncio.sleep(20)
+    one.api.away = True
+    await api.delete(Lease, "test", "default")
+    await until(lambda: two.leading or not one.leading)
+    assert not two.leading
+    await until(lambda: two.leading)
+    await two.stop()
+    one.kill()
 
 
-def test_cut_off_it_stops_leading_in_time_and_leads_again_when_it_is_back() -> None:
-    async def main() -> None:
-        api = MemoryApi()
-        one = Replica(api, "one")
-        await asyncio.sleep(20)
-        cut = now()
-        one.api.away = True
-        await until(lambda: not one.told[-1])
-        assert now() - cut <= 10.1
-        assert not one.leading
-        await asyncio.sleep(60)
-        one.api.away = False
-        await asyncio.sleep(3)
-        assert one.told == [True, False, True]
-        await one.stop()
-
-    run(main())
+async def test_cut_off_it_stops_leading_in_time_and_leads_again_when_it_is_back() -> None:
+    api = MemoryApi()
+    one = Replica(api, "one")
+    await asyncio.sleep(20)
+    cut = now()
+    one.api.away = True
+    await until(lambda: not one.told[-1])
+    assert now() - cut <= 10.1
+    assert not one.leading
+    await asyncio.sleep(60)
+    one.api.away = False
+    await asyncio.sleep(3)
+    assert one.told == [True, False, True]
+    await one.stop()
 
 
-def test_a_pause_of_the_process_is_noticed_before_anything_else_runs() -> None:
-    async def main() -> None:
-        api = MemoryApi()
-        one = Replica(api, "one")
-        await asyncio.sleep(20)
-        assert one.leading
-        one.skew += 11
-        assert not one.leading
-        assert one.told == [True]
-        await one.stop()
-
-    run(main())
+async def test_a_pause_of_the_process_is_noticed_before_anything_else_runs() -> None:
+    api = MemoryApi()
+    one = Replica(api, "one")
+    await asyncio.sleep(20)
+    assert one.leading
+    one.skew += 11
+    assert not one.leading
+    assert one.told == [True]
+    await one.stop()
 
 
 @pytest.mark.parametrize("year", ["1970", "9999"])
-def test_what_other_clocks_say_does_not_matter(year: str) -> None:
-    async def main() -> None:
-        api = MemoryApi()
-        at = f"{year}-01-01T00:00:00.000000Z"
-        spec = {"holderIdentity": "other", "renewTime": at, "leaseDurationSeconds": 15}
-        await api.create(Lease, {"metadata": {"name": "test"}, "spec": spec}, namespace="default")
-        one = Replica(api, "one")
-        started = now()
-        await until(lambda: one.leading)
-        assert 15 <= now() - started <= 15 + 2.4
-        await one.stop()
-
-    run(main())
+async def test_what_other_clocks_say_does_not_matter(year: str) -> None:
+    api = MemoryApi()
+    at = f"{year}-01-01T00:00:00.000000Z"
+    spec = {"holderIdentity": "other", "renewTime": at, "leaseDurationSeconds": 15}
+    await api.create(Lease, {"metadata": {"name": "test"}, "spec": spec}, namespace="default")
+    one = Replica(api, "one")
+    started = now()
+    await until(lambda: one.leading)
+    assert 15 <= now() - started <= 15 + 2.4
+    await one.stop()
 
 
-def test_an_answer_that_is_lost_costs_nothing() -> None:
-    async def main() -> None:
-        api = MemoryApi()
-        one = Replica(api, "one")
-        await asyncio.sleep(20)
-        one.api.back = lambda: 60.0
-        await asyncio.sleep(6)
-        one.api.back = lambda: 0.0
-        await asyncio.sleep(60)
-        assert one.told == [True]
-        await one.stop()
-
-    run(main())
+async def test_an_answer_that_is_lost_costs_nothing() -> None:
+    api = MemoryApi()
+    one = Replica(api, "one")
+    await asyncio.sleep(20)
+    one.api.back = lambda: 60.0
+    await asyncio.sleep(6)
+    one.api.back = lambda: 0.0
+    await asyncio.sleep(60)
+    assert one.told == [True]
+    await one.stop()
 
 
-def test_a_lease_that_is_taken_away_or_deleted_is_noticed_at_the_next_renewal() -> None:
-    async def main() -> None:
-        api = MemoryApi()
-        one = Replica(api, "one")
-        await asyncio.sleep(20)
-        taken = {"spec": {"holderIdentity": "thief", "renewTime": "now"}}
-        await api.merge(Lease, "test", taken, namespace="default")
-        await asyncio.sleep(2.5)
-        assert not one.leading
-        await asyncio.sleep(20)
-        assert one.leading
-        await api.delete(Lease, "test", "default")
-        await asyncio.sleep(20)
-        assert one.leading
-        assert (await api.get(Lease, "test", "default")).spec.holder_identity == "one"
-        await one.stop()
-
-    run(main())
+async def test_a_lease_that_is_taken_away_or_deleted_is_noticed_at_the_next_renewal() -> None:
+    api = MemoryApi()
+    one = Replica(api, "one")
+    await asyncio.sleep(20)
+    taken = {"spec": {"holderIdentity": "thief", "renewTime": "now"}}
+    await api.merge(Lease, "test", taken, namespace="default")
+    await asyncio.sleep(2.5)
+    assert not one.leading
+    await asyncio.sleep(20)
+    assert one.leading
+    await api.delete(Lease, "test", "default")
+    await asyncio.sleep(20)
+    assert one.leading
+    assert (await api.get(Lease, "test", "default")).spec.holder_identity == "one"
+    await one.stop()
 
 
 @pytest.mark.parametrize("seconds", [(10, 10, 2), (15, 2, 2), (15, 10, 0)])
@@ -303,51 +278,45 @@ class Term:
             self.log.append("ended")
 
 
-def test_work_is_done_while_leading_and_begun_anew_with_each_term() -> None:
-    async def main() -> None:
-        api = Slow(MemoryApi())
-        leader = Leader(Election(api, "default", "test", "only", clock=now))
-        term = Term()
-        tasks = [
-            asyncio.create_task(leader.run_while_leading(term.work)),
-            asyncio.create_task(leader.run()),
-        ]
-        await asyncio.sleep(5)
-        assert (leader.leading, term.log) == (True, ["begun"])
-        api.away = True
-        await asyncio.sleep(20)
-        assert (leader.leading, term.log) == (False, ["begun", "ended"])
-        api.away = False
-        await asyncio.sleep(40)
-        assert (leader.leading, term.log) == (True, ["begun", "ended", "begun"])
-        for task in tasks:
-            task.cancel()
-        await asyncio.wait(tasks)
-        assert term.log[-1] == "ended"
-
-    run(main())
+async def test_work_is_done_while_leading_and_begun_anew_with_each_term() -> None:
+    api = Slow(MemoryApi())
+    leader = Leader(Election(api, "default", "test", "only", clock=now))
+    term = Term()
+    tasks = [
+        asyncio.create_task(leader.run_while_leading(term.work)),
+        asyncio.create_task(leader.run()),
+    ]
+    await asyncio.sleep(5)
+    assert (leader.leading, term.log) == (True, ["begun"])
+    api.away = True
+    await asyncio.sleep(20)
+    assert (leader.leading, term.log) == (False, ["begun", "ended"])
+    api.away = False
+    await asyncio.sleep(40)
+    assert (leader.leading, term.log) == (True, ["begun", "ended", "begun"])
+    for task in tasks:
+        task.cancel()
+    await asyncio.wait(tasks)
+    assert term.log[-1] == "ended"
 
 
-def test_work_that_fails_is_no_leaders_secret_and_work_that_ends_waits_for_the_next_term() -> None:
+async def test_work_that_fails_is_told_and_work_that_ends_waits_for_the_next_term() -> None:
     begun = 0
 
-    async def main() -> None:
-        async def ending() -> None:
-            nonlocal begun
-            begun += 1
+    async def ending() -> None:
+        nonlocal begun
+        begun += 1
 
-        async def failing() -> None:
-            raise RuntimeError("a fault")
+    async def failing() -> None:
+        raise RuntimeError("a fault")
 
-        task = asyncio.create_task(Leader().run_while_leading(ending))
-        await asyncio.sleep(1)
-        assert begun == 1
-        assert not task.done()
-        task.cancel()
-        with pytest.raises(RuntimeError, match="a fault"):
-            await Leader().run_while_leading(failing)
-
-    run(main())
+    task = asyncio.create_task(Leader().run_while_leading(ending))
+    await asyncio.sleep(1)
+    assert begun == 1
+    assert not task.done()
+    task.cancel()
+    with pytest.raises(RuntimeError, match="a fault"):
+        await Leader().run_while_leading(failing)
 
 
 def test_whoever_has_no_election_leads() -> None:

@@ -7,12 +7,15 @@ from collections import Counter
 from collections.abc import Awaitable, Callable
 from itertools import pairwise
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dovetail.core.errors import DovetailError
 from dovetail.kube.runtime.workqueue import WorkQueue
 from tests.support.kube.virtual import now, run
+
+pytestmark = pytest.mark.virtual_time
 
 
 async def worked(
@@ -26,104 +29,91 @@ async def worked(
     queue.close()
 
 
-def test_a_key_added_often_is_worked_on_once_and_in_order() -> None:
-    async def main() -> None:
-        queue, done = WorkQueue("test"), list[str]()
+async def test_a_key_added_often_is_worked_on_once_and_in_order() -> None:
+    queue, done = WorkQueue("test"), list[str]()
 
-        async def work(key: str) -> None:
-            done.append(key)
+    async def work(key: str) -> None:
+        done.append(key)
 
-        for key in "abacab":
-            queue.add(key)
-        assert len(queue) == 3
-        await worked(queue, work, 1)
-        assert done == ["a", "b", "c"]
-
-    run(main())
+    for key in "abacab":
+        queue.add(key)
+    assert len(queue) == 3
+    await worked(queue, work, 1)
+    assert done == ["a", "b", "c"]
 
 
-def test_a_key_added_while_it_is_worked_on_comes_again_behind_the_others() -> None:
-    async def main() -> None:
-        queue, done = WorkQueue("test"), list[str]()
+async def test_a_key_added_while_it_is_worked_on_comes_again_behind_the_others() -> None:
+    queue, done = WorkQueue("test"), list[str]()
 
-        async def work(key: str) -> None:
-            if key == "a" and "a" not in done:
-                queue.add("a")
-                queue.add("a")
-            done.append(key)
+    async def work(key: str) -> None:
+        if key == "a" and "a" not in done:
+            queue.add("a")
+            queue.add("a")
+        done.append(key)
 
-        for key in "abc":
-            queue.add(key)
-        await worked(queue, work, 1)
-        assert done == ["a", "b", "c", "a"]
-
-    run(main())
+    for key in "abc":
+        queue.add(key)
+    await worked(queue, work, 1)
+    assert done == ["a", "b", "c", "a"]
 
 
-def test_failures_come_again_later_each_time_up_to_a_cap_and_are_forgotten_on_success() -> None:
-    async def main() -> None:
-        queue, tries = WorkQueue("test", first=1, cap=8), list[float]()
-        fail = True
+async def test_failures_come_again_later_each_time_up_to_a_cap_and_are_forgotten_on_success() -> (
+    None
+):
+    queue, tries = WorkQueue("test", first=1, cap=8), list[float]()
+    fail = True
 
-        async def work(key: str) -> None:
-            tries.append(now())
-            if fail:
-                raise DovetailError("not yet")
+    async def work(key: str) -> None:
+        tries.append(now())
+        if fail:
+            raise DovetailError("not yet")
 
-        queue.add("a")
-        await worked(queue, work, 100)
-        gaps = [later - sooner for sooner, later in pairwise(tries)]
-        for gap, longest in zip(gaps, [1, 2, 4, 8, 8, 8], strict=False):
-            assert longest / 2 <= gap <= longest
-        assert max(gaps) <= 8
+    queue.add("a")
+    await worked(queue, work, 100)
+    gaps = [later - sooner for sooner, later in pairwise(tries)]
+    for gap, longest in zip(gaps, [1, 2, 4, 8, 8, 8], strict=False):
+        assert longest / 2 <= gap <= longest
+    assert max(gaps) <= 8
 
-        fail = False
-        queue.add("a")
-        await worked(queue, work, 10)
-        fail = True
-        del tries[:]
-        queue.add("a")
-        await worked(queue, work, 1.2)
-        assert len(tries) == 2
-
-    run(main())
-
-
-def test_a_key_that_keeps_failing_does_not_hold_up_others() -> None:
-    async def main() -> None:
-        queue, done = WorkQueue("test"), Counter[str]()
-
-        async def work(key: str) -> None:
-            done[key] += 1
-            if key == "bad":
-                raise ValueError("a bug")
-
-        queue.add("bad")
-        for n in range(100):
-            queue.add(f"good-{n}")
-        await worked(queue, work, 10)
-        assert done["bad"] > 5
-        assert all(done[f"good-{n}"] == 1 for n in range(100))
-
-    run(main())
+    fail = False
+    queue.add("a")
+    await worked(queue, work, 10)
+    fail = True
+    del tries[:]
+    queue.add("a")
+    await worked(queue, work, 1.2)
+    assert len(tries) == 2
 
 
-def test_of_several_delays_the_shortest_counts() -> None:
-    async def main() -> None:
-        queue, done = WorkQueue("test"), list[tuple[str, float]]()
-        started = now()
+async def test_a_key_that_keeps_failing_does_not_hold_up_others() -> None:
+    queue, done = WorkQueue("test"), Counter[str]()
 
-        async def work(key: str) -> None:
-            done.append((key, round(now() - started, 3)))
+    async def work(key: str) -> None:
+        done[key] += 1
+        if key == "bad":
+            raise ValueError("a bug")
 
-        queue.add_after("a", 10)
-        queue.add_after("a", 5)
-        queue.add_after("a", 20)
-        queue.add_after("b", 7)
-        await worked(queue, work, 100)
-        assert done == [("a", 5), ("b", 7)]
+    queue.add("bad")
+    for n in range(100):
+        queue.add(f"good-{n}")
+    await worked(queue, work, 10)
+    assert done["bad"] > 5
+    assert all(done[f"good-{n}"] == 1 for n in range(100))
 
-    run(main())
+
+async def test_of_several_delays_the_shortest_counts() -> None:
+    queue, done = WorkQueue("test"), list[tuple[str, float]]()
+    started = now()
+
+    async def work(key: str) -> None:
+        done.append((key, round(now() - started, 3)))
+
+    queue.add_after("a", 10)
+    queue.add_after("a", 5)
+    queue.add_after("a", 20)
+    queue.add_after("b", 7)
+    await worked(queue, work, 100)
+    assert done == [("a", 5), ("b", 7)]
 
 
 @settings(max_examples=60, deadline=None)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
 from typing import Any
 
 import pytest
@@ -70,17 +70,16 @@ class Stage:
         return self.api.sent.count("create binding")
 
 
-def told(world: World, story: Callable[[Stage], Awaitable[None]]) -> None:
-    async def whole() -> None:
-        stage = Stage(world)
-        await stage.set()
-        await story(stage)
-
-    asyncio.run(whole())
+@asynccontextmanager
+async def staged(world: World) -> AsyncIterator[Stage]:
+    stage = Stage(world)
+    await stage.set()
+    yield stage
 
 
-def test_a_plan_is_claimed_then_bound(world: World) -> None:
-    async def story(stage: Stage) -> None:
+async def test_a_plan_is_claimed_then_bound(world: World) -> None:
+    async with staged(world) as stage:
+
         async def is_claimed() -> None:
             assert await world.held() == {"p": {"g0": 1}}
 
@@ -88,31 +87,25 @@ def test_a_plan_is_claimed_then_bound(world: World) -> None:
         assert stage.pod.spec.node_name == "n1"
         assert await world.held() == {"p": {"g0": 1}}
 
-    told(world, story)
 
-
-def test_taken_nothing_is_claimed_and_nothing_bound(world: World) -> None:
-    async def story(stage: Stage) -> None:
+async def test_taken_nothing_is_claimed_and_nothing_bound(world: World) -> None:
+    async with staged(world) as stage:
         await world.devices.claim(OTHER, "x", "y", "n1", G0)
         assert await stage.bind() is BindingOutcome.TAKEN
         assert stage.bindings == 0
         assert await world.held() == {OTHER: {"g0": 1}}
 
-    told(world, story)
 
-
-def test_claimed_already_what_is_claimed_stays_and_nothing_is_bound(world: World) -> None:
-    async def story(stage: Stage) -> None:
+async def test_claimed_already_what_is_claimed_stays_and_nothing_is_bound(world: World) -> None:
+    async with staged(world) as stage:
         await stage.claims.claim(stage.pod, "n1", G1)
         assert await stage.bind() is BindingOutcome.CLAIMED
         assert stage.bindings == 0
         assert await world.held() == {"p": {"g1": 1}}
 
-    told(world, story)
 
-
-def test_no_answer_to_the_claim_nothing_is_bound(world: World) -> None:
-    async def story(stage: Stage) -> None:
+async def test_no_answer_to_the_claim_nothing_is_bound(world: World) -> None:
+    async with staged(world) as stage:
         claim = world.devices.claim
 
         async def unanswered(*about: Any) -> None:
@@ -124,35 +117,32 @@ def test_no_answer_to_the_claim_nothing_is_bound(world: World) -> None:
         assert stage.bindings == 0
         assert await world.held() == {"p": {"g0": 1}}
 
-    told(world, story)
 
+async def test_conflict_bound_as_planned_is_bound(world: World) -> None:
+    async with staged(world) as stage:
 
-def test_conflict_bound_as_planned_is_bound(world: World) -> None:
-    async def story(stage: Stage) -> None:
         async def by_another() -> None:
             await stage.bind_elsewhere("n1", G0)
 
         assert await stage.bind(before_create_binding=by_another) is BindingOutcome.BOUND
         assert await world.held() == {"p": {"g0": 1}}
 
-    told(world, story)
 
+async def test_conflict_bound_elsewhere_without_devices_the_claim_is_released(world: World) -> None:
+    async with staged(world) as stage:
 
-def test_conflict_bound_elsewhere_without_devices_the_claim_is_released(world: World) -> None:
-    async def story(stage: Stage) -> None:
         async def by_another() -> None:
             await stage.bind_elsewhere("n2")
 
         assert await stage.bind(before_create_binding=by_another) is BindingOutcome.OTHERWISE
         assert await world.held() == {}
 
-    told(world, story)
 
-
-def test_conflict_bound_elsewhere_with_devices_the_ledger_says_what_the_pod_says(
+async def test_conflict_bound_elsewhere_with_devices_the_ledger_says_what_the_pod_says(
     world: World,
 ) -> None:
-    async def story(stage: Stage) -> None:
+    async with staged(world) as stage:
+
         async def by_another() -> None:
             await stage.bind_elsewhere("n2", G1)
 
@@ -160,11 +150,11 @@ def test_conflict_bound_elsewhere_with_devices_the_ledger_says_what_the_pod_says
         held = (await world.devices.holders())[stage.pod.metadata.uid]
         assert (held.node, held.devices) == ("n2", {"g1": 1})
 
-    told(world, story)
 
-
-def test_conflict_bound_elsewhere_with_devices_of_another_nothing_is_held(world: World) -> None:
-    async def story(stage: Stage) -> None:
+async def test_conflict_bound_elsewhere_with_devices_of_another_nothing_is_held(
+    world: World,
+) -> None:
+    async with staged(world) as stage:
         await world.devices.claim(OTHER, "x", "y", "n2", G1)
 
         async def by_another() -> None:
@@ -173,13 +163,12 @@ def test_conflict_bound_elsewhere_with_devices_of_another_nothing_is_held(world:
         assert await stage.bind(before_create_binding=by_another) is BindingOutcome.OTHERWISE
         assert await world.held() == {OTHER: {"g1": 1}}
 
-    told(world, story)
 
-
-def test_conflict_another_claimed_and_bound_after_a_fence_its_claim_is_left_alone(
+async def test_conflict_another_claimed_and_bound_after_a_fence_its_claim_is_left_alone(
     world: World,
 ) -> None:
-    async def story(stage: Stage) -> None:
+    async with staged(world) as stage:
+
         async def by_another() -> None:
             assert await stage.claims.release_fenced(stage.pod, "test")
             await stage.claims.claim(stage.pod, "n1", G1)
@@ -188,22 +177,20 @@ def test_conflict_another_claimed_and_bound_after_a_fence_its_claim_is_left_alon
         assert await stage.bind(before_create_binding=by_another) is BindingOutcome.OTHERWISE
         assert await world.held() == {"p": {"g1": 1}}
 
-    told(world, story)
 
+async def test_gone_the_claim_is_released(world: World) -> None:
+    async with staged(world) as stage:
 
-def test_gone_the_claim_is_released(world: World) -> None:
-    async def story(stage: Stage) -> None:
         async def deleted() -> None:
             await world.api.delete(Pod, "p", NAMESPACE)
 
         assert await stage.bind(before_create_binding=deleted) is BindingOutcome.GONE
         assert await world.held() == {}
 
-    told(world, story)
 
+async def test_another_pod_of_that_name_is_not_bound_in_its_stead(world: World) -> None:
+    async with staged(world) as stage:
 
-def test_another_pod_of_that_name_is_not_bound_in_its_stead(world: World) -> None:
-    async def story(stage: Stage) -> None:
         async def made_anew() -> None:
             await world.api.delete(Pod, "p", NAMESPACE)
             await world.pod("p", gpu=1)
@@ -212,11 +199,9 @@ def test_another_pod_of_that_name_is_not_bound_in_its_stead(world: World) -> Non
         assert stage.pod.spec.node_name == ""
         assert await world.held() == {}
 
-    told(world, story)
 
-
-def test_being_deleted_the_claim_is_released(world: World) -> None:
-    async def story(stage: Stage) -> None:
+async def test_being_deleted_the_claim_is_released(world: World) -> None:
+    async with staged(world) as stage:
         await stage.change({"metadata": {"finalizers": ["test/wait"]}})
 
         async def leaving() -> None:
@@ -226,11 +211,10 @@ def test_being_deleted_the_claim_is_released(world: World) -> None:
         assert stage.pod.metadata.deletion_timestamp is not None
         assert await world.held() == {}
 
-    told(world, story)
 
+async def test_only_changed_is_bound_in_its_new_version(world: World) -> None:
+    async with staged(world) as stage:
 
-def test_only_changed_is_bound_in_its_new_version(world: World) -> None:
-    async def story(stage: Stage) -> None:
         async def labelled() -> None:
             await stage.change({"metadata": {"labels": {"new": "label"}}})
 
@@ -239,11 +223,10 @@ def test_only_changed_is_bound_in_its_new_version(world: World) -> None:
         assert stage.pod.metadata.labels == {"new": "label"}
         assert await world.held() == {"p": {"g0": 1}}
 
-    told(world, story)
 
+async def test_fenced_is_not_bound(world: World) -> None:
+    async with staged(world) as stage:
 
-def test_fenced_is_not_bound(world: World) -> None:
-    async def story(stage: Stage) -> None:
         async def given_back() -> None:
             assert await stage.claims.release_fenced(stage.pod, "test")
 
@@ -251,52 +234,42 @@ def test_fenced_is_not_bound(world: World) -> None:
         assert stage.pod.spec.node_name == ""
         assert await world.held() == {}
 
-    told(world, story)
 
-
-def test_cut_before_the_binding_was_done_it_is_sent_again(world: World) -> None:
-    async def story(stage: Stage) -> None:
+async def test_cut_before_the_binding_was_done_it_is_sent_again(world: World) -> None:
+    async with staged(world) as stage:
         assert await stage.bind(before_create_binding=cut()) is BindingOutcome.BOUND
         assert stage.bindings == 2
 
-    told(world, story)
 
-
-def test_cut_after_the_binding_was_done_it_is_not_sent_again(world: World) -> None:
-    async def story(stage: Stage) -> None:
+async def test_cut_after_the_binding_was_done_it_is_not_sent_again(world: World) -> None:
+    async with staged(world) as stage:
         assert await stage.bind(after_create_binding=cut()) is BindingOutcome.BOUND
         assert stage.bindings == 1
         assert await world.held() == {"p": {"g0": 1}}
 
-    told(world, story)
 
-
-def test_the_pod_is_read_until_it_is_known(world: World) -> None:
-    async def story(stage: Stage) -> None:
+async def test_the_pod_is_read_until_it_is_known(world: World) -> None:
+    async with staged(world) as stage:
         stage.api.before["get"] = [cut(), refused(500), cut()]
         stage.api.after["create binding"] = [cut()]
         assert await stage.bind() is BindingOutcome.BOUND
         assert stage.bindings == 1
 
-    told(world, story)
 
-
-def test_refused_the_claim_stays_for_the_next_turn(world: World) -> None:
-    async def story(stage: Stage) -> None:
+async def test_refused_the_claim_stays_for_the_next_turn(world: World) -> None:
+    async with staged(world) as stage:
         assert await stage.bind(before_create_binding=refused(403)) is BindingOutcome.FAILED
         assert stage.bindings == 1
         assert await world.held() == {"p": {"g0": 1}}
 
-    told(world, story)
-
 
 @pytest.mark.parametrize("devices", [G0, G1])
-def test_who_is_held_up_between_fence_and_release_takes_no_newer_claim_away(
+async def test_who_is_held_up_between_fence_and_release_takes_no_newer_claim_away(
     world: World, devices: tuple[DeviceHolding, ...]
 ) -> None:
     """Be it on the same devices."""
 
-    async def story(stage: Stage) -> None:
+    async with staged(world) as stage:
         before = stage.pod
         await stage.claims.claim(before, "n1", G0)
         release = world.devices.release_claim
@@ -313,21 +286,17 @@ def test_who_is_held_up_between_fence_and_release_takes_no_newer_claim_away(
         assert not await stage.claims.release_fenced(before, "by us")
         assert await world.held() == {"p": {devices[0].device: 1}}
 
-    told(world, story)
 
-
-def test_a_fence_that_comes_after_a_binding_releases_nothing(world: World) -> None:
-    async def story(stage: Stage) -> None:
+async def test_a_fence_that_comes_after_a_binding_releases_nothing(world: World) -> None:
+    async with staged(world) as stage:
         before = stage.pod
         assert await stage.bind() is BindingOutcome.BOUND
         assert not await stage.claims.release_fenced(before, "late")
         assert await world.held() == {"p": {"g0": 1}}
 
-    told(world, story)
 
-
-def test_every_fence_is_another_write(world: World) -> None:
-    async def story(stage: Stage) -> None:
+async def test_every_fence_is_another_write(world: World) -> None:
+    async with staged(world) as stage:
         versions = {stage.pod.metadata.resource_version}
         words = set()
         for _ in range(3):
@@ -338,24 +307,18 @@ def test_every_fence_is_another_write(world: World) -> None:
         assert len(words) == 3
         assert [each.type for each in stage.pod.status.conditions] == [FENCE]
 
-    told(world, story)
 
-
-def test_a_fence_that_was_not_answered_releases_nothing(world: World) -> None:
-    async def story(stage: Stage) -> None:
+async def test_a_fence_that_was_not_answered_releases_nothing(world: World) -> None:
+    async with staged(world) as stage:
         await stage.claims.claim(stage.pod, "n1", G0)
         stage.api.before["apply status"] = [cut()]
         assert not await stage.claims.release_fenced(stage.pod, "test")
         assert await world.held() == {"p": {"g0": 1}}
 
-    told(world, story)
 
-
-def test_pods_without_devices_need_no_claim(world: World) -> None:
-    async def story(stage: Stage) -> None:
+async def test_pods_without_devices_need_no_claim(world: World) -> None:
+    async with staged(world) as stage:
         await world.api.create(Pod, pod_body("plain"), namespace=NAMESPACE)
         plan = BindingPlan(world.see("plain"), "n1")
         assert await stage.binder.carry_out(plan) is BindingOutcome.BOUND
         assert await world.held() == {}
-
-    told(world, story)

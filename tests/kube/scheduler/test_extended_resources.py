@@ -39,7 +39,6 @@ async def bind(world: World, name: str, node: str) -> None:
 
 
 async def test_pods_that_ask_directly_hold_what_pods_with_classes_cannot_have(world: World) -> None:
-
     await world.resource_class("gpu", GPU)
     await world.node("n1", plugged={GPU: 3})
     await world.pod("plain", scheduler="default-scheduler", direct={GPU: 2})
@@ -55,7 +54,6 @@ async def test_pods_that_ask_directly_hold_what_pods_with_classes_cannot_have(wo
 
 
 async def test_pods_with_classes_hold_what_pods_that_ask_directly_cannot_have(world: World) -> None:
-
     await world.resource_class("gpu", GPU)
     await world.node("n1", plugged={GPU: 3})
     async with world.scheduling():
@@ -71,7 +69,6 @@ async def test_pods_with_classes_hold_what_pods_that_ask_directly_cannot_have(wo
 
 
 async def test_what_clients_of_the_ledger_hold_of_a_pool_is_no_room_either(world: World) -> None:
-
     await world.resource_class("gpu", GPU)
     await world.node("n1", plugged={GPU: 1})
     async with world.scheduling() as scheduler:

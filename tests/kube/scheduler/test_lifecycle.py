@@ -20,7 +20,6 @@ def candidate(world: World, name: str) -> Replica:
 
 
 async def test_only_the_leader_decides_and_another_takes_over(world: World) -> None:
-
     await world.resource_class("gpu")
     await world.node("n1", device("g0"), device("g1"))
     first, second = candidate(world, "first"), candidate(world, "second")
@@ -44,7 +43,6 @@ async def test_only_the_leader_decides_and_another_takes_over(world: World) -> N
 
 
 async def test_nothing_is_decided_without_the_lease(world: World) -> None:
-
     await world.node("n1")
     await world.pod("p")
 
@@ -66,7 +64,6 @@ async def test_nothing_is_decided_without_the_lease(world: World) -> None:
 
 
 async def test_it_can_be_stopped_while_the_api_server_is_away(world: World) -> None:
-
     async def before(verb: str, kind: type[KubeObject], name: str) -> None:
         raise ApiUnreachable("cut")
 
@@ -79,7 +76,6 @@ async def test_it_can_be_stopped_while_the_api_server_is_away(world: World) -> N
 
 
 async def test_what_is_in_flight_is_finished_before_it_stops(world: World) -> None:
-
     await world.resource_class("gpu")
     await world.node("n1", device("g0"))
     bound, let = asyncio.Event(), asyncio.Event()
@@ -105,7 +101,6 @@ async def test_what_is_in_flight_is_finished_before_it_stops(world: World) -> No
 async def test_a_part_that_fails_ends_the_whole(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-
     await world.node("n1")
     await world.pod("p")
     replica = world.replica()
@@ -121,7 +116,6 @@ async def test_a_part_that_fails_ends_the_whole(
 async def test_nodes_and_pods_that_were_there_before_are_known_when_it_is_ready(
     world: World,
 ) -> None:
-
     for number in range(3):
         await world.node(f"n{number}")
     await world.pod("p")

@@ -50,7 +50,6 @@ async def bound_pod(world: World, name: str, node: str, holdings: tuple[DeviceHo
 
 
 async def test_a_claim_without_a_binding_is_adopted_with_its_devices(world: World) -> None:
-
     await fleet(world, ["n1", "n2"])
     pod = await world.pod("p", gpu=1)
     await world.devices.claim(pod.metadata.uid, NAMESPACE, "default", "n2", G1)
@@ -62,7 +61,6 @@ async def test_a_claim_without_a_binding_is_adopted_with_its_devices(world: Worl
 
 
 async def test_adoption_comes_before_new_decisions(world: World) -> None:
-
     await fleet(world)
     await world.pod("first", gpu=2)
     late = await world.pod("late", gpu=1)
@@ -74,7 +72,6 @@ async def test_adoption_comes_before_new_decisions(world: World) -> None:
 
 
 async def test_a_claim_on_a_node_that_is_gone_is_given_back_behind_a_fence(world: World) -> None:
-
     await fleet(world, ["n1", "n2"])
     pod = await world.pod("p", gpu=1)
     await world.devices.claim(pod.metadata.uid, NAMESPACE, "default", "n1", G0)
@@ -88,7 +85,6 @@ async def test_a_claim_on_a_node_that_is_gone_is_given_back_behind_a_fence(world
 
 
 async def test_a_claim_that_was_claimed_behind_our_back_is_adopted(world: World) -> None:
-
     await fleet(world)
     async with world.scheduling():
         gate = asyncio.Event()
@@ -109,7 +105,6 @@ async def test_a_claim_that_was_claimed_behind_our_back_is_adopted(world: World)
 async def test_a_claim_whose_binding_was_refused_is_adopted_when_it_is_no_longer(
     world: World,
 ) -> None:
-
     await fleet(world)
     tries = 0
 
@@ -129,7 +124,6 @@ async def test_a_claim_whose_binding_was_refused_is_adopted_when_it_is_no_longer
 
 
 async def test_claims_of_pods_that_went_while_nobody_was_there_are_released(world: World) -> None:
-
     await fleet(world)
     gone = await bound_pod(world, "gone", "n1", G0)
     over = await bound_pod(world, "over", "n1", G1)
@@ -143,7 +137,6 @@ async def test_claims_of_pods_that_went_while_nobody_was_there_are_released(worl
 
 
 async def test_claims_of_others_than_pods_are_never_swept(world: World) -> None:
-
     await fleet(world)
     foreign = "33333333-3333-3333-3333-333333333333"
     await take_as_placement_client(world, foreign, "n1", "g0")
@@ -173,7 +166,6 @@ async def take_as_placement_client(world: World, consumer: str, node: str, name:
 
 
 async def test_a_lost_ledger_is_rebuilt_from_annotations(world: World) -> None:
-
     await fleet(world)
     await bound_pod(world, "a", "n1", G0)
     await bound_pod(world, "b", "n1", G1)
@@ -202,7 +194,6 @@ async def test_of_two_pods_with_one_device_the_older_binding_wins_and_the_other_
 
 
 async def test_an_annotation_that_the_pods_maker_wrote_is_not_believed(world: World) -> None:
-
     await fleet(world)
     body = pod_body("liar")
     body["metadata"]["annotations"] = annotations_of("n1", G0)
@@ -234,7 +225,6 @@ async def test_a_binding_of_a_dead_leader_that_arrives_late_does_nothing(world: 
 async def test_two_schedulers_race_on_an_api_that_fails_and_no_device_is_held_twice(
     world: World, database: str, seed: int
 ) -> None:
-
     await fleet(world, [f"n{number}" for number in range(5)])
     ours, theirs = World(database), World(database)
     try:

@@ -19,7 +19,6 @@ from tests.ledger.world import make
 
 
 async def test_a_pod_that_asks_for_no_class_gets_a_node(world: World) -> None:
-
     await world.node("n1")
     await world.pod("p")
     async with world.scheduling():
@@ -31,7 +30,6 @@ async def test_a_pod_that_asks_for_no_class_gets_a_node(world: World) -> None:
 async def test_a_pod_gets_its_devices_the_claim_and_the_annotations_with_its_node(
     world: World,
 ) -> None:
-
     await world.resource_class("gpu")
     await world.node("plain")
     await world.node("n1", device("g0"), device("g1"), device("g2"))
@@ -51,7 +49,6 @@ async def test_a_pod_gets_its_devices_the_claim_and_the_annotations_with_its_nod
 
 
 async def test_binding_and_annotating_is_one_write(world: World) -> None:
-
     await world.resource_class("gpu")
     await world.node("n1", device("g0"))
     await world.pod("p", gpu=1)
@@ -77,7 +74,6 @@ async def test_the_status_of_a_class_follows_its_pods(world: World) -> None:
 
 
 async def test_higher_priority_comes_first(world: World) -> None:
-
     await world.resource_class("gpu")
     await world.node("n1", device("g0"))
     await world.pod("low", gpu=1)
@@ -91,7 +87,6 @@ async def test_higher_priority_comes_first(world: World) -> None:
 async def test_a_pod_that_fits_nowhere_is_told_why_and_placed_when_a_device_is_given_back(
     world: World,
 ) -> None:
-
     await world.resource_class("gpu")
     await world.node("n1", device("g0"))
     await world.node("n2", cpu="0")
@@ -113,7 +108,6 @@ async def test_a_pod_that_fits_nowhere_is_told_why_and_placed_when_a_device_is_g
 
 
 async def test_a_pod_waits_for_its_class(world: World) -> None:
-
     await world.node("n1", device("g0"))
     await world.pod("p", gpu=1)
     async with world.scheduling():
@@ -123,7 +117,6 @@ async def test_a_pod_waits_for_its_class(world: World) -> None:
 
 
 async def test_a_pod_waits_for_a_node(world: World) -> None:
-
     await world.resource_class("gpu")
     await world.pod("p", gpu=1)
     async with world.scheduling():
@@ -133,7 +126,6 @@ async def test_a_pod_waits_for_a_node(world: World) -> None:
 
 
 async def test_gated_pods_and_pods_of_other_schedulers_are_left_alone(world: World) -> None:
-
     await world.node("n1")
     await world.pod("other", scheduler="default-scheduler")
     await world.pod("gated")
@@ -150,7 +142,6 @@ async def test_gated_pods_and_pods_of_other_schedulers_are_left_alone(world: Wor
 
 
 async def test_a_pod_that_cannot_be_placed_here_is_told_so(world: World) -> None:
-
     await world.node("n1")
     await world.pod("p")
     volume = {"name": "v", "persistentVolumeClaim": {"claimName": "c"}}
@@ -161,7 +152,6 @@ async def test_a_pod_that_cannot_be_placed_here_is_told_so(world: World) -> None
 
 
 async def test_devices_of_ended_and_deleted_pods_are_given_back(world: World) -> None:
-
     await world.resource_class("gpu")
     await world.node("n1", device("g0"), device("g1"))
     await world.pod("ends", gpu=1)
@@ -194,7 +184,6 @@ async def test_a_pod_is_told_when_its_device_is_ill_gone_or_well_again(world: Wo
 
 
 async def test_what_placement_clients_take_is_not_given_to_pods(world: World) -> None:
-
     await world.resource_class("gpu")
     await world.node("n1", device("g0"))
     async with world.scheduling() as scheduler:
@@ -209,7 +198,6 @@ async def test_what_placement_clients_take_is_not_given_to_pods(world: World) ->
 
 
 async def test_after_a_conflict_the_ledger_is_looked_at_at_once(world: World) -> None:
-
     await world.resource_class("gpu")
     await world.node("n1", device("g0"), device("g1"))
     late = replace(QUICK, ledger_watch=3600.0)
@@ -231,7 +219,6 @@ async def claimed_by(world: World, holder: str, node: str, name: str) -> None:
 
 
 async def test_a_node_that_is_gone_takes_no_pods(world: World) -> None:
-
     await world.node("n1")
     async with world.scheduling() as scheduler:
         await until(lambda: scheduler.state.has_node("n1"))
@@ -247,7 +234,6 @@ async def test_a_node_that_is_gone_takes_no_pods(world: World) -> None:
 async def test_a_node_whose_devices_the_ledger_cannot_have_keeps_nobody_else_waiting(
     world: World,
 ) -> None:
-
     await world.resource_class("gpu")
     await world.node("bad", device("g0", properties={"note": "x" * 2000}))
     await world.node("good", device("g0"))
@@ -272,7 +258,6 @@ async def test_a_node_that_the_ledger_refuses_keeps_nobody_else_waiting(world: W
 async def test_a_pod_that_cannot_be_decided_keeps_nobody_else_waiting(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-
     await world.node("n1")
     await world.pod("poison")
     of = RequirementsCache.of
@@ -291,7 +276,6 @@ async def test_a_pod_that_cannot_be_decided_keeps_nobody_else_waiting(
 
 
 async def test_pods_that_waited_long_are_tried_however_busy_it_is(world: World) -> None:
-
     await world.node("n1", cpu="0")
     soon = replace(QUICK, stale=0.0, longest_wait=0.2)
     async with world.scheduling(world.replica(timings=soon)) as scheduler:
@@ -320,7 +304,6 @@ def counted(outcome: str) -> float:
 
 
 async def test_claims_of_pods_are_recorded_as_decisions_and_counted(world: World) -> None:
-
     await world.resource_class("gpu")
     await world.node("n1", device("g0"))
     before = counted("granted")
@@ -336,7 +319,6 @@ async def test_claims_of_pods_are_recorded_as_decisions_and_counted(world: World
 
 
 async def test_claims_that_others_outran_are_recorded_and_counted_too(world: World) -> None:
-
     await world.resource_class("gpu")
     await world.node("n1", device("g0"), device("g1"))
     late = replace(QUICK, ledger_watch=3600.0)

@@ -77,7 +77,6 @@ async def test_a_change_of_the_plugins_mind_reaches_the_container() -> None:
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL])
 async def test_a_restart_keeps_assignments(number: signal.Signals) -> None:
-
     plugin = Shares()
     async with a_node() as rig, a_plugin(rig, plugin):
         agent = await rig.start()
@@ -147,7 +146,6 @@ async def test_a_second_agent_does_not_start_on_the_same_state() -> None:
     ],
 )
 async def test_what_it_cannot_have_on_this_machine_is_told_in_a_line(flag: str) -> None:
-
     async with a_node() as rig:
         file = rig.directory / "file"
         file.touch()
@@ -301,7 +299,6 @@ NOISE = (b"\0" * 100, b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + b"\xff" * 500, b"GET
     ],
 )
 async def test_garbage_on_a_socket_is_refused_and_does_no_harm(served: str, method: str) -> None:
-
     async with a_node() as rig:
         agent = await rig.start()
         path: Path = getattr(rig, served)

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import asyncio
 import os
 import shutil
 import tempfile
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager
 from pathlib import Path
 
 import grpc
@@ -24,8 +24,6 @@ from tests.support.node.containerd import Containerd
 from tests.support.node.cri_client import Client
 from tests.support.node.pods_on import container_config, create, run, sandbox_config, start
 
-Test = Callable[[Client, CriRuntime], Awaitable[None]]
-
 
 @pytest.fixture
 def directory() -> Iterator[Path]:
@@ -35,21 +33,19 @@ def directory() -> Iterator[Path]:
     shutil.rmtree(made)
 
 
-def with_runtime(server: Containerd, test: Test) -> None:
-    async def go() -> None:
-        client, runtime = Client(server.socket), CriRuntime(server.socket)
-        try:
-            await test(client, runtime)
-            await pods_on.remove_all(client)
-        finally:
-            await runtime.close()
-            await client.channel.close()
-
-    asyncio.run(go())
+@asynccontextmanager
+async def with_runtime(server: Containerd) -> AsyncIterator[tuple[Client, CriRuntime]]:
+    client, runtime = Client(server.socket), CriRuntime(server.socket)
+    try:
+        yield client, runtime
+        await pods_on.remove_all(client)
+    finally:
+        await runtime.close()
+        await client.channel.close()
 
 
-def test_sandboxes_and_containers_are_seen(server: Containerd) -> None:
-    async def test(client: Client, runtime: CriRuntime) -> None:
+async def test_sandboxes_and_containers_are_seen(server: Containerd) -> None:
+    async with with_runtime(server) as (client, runtime):
         sandbox = sandbox_config(server, "s1", labels={"l": "v"}, annotations={"a": "b"})
         pod = await run(client, sandbox)
         config = container_config("c1", {"cpuset_cpus": "0,1", "cpu_shares": 300})
@@ -75,11 +71,9 @@ def test_sandboxes_and_containers_are_seen(server: Containerd) -> None:
         assert by_name["runs"].applied.numbers["CpuShares"] == 300
         assert by_name["ended"].applied == ContainerSettings()
 
-    with_runtime(server, test)
 
-
-def test_update_applies_what_is_given_and_leaves_the_rest(server: Containerd) -> None:
-    async def test(client: Client, runtime: CriRuntime) -> None:
+async def test_update_applies_what_is_given_and_leaves_the_rest(server: Containerd) -> None:
+    async with with_runtime(server) as (client, runtime):
         sandbox = sandbox_config(server, "s2")
         pod = await run(client, sandbox)
         config = container_config("c1", {"cpuset_cpus": "0", "cpu_shares": 300})
@@ -90,11 +84,9 @@ def test_update_applies_what_is_given_and_leaves_the_rest(server: Containerd) ->
         (seen,) = await runtime.containers()
         assert (seen.applied.cpus, seen.applied.numbers["CpuShares"]) == ("1", 300)
 
-    with_runtime(server, test)
 
-
-def test_refused_update_says_why_and_changes_nothing(server: Containerd) -> None:
-    async def test(client: Client, runtime: CriRuntime) -> None:
+async def test_refused_update_says_why_and_changes_nothing(server: Containerd) -> None:
+    async with with_runtime(server) as (client, runtime):
         sandbox = sandbox_config(server, "s3")
         pod = await run(client, sandbox)
         config = container_config("c1", {"cpuset_cpus": "0"})
@@ -105,11 +97,9 @@ def test_refused_update_says_why_and_changes_nothing(server: Containerd) -> None
         with pytest.raises(RuntimeRefused, match="not_found"):
             await runtime.update("nobody", ContainerSettings(cpus="0"))
 
-    with_runtime(server, test)
 
-
-def test_kernel_has_the_last_word_on_what_is_in_force(server: Containerd) -> None:
-    async def test(client: Client, runtime: CriRuntime) -> None:
+async def test_kernel_has_the_last_word_on_what_is_in_force(server: Containerd) -> None:
+    async with with_runtime(server) as (client, runtime):
         sandbox = sandbox_config(server, "s4")
         pod = await run(client, sandbox)
         config = container_config("c1", {"cpuset_cpus": "0"})
@@ -123,11 +113,8 @@ def test_kernel_has_the_last_word_on_what_is_in_force(server: Containerd) -> Non
         await runtime.update(seen.id, ContainerSettings(cpus="0"))
         assert pods_on.pinned(pid).cpus == "0"
 
-    with_runtime(server, test)
-
 
 async def test_runtime_that_is_not_there_is_refused_with_words(tmp_path: Path) -> None:
-
     runtime = CriRuntime(tmp_path / "c.sock")
     with pytest.raises(RuntimeRefused, match=r"ListPodSandbox at .*unavailable"):
         await runtime.sandboxes()

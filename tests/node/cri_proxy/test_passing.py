@@ -5,7 +5,8 @@ from __future__ import annotations
 import asyncio
 import shutil
 import tempfile
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
@@ -18,20 +19,16 @@ from tests.node.cri_proxy.backend import UNKNOWN, VERSION, Backend, between
 from tests.support.node import raw_calls
 from tests.support.node.gates import Scripted
 
-Test = Callable[[Backend, grpc.aio.Channel], Awaitable[None]]
 
-
-def passing(test: Test) -> None:
-    async def go() -> None:
-        async with between() as here:
-            await test(here.backend, here.channel)
-
-    asyncio.run(go())
+@asynccontextmanager
+async def passing() -> AsyncIterator[tuple[Backend, grpc.aio.Channel]]:
+    async with between() as here:
+        yield here.backend, here.channel
 
 
 @pytest.mark.parametrize("path", [VERSION, UNKNOWN], ids=["known", "unknown"])
-def test_metadata_and_deadline_pass(path: str) -> None:
-    async def test(backend: Backend, channel: grpc.aio.Channel) -> None:
+async def test_metadata_and_deadline_pass(path: str) -> None:
+    async with passing() as (backend, channel):
         sent = (("trace", "1"), ("blob-bin", b"\x00\xfe"))
         call: Any = raw_calls.unary(channel, path)(b"hello", metadata=sent, timeout=9)
         assert await call == b"hello"
@@ -43,23 +40,19 @@ def test_metadata_and_deadline_pass(path: str) -> None:
         last = dict(await call.trailing_metadata())
         assert (last["after"], last["after-bin"]) == ("t", b"\xff")
 
-    passing(test)
-
 
 @pytest.mark.parametrize("path", [VERSION, UNKNOWN], ids=["known", "unknown"])
-def test_call_without_deadline_has_none(path: str) -> None:
-    async def test(backend: Backend, channel: grpc.aio.Channel) -> None:
+async def test_call_without_deadline_has_none(path: str) -> None:
+    async with passing() as (backend, channel):
         asking: Any = channel.unary_unary(path)
         assert await asking(b"x") == b"x"
         (remaining,) = backend.remaining
         assert remaining is None or remaining > 10**6
 
-    passing(test)
-
 
 @pytest.mark.parametrize("path", [VERSION, UNKNOWN], ids=["known", "unknown"])
-def test_errors_pass_with_code_words_and_details(path: str) -> None:
-    async def test(backend: Backend, channel: grpc.aio.Channel) -> None:
+async def test_errors_pass_with_code_words_and_details(path: str) -> None:
+    async with passing() as (_backend, channel):
         asking: Any = channel.unary_unary(path)
         with pytest.raises(grpc.aio.AioRpcError) as caught:
             await asking(b"fail")
@@ -69,23 +62,19 @@ def test_errors_pass_with_code_words_and_details(path: str) -> None:
         assert details["grpc-status-details-bin"] == b"\x08\x05"
         assert details["why"] == "so"
 
-    passing(test)
-
 
 @pytest.mark.parametrize("path", [VERSION, UNKNOWN], ids=["known", "unknown"])
-def test_cancellation_passes(path: str) -> None:
-    async def test(backend: Backend, channel: grpc.aio.Channel) -> None:
+async def test_cancellation_passes(path: str) -> None:
+    async with passing() as (backend, channel):
         call: Any = raw_calls.unary(channel, path)(b"hang")
         await asyncio.wait_for(backend.hanging.wait(), 10)
         call.cancel()
         async with asyncio.timeout(10):
             await backend.cancelled.wait()
 
-    passing(test)
 
-
-def test_answers_of_a_stream_pass_one_by_one() -> None:
-    async def test(backend: Backend, channel: grpc.aio.Channel) -> None:
+async def test_answers_of_a_stream_pass_one_by_one() -> None:
+    async with passing() as (backend, channel):
         call: Any = raw_calls.stream(channel, UNKNOWN)(b"echo")
         assert await call.read() == b"echo"
         for body in (b"one", b"", b"three"):
@@ -95,11 +84,9 @@ def test_answers_of_a_stream_pass_one_by_one() -> None:
         assert await call.read() == grpc.aio.EOF
         assert await call.code() is grpc.StatusCode.OK
 
-    passing(test)
 
-
-def test_stream_that_nobody_reads_any_longer_ends_at_the_runtime() -> None:
-    async def test(backend: Backend, channel: grpc.aio.Channel) -> None:
+async def test_stream_that_nobody_reads_any_longer_ends_at_the_runtime() -> None:
+    async with passing() as (backend, channel):
         call: Any = raw_calls.stream(channel, UNKNOWN)(b"flood")
         for _ in range(3):
             await call.read()
@@ -107,11 +94,9 @@ def test_stream_that_nobody_reads_any_longer_ends_at_the_runtime() -> None:
         async with asyncio.timeout(10):
             await backend.cancelled.wait()
 
-    passing(test)
 
-
-def test_stream_that_fails_in_the_middle_gives_what_came_before() -> None:
-    async def test(backend: Backend, channel: grpc.aio.Channel) -> None:
+async def test_stream_that_fails_in_the_middle_gives_what_came_before() -> None:
+    async with passing() as (backend, channel):
         path = "/runtime.v1.RuntimeService/GetContainerEvents"
         call: Any = raw_calls.stream(channel, path)(b"echo")
         assert await call.read() == b"echo"
@@ -119,21 +104,16 @@ def test_stream_that_fails_in_the_middle_gives_what_came_before() -> None:
         with pytest.raises(grpc.aio.AioRpcError, match="no more"):
             await call.read()
 
-    passing(test)
-
 
 @pytest.mark.parametrize("path", [VERSION, UNKNOWN], ids=["known", "unknown"])
-def test_large_messages_pass(path: str) -> None:
-    async def test(backend: Backend, channel: grpc.aio.Channel) -> None:
+async def test_large_messages_pass(path: str) -> None:
+    async with passing() as (_backend, channel):
         body = b"x" * ((16 << 20) - 16)
         asking: Any = channel.unary_unary(path)
         assert await asking(body) == body
 
-    passing(test)
-
 
 async def test_runtime_that_is_not_there_is_unavailable(tmp_path: Path) -> None:
-
     directory = Path(tempfile.mkdtemp(prefix="dt", dir="/tmp"))
     proxy = Proxy(directory / "p.sock", directory / "none.sock", Scripted())
     await proxy.start()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import stat
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from typing import Any
@@ -39,17 +39,7 @@ async def proxied(server: Containerd, gate: Scripted) -> AsyncIterator[Client]:
         await proxy.stop(0)
 
 
-def through_proxy(
-    server: Containerd, gate: Scripted, test: Callable[[Client], Awaitable[None]]
-) -> None:
-    async def go() -> None:
-        async with proxied(server, gate) as client:
-            await test(client)
-
-    asyncio.run(go())
-
-
-def test_container_is_pinned_and_all_else_is_as_the_client_said(
+async def test_container_is_pinned_and_all_else_is_as_the_client_said(
     server: Containerd, tmp_path: Path
 ) -> None:
     (tmp_path / "given").write_text("mounted")
@@ -67,7 +57,7 @@ def test_container_is_pinned_and_all_else_is_as_the_client_said(
         )
     )
 
-    async def test(client: Client) -> None:
+    async with proxied(server, gate) as client:
         sandbox = sandbox_config(server, "p1", labels={"l": "v"}, annotations={"a": "b"})
         pod = await run(client, sandbox)
         config = container_config(
@@ -93,42 +83,36 @@ def test_container_is_pinned_and_all_else_is_as_the_client_said(
         (admitted,) = gate.admitted
         assert (admitted.uid, admitted.name, admitted.namespace) == ("uid-p1", "p1", "default")
         assert (admitted.labels, admitted.annotations) == ({"l": "v"}, {"a": "b"})
-
-    through_proxy(server, gate, test)
     assert gate.left == ["uid-p1"]
 
 
-def test_rejected_pod_leaves_nothing(server: Containerd) -> None:
+async def test_rejected_pod_leaves_nothing(server: Containerd) -> None:
     gate = Scripted()
     gate.rejects = AdmissionRejected("topology_affinity", "no NUMA node has 4 free CPUs")
 
-    async def test(client: Client) -> None:
+    async with proxied(server, gate) as client:
         with pytest.raises(grpc.aio.AioRpcError) as caught:
             await run(client, sandbox_config(server, "p2"))
         assert caught.value.code() is grpc.StatusCode.FAILED_PRECONDITION
         assert caught.value.details() == "dovetail: topology_affinity: no NUMA node has 4 free CPUs"
         assert not (await client("ListPodSandbox")).items
-
-    through_proxy(server, gate, test)
     assert gate.left == []
 
 
-def test_pod_that_may_be_admitted_later_is_unavailable(server: Containerd) -> None:
+async def test_pod_that_may_be_admitted_later_is_unavailable(server: Containerd) -> None:
     gate = Scripted()
     gate.rejects = AdmissionRejected("plugin_down", "the plugin of cpu is not there", later=True)
 
-    async def test(client: Client) -> None:
+    async with proxied(server, gate) as client:
         with pytest.raises(grpc.aio.AioRpcError) as caught:
             await run(client, sandbox_config(server, "p2"))
         assert caught.value.code() is grpc.StatusCode.UNAVAILABLE
 
-    through_proxy(server, gate, test)
 
-
-def test_rejected_container_is_not_created(server: Containerd) -> None:
+async def test_rejected_container_is_not_created(server: Containerd) -> None:
     gate = Scripted()
 
-    async def test(client: Client) -> None:
+    async with proxied(server, gate) as client:
         sandbox = sandbox_config(server, "p3")
         pod = await run(client, sandbox)
         gate.rejects = AdmissionRejected("plugin_refused", "no")
@@ -138,26 +122,24 @@ def test_rejected_container_is_not_created(server: Containerd) -> None:
         assert not (await client("ListContainers")).containers
         assert gate.made == []
 
-    through_proxy(server, gate, test)
 
-
-def test_gate_hears_that_the_runtime_failed_to_make_an_admitted_pod(server: Containerd) -> None:
+async def test_gate_hears_that_the_runtime_failed_to_make_an_admitted_pod(
+    server: Containerd,
+) -> None:
     gate = Scripted()
 
-    async def test(client: Client) -> None:
+    async with proxied(server, gate) as client:
         bad = sandbox_config(server, "p4")
         with pytest.raises(grpc.aio.AioRpcError, match="no runtime for"):
             await client("RunPodSandbox", config=bad, runtime_handler="none-such")
         assert [each.runtime_class for each in gate.admitted] == ["none-such"]
-
-    through_proxy(server, gate, test)
     assert gate.left == ["uid-p4"]
 
 
-def test_updates_of_the_kubelet_do_not_undo_the_pinning(server: Containerd) -> None:
+async def test_updates_of_the_kubelet_do_not_undo_the_pinning(server: Containerd) -> None:
     gate = Scripted(c1=ContainerSettings(cpus="1", mems="0"))
 
-    async def test(client: Client) -> None:
+    async with proxied(server, gate) as client:
         sandbox = sandbox_config(server, "p5")
         pod = await run(client, sandbox)
         pid = await start(client, c1 := await create(client, pod, sandbox, container_config("c1")))
@@ -177,13 +159,11 @@ def test_updates_of_the_kubelet_do_not_undo_the_pinning(server: Containerd) -> N
         await client("UpdateContainerResources", container_id=c1, linux={"cpu_shares": 800})
         assert pods_on.pinned(pid).cpus == "1"
 
-    through_proxy(server, gate, test)
 
-
-def test_empty_ids_are_the_runtimes_to_answer_and_touch_no_pod(server: Containerd) -> None:
+async def test_empty_ids_are_the_runtimes_to_answer_and_touch_no_pod(server: Containerd) -> None:
     gate = Scripted(c1=ContainerSettings(cpus="1", mems="0"))
 
-    async def test(client: Client) -> None:
+    async with proxied(server, gate) as client:
         sandbox = sandbox_config(server, "p8")
         pod = await run(client, sandbox)
         await create(client, pod, sandbox, container_config("c1"))
@@ -197,14 +177,12 @@ def test_empty_ids_are_the_runtimes_to_answer_and_touch_no_pod(server: Container
         assert [each.id for each in (await client("ListPodSandbox")).items] == [pod]
         assert (gate.asked, gate.left) == (["c1"], [])
 
-    through_proxy(server, gate, test)
-
 
 @pytest.mark.parametrize("path", ["/runtime.v1.RuntimeService/Fly", "/runtime.v2.Other/Fly"])
-def test_method_that_the_runtime_does_not_know_is_unimplemented_each_time(
+async def test_method_that_the_runtime_does_not_know_is_unimplemented_each_time(
     server: Containerd, path: str
 ) -> None:
-    async def test(client: Client) -> None:
+    async with proxied(server, Scripted()) as client:
         asking: Any = client.channel.unary_unary(path)
 
         async def refusal(_: int) -> grpc.StatusCode:
@@ -216,13 +194,11 @@ def test_method_that_the_runtime_does_not_know_is_unimplemented_each_time(
         found += await asyncio.gather(*map(refusal, range(100)))
         assert set(found) == {grpc.StatusCode.UNIMPLEMENTED}
 
-    through_proxy(server, Scripted(), test)
 
-
-def test_restart_of_containerd_keeps_the_pinning_and_the_proxy(server: Containerd) -> None:
+async def test_restart_of_containerd_keeps_the_pinning_and_the_proxy(server: Containerd) -> None:
     gate = Scripted(c1=ContainerSettings(cpus="1", mems="0"))
 
-    async def test(client: Client) -> None:
+    async with proxied(server, gate) as client:
         sandbox = sandbox_config(server, "p6")
         pod = await run(client, sandbox)
         pid = await start(client, id_ := await create(client, pod, sandbox, container_config("c1")))
@@ -240,38 +216,30 @@ def test_restart_of_containerd_keeps_the_pinning_and_the_proxy(server: Container
         # Through the proxy, where ours win.
         assert pods_on.pinned(pid).cpus == "1"
 
-    through_proxy(server, gate, test)
 
-
-def test_a_pod_without_uid_is_refused(server: Containerd) -> None:
-    async def test(client: Client) -> None:
+async def test_a_pod_without_uid_is_refused(server: Containerd) -> None:
+    async with proxied(server, Scripted()) as client:
         config = sandbox_config(server, "p7") | {"metadata": {"name": "p7"}}
         with pytest.raises(grpc.aio.AioRpcError, match="uid") as caught:
             await run(client, config)
         assert caught.value.code() is grpc.StatusCode.INVALID_ARGUMENT
 
-    through_proxy(server, Scripted(), test)
 
-
-def test_socket_is_its_owners_only_and_taken_once(server: Containerd) -> None:
-    async def test(client: Client) -> None:
+async def test_socket_is_its_owners_only_and_taken_once(server: Containerd) -> None:
+    async with proxied(server, Scripted()) as client:
         listen = server.directory / "p.sock"
         assert stat.S_IMODE(listen.stat().st_mode) == 0o600
         with pytest.raises(CannotServe, match="another process"):
             await Proxy(listen, server.socket, Scripted()).start()
         assert (await client("Version")).runtime_name == "containerd"
-
-    through_proxy(server, Scripted(), test)
     assert not (server.directory / "p.sock").exists()
 
 
-def test_socket_of_one_that_died_is_replaced(server: Containerd) -> None:
+async def test_socket_of_one_that_died_is_replaced(server: Containerd) -> None:
     (server.directory / "p.sock").write_text("")
 
-    async def test(client: Client) -> None:
+    async with proxied(server, Scripted()) as client:
         assert (await client("Version")).runtime_name == "containerd"
-
-    through_proxy(server, Scripted(), test)
 
 
 async def test_folder_that_is_none_is_told(tmp_path: Path) -> None:

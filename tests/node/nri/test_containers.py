@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
@@ -21,8 +21,6 @@ from tests.support.node.cri_client import Client
 from tests.support.node.gates import Scripted
 from tests.support.node.pods_on import Pinned, container_config, create, run, sandbox_config, start
 
-Test = Callable[[Client, NriRuntime], Awaitable[None]]
-
 
 @asynccontextmanager
 async def connected(server: Containerd, gate: Scripted) -> AsyncIterator[NriRuntime]:
@@ -38,20 +36,22 @@ async def connected(server: Containerd, gate: Scripted) -> AsyncIterator[NriRunt
         await seen.close()
 
 
-def with_plugin(server: Containerd, gate: Scripted, test: Test) -> None:
-    async def go() -> None:
-        client = Client(server.socket)
-        try:
-            async with connected(server, gate) as runtime:
-                await test(client, runtime)
-                await pods_on.remove_all(client)
-        finally:
-            await client.channel.close()
+@asynccontextmanager
+async def with_plugin(
+    server: Containerd, gate: Scripted
+) -> AsyncIterator[tuple[Client, NriRuntime]]:
+    client = Client(server.socket)
+    try:
+        async with connected(server, gate) as runtime:
+            yield client, runtime
+            await pods_on.remove_all(client)
+    finally:
+        await client.channel.close()
 
-    asyncio.run(go())
 
-
-def test_container_is_adjusted_at_its_creation(newer_server: Containerd, tmp_path: Path) -> None:
+async def test_container_is_adjusted_at_its_creation(
+    newer_server: Containerd, tmp_path: Path
+) -> None:
     server = newer_server
     (tmp_path / "given").write_text("mounted")
     gate = Scripted(
@@ -68,7 +68,7 @@ def test_container_is_adjusted_at_its_creation(newer_server: Containerd, tmp_pat
         )
     )
 
-    async def test(client: Client, runtime: NriRuntime) -> None:
+    async with with_plugin(server, gate) as (client, runtime):
         sandbox = sandbox_config(server, "n1", labels={"l": "v"})
         pod = await run(client, sandbox)
         config = container_config("c1", envs=[{"key": "OWN", "value": "from the pod"}])
@@ -88,13 +88,14 @@ def test_container_is_adjusted_at_its_creation(newer_server: Containerd, tmp_pat
         assert (observed.id, observed.pod_uid, observed.container) == (id_, "uid-n1", "c1")
         assert observed.state is ContainerPhase.RUNNING
         assert (observed.applied.cpus, observed.applied.mems) == ("1", "0")
-
-    with_plugin(server, gate, test)
     assert {*gate.left} == {"uid-n1"}
 
 
-def test_running_container_is_moved(newer_server: Containerd) -> None:
-    async def test(client: Client, runtime: NriRuntime) -> None:
+async def test_running_container_is_moved(newer_server: Containerd) -> None:
+    async with with_plugin(newer_server, Scripted(c1=ContainerSettings(cpus="1"))) as (
+        client,
+        runtime,
+    ):
         sandbox = sandbox_config(newer_server, "n2")
         pod = await run(client, sandbox)
         id_ = await create(client, pod, sandbox, container_config("c1"))
@@ -108,24 +109,23 @@ def test_running_container_is_moved(newer_server: Containerd) -> None:
             await runtime.update(id_, ContainerSettings(cpus="4095"))
         assert pods_on.pinned(pid).cpus == "0"
 
-    with_plugin(newer_server, Scripted(c1=ContainerSettings(cpus="1")), test)
 
-
-def test_rejected_pod_leaves_nothing(newer_server: Containerd) -> None:
+async def test_rejected_pod_leaves_nothing(newer_server: Containerd) -> None:
     gate = Scripted()
     gate.rejects = AdmissionRejected("topology_affinity", "no NUMA node has 4 free CPUs")
 
-    async def test(client: Client, runtime: NriRuntime) -> None:
+    async with with_plugin(newer_server, gate) as (client, runtime):
         with pytest.raises(grpc.aio.AioRpcError, match="no NUMA node has 4 free CPUs"):
             await run(client, sandbox_config(newer_server, "n3"))
         assert not (await client("ListPodSandbox")).items
         assert not await runtime.sandboxes()
 
-    with_plugin(newer_server, gate, test)
 
-
-def test_updates_of_the_kubelet_do_not_undo_the_pinning(newer_server: Containerd) -> None:
-    async def test(client: Client, runtime: NriRuntime) -> None:
+async def test_updates_of_the_kubelet_do_not_undo_the_pinning(newer_server: Containerd) -> None:
+    async with with_plugin(newer_server, Scripted(c1=ContainerSettings(cpus="1", mems="0"))) as (
+        client,
+        _runtime,
+    ):
         sandbox = sandbox_config(newer_server, "n4")
         pod = await run(client, sandbox)
         pid = await start(client, id_ := await create(client, pod, sandbox, container_config("c1")))
@@ -135,13 +135,11 @@ def test_updates_of_the_kubelet_do_not_undo_the_pinning(newer_server: Containerd
         status = (await client("ContainerStatus", container_id=id_)).status
         assert status.resources.linux.cpu_shares == 700
 
-    with_plugin(newer_server, Scripted(c1=ContainerSettings(cpus="1", mems="0")), test)
 
-
-def test_connects_again_and_knows_what_runs(newer_server: Containerd) -> None:
+async def test_connects_again_and_knows_what_runs(newer_server: Containerd) -> None:
     gate = Scripted(c1=ContainerSettings(cpus="1", mems="0"))
 
-    async def test(client: Client, runtime: NriRuntime) -> None:
+    async with with_plugin(newer_server, gate) as (client, runtime):
         sandbox = sandbox_config(newer_server, "n5")
         pod = await run(client, sandbox)
         pid = await start(client, id_ := await create(client, pod, sandbox, container_config("c1")))
@@ -158,5 +156,3 @@ def test_connects_again_and_knows_what_runs(newer_server: Containerd) -> None:
         assert observed.applied.cpus == "1"
         await runtime.update(id_, ContainerSettings(cpus="0"))
         assert pods_on.pinned(pid).cpus == "0"
-
-    with_plugin(newer_server, gate, test)

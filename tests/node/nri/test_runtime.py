@@ -6,7 +6,7 @@ import asyncio
 import shutil
 import struct
 import tempfile
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 
@@ -119,7 +119,6 @@ class Seen:
 
 
 Connections = asyncio.Queue[Played]
-Test = Callable[[Connections, NriRuntime], Awaitable[None]]
 
 
 @asynccontextmanager
@@ -147,16 +146,14 @@ async def plugin(gate: Scripted, **timing: float) -> AsyncIterator[tuple[Connect
         shutil.rmtree(directory)
 
 
-def playing(gate: Scripted, test: Test, **timing: float) -> None:
-    async def go() -> None:
-        async with asyncio.timeout(30), plugin(gate, **timing) as (connections, runtime):
-            await test(connections, runtime)
-
-    asyncio.run(go())
+@asynccontextmanager
+async def playing(gate: Scripted, **timing: float) -> AsyncIterator[tuple[Connections, NriRuntime]]:
+    async with asyncio.timeout(30), plugin(gate, **timing) as (connections, runtime):
+        yield connections, runtime
 
 
-def test_registers_and_subscribes() -> None:
-    async def test(connections: Connections, runtime: NriRuntime) -> None:
+async def test_registers_and_subscribes() -> None:
+    async with playing(Scripted()) as (connections, _runtime):
         played = await connections.get()
         assert await played.registered() == nri.RegisterPluginRequest(
             plugin_name="me", plugin_idx="07"
@@ -166,11 +163,9 @@ def test_registers_and_subscribes() -> None:
         for event in (nri.Event.RUN_POD_SANDBOX, nri.Event.CREATE_CONTAINER):
             assert events & 1 << event - 1
 
-    playing(Scripted(), test)
 
-
-def test_nothing_is_updated_before_all_parts_of_the_list_came() -> None:
-    async def test(connections: Connections, runtime: NriRuntime) -> None:
+async def test_nothing_is_updated_before_all_parts_of_the_list_came() -> None:
+    async with playing(Scripted()) as (connections, runtime):
         played = await connections.get()
         await played.registered()
         answer = await played.call("Synchronize", nri.SynchronizeRequest(more=True))
@@ -181,25 +176,21 @@ def test_nothing_is_updated_before_all_parts_of_the_list_came() -> None:
         assert not decode(nri.SynchronizeResponse, answer.payload).more
         await played.updated(runtime)
 
-    playing(Scripted(), test)
 
-
-def test_what_runs_is_what_cri_shows() -> None:
-    async def test(connections: Connections, runtime: NriRuntime) -> None:
+async def test_what_runs_is_what_cri_shows() -> None:
+    async with playing(Scripted()) as (connections, runtime):
         played = await connections.get()
         await played.welcome()
         await played.change(nri.Event.RUN_POD_SANDBOX)
         assert [each.uid for each in await runtime.sandboxes()] == ["seen"]
         assert [each.id for each in await runtime.containers()] == ["seen-c1"]
 
-    playing(Scripted(), test)
-
 
 @pytest.mark.parametrize("own_method", [False, True], ids=["StateChange", "RunPodSandbox"])
-def test_pod_is_admitted_or_not(own_method: bool) -> None:
+async def test_pod_is_admitted_or_not(own_method: bool) -> None:
     gate = Scripted()
 
-    async def test(connections: Connections, runtime: NriRuntime) -> None:
+    async with playing(gate) as (connections, _runtime):
         played = await connections.get()
         await played.welcome()
 
@@ -217,10 +208,8 @@ def test_pod_is_admitted_or_not(own_method: bool) -> None:
         assert not (await run_pod()).status
         assert [(each.uid, each.id) for each in gate.admitted] == [("u", "p")]
 
-    playing(gate, test)
 
-
-def test_slow_admission_is_refused_in_good_time_and_goes_on() -> None:
+async def test_slow_admission_is_refused_in_good_time_and_goes_on() -> None:
     class Slow(Scripted):
         async def admit_pod(self, sandbox: Sandbox) -> None:
             await asyncio.sleep(0.4)
@@ -234,7 +223,7 @@ def test_slow_admission_is_refused_in_good_time_and_goes_on() -> None:
 
     gate = Slow()
 
-    async def test(connections: Connections, runtime: NriRuntime) -> None:
+    async with playing(gate) as (connections, _runtime):
         played = await connections.get()
         await played.welcome(patience=200)
         async with asyncio.timeout(0.2):
@@ -245,26 +234,22 @@ def test_slow_admission_is_refused_in_good_time_and_goes_on() -> None:
         await asyncio.wait_for(gate.told.wait(), 5)
         assert [each.uid for each in gate.admitted] == ["u"], "told afterwards to look at it"
 
-    playing(gate, test)
-
 
 @pytest.mark.parametrize("event", [nri.Event.STOP_POD_SANDBOX, nri.Event.REMOVE_POD_SANDBOX])
-def test_gate_hears_that_a_sandbox_went(event: nri.Event) -> None:
+async def test_gate_hears_that_a_sandbox_went(event: nri.Event) -> None:
     gate = Scripted()
 
-    async def test(connections: Connections, runtime: NriRuntime) -> None:
+    async with playing(gate) as (connections, _runtime):
         played = await connections.get()
         await played.welcome()
         assert not (await played.change(event)).status
         assert gate.left == ["u"]
 
-    playing(gate, test)
 
-
-def test_container_is_adjusted_and_the_gate_hears_its_id() -> None:
+async def test_container_is_adjusted_and_the_gate_hears_its_id() -> None:
     gate = Scripted(c1=CHANGE)
 
-    async def test(connections: Connections, runtime: NriRuntime) -> None:
+    async with playing(gate) as (connections, _runtime):
         played = await connections.get()
         await played.welcome()
         event = nri.PodEvent(pod=POD, container=CONTAINER)
@@ -274,14 +259,13 @@ def test_container_is_adjusted_and_the_gate_hears_its_id() -> None:
         assert adjust.linux == nri.LinuxContainerAdjustment(resources=resources(CHANGE))
         assert gate.made == [("u", "c1", "c")]
 
-    playing(gate, test)
 
-
-def test_device_that_is_none_refuses_the_container() -> None:
+async def test_device_that_is_none_refuses_the_container() -> None:
     gate = Scripted()
     device = DeviceSpec(container_path="/dev/x", host_path="/etc/hostname", permissions="r")
 
-    async def test(connections: Connections, runtime: NriRuntime) -> None:
+    gate.given["c1"] = ContainerSettings(devices=(device,))
+    async with playing(gate) as (connections, _runtime):
         played = await connections.get()
         await played.welcome()
         event = nri.PodEvent(pod=POD, container=CONTAINER)
@@ -290,19 +274,14 @@ def test_device_that_is_none_refuses_the_container() -> None:
         assert refused.status.message == "/etc/hostname is no device"
         assert gate.made == []
 
-    gate.given["c1"] = ContainerSettings(devices=(device,))
-    playing(gate, test)
 
-
-def test_method_that_does_not_exist_is_told() -> None:
-    async def test(connections: Connections, runtime: NriRuntime) -> None:
+async def test_method_that_does_not_exist_is_told() -> None:
+    async with playing(Scripted()) as (connections, _runtime):
         played = await connections.get()
         await played.welcome()
         answer = await played.call("Fly", nri.Empty())
         assert answer.status is not None
         assert answer.status.code == UNIMPLEMENTED
-
-    playing(Scripted(), test)
 
 
 @pytest.mark.parametrize(
@@ -315,8 +294,8 @@ def test_method_that_does_not_exist_is_told() -> None:
     ],
     ids=["frame too long", "message too long", "unknown kind", "no request"],
 )
-def test_garbage_ends_the_connection_and_there_is_a_new_one(garbage: bytes) -> None:
-    async def test(connections: Connections, runtime: NriRuntime) -> None:
+async def test_garbage_ends_the_connection_and_there_is_a_new_one(garbage: bytes) -> None:
+    async with playing(Scripted()) as (connections, runtime):
         played = await connections.get()
         await played.welcome()
         await played.updated(runtime)
@@ -328,11 +307,9 @@ def test_garbage_ends_the_connection_and_there_is_a_new_one(garbage: bytes) -> N
         await again.welcome()
         await again.updated(runtime)
 
-    playing(Scripted(), test)
 
-
-def test_update_that_is_refused_or_not_answered() -> None:
-    async def test(connections: Connections, runtime: NriRuntime) -> None:
+async def test_update_that_is_refused_or_not_answered() -> None:
+    async with playing(Scripted(), deadline_seconds=0.2) as (connections, runtime):
         played = await connections.get()
         await played.welcome()
         with pytest.raises(RuntimeRefused, match="no answer within"):
@@ -340,5 +317,3 @@ def test_update_that_is_refused_or_not_answered() -> None:
         await played.message()
         with pytest.raises(RuntimeRefused, match="container c was not updated"):
             await played.updated(runtime, failed=True)
-
-    playing(Scripted(), test, deadline_seconds=0.2)

@@ -80,7 +80,6 @@ def hints_of(info: ResourceAllocationInfo) -> list[tuple[tuple[int, ...], bool]]
 
 
 async def test_example_1_pools_and_their_adjustment() -> None:
-
     with directory() as made:
         cpu = plugin("cpu", spec_machine(), EXAMPLE_1, made)
         assert isinstance(cpu, CpuPlugin)
@@ -107,7 +106,6 @@ async def test_example_1_pools_and_their_adjustment() -> None:
 
 
 async def test_example_2_exclusive_numa_nodes_and_anti_affinity() -> None:
-
     with directory() as made:
         machine = spec_machine()
         cpu = plugin("cpu", machine, EXAMPLE_2, made)
@@ -151,7 +149,6 @@ def two_nics() -> tuple[Nic, Nic]:
 
 
 async def test_example_3_shared_numa_affine_nics(two_nics: tuple[Nic, Nic]) -> None:
-
     with directory() as made:
         machine = spec_machine(two_nics)
         cpu = plugin("cpu", machine, EXAMPLE_3, made)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
 
@@ -103,63 +102,50 @@ class World:
         return {each.name: each for each in found.containers}
 
 
-def play(story: Callable[[], Awaitable[None]]) -> None:
-    asyncio.run(story())  # type: ignore[arg-type]
-
-
-def test_a_pod_is_listed_with_all_it_holds(tmp_path: Path) -> None:
+async def test_a_pod_is_listed_with_all_it_holds(tmp_path: Path) -> None:
     role = {"kubernetes.io/pod-role": "db", "kubernetes.io/resource-type": "numa"}
     own = pod("a", container(cpu=2, memory=5), annotations=role, labels={"app": "x"})
     world = World(tmp_path, own)
 
-    async def story() -> None:
-        await world.start()
-        (found,) = (await world.list()).values()
-        assert (found.namespace, found.name) == ("default", "pod-a")
-        assert (found.pod_role, found.pod_type) == ("db", "numa")
-        assert (found.labels, found.annotations) == ({"app": "x"}, role)
-        (main,) = found.containers
-        assert (main.name, main.cpu_ids) == ("main", (0, 1))
-        (block,) = main.memory
-        assert block.topology is not None
-        nodes = [each.ID for each in block.topology.nodes]
-        assert (block.memory_type, block.size, nodes) == ("memory", 2**30, [0])
-        assert [(each.resource_name, each.aggregated_quantity) for each in main.resources] == [
-            ("cpu", 2.0),
-            ("memory", 1.0),
-        ]
-        assert main.resources[0].topology_aware_quantity_list[0].resource_value == 2.0
-
-    play(story)
+    await world.start()
+    (found,) = (await world.list()).values()
+    assert (found.namespace, found.name) == ("default", "pod-a")
+    assert (found.pod_role, found.pod_type) == ("db", "numa")
+    assert (found.labels, found.annotations) == ({"app": "x"}, role)
+    (main,) = found.containers
+    assert (main.name, main.cpu_ids) == ("main", (0, 1))
+    (block,) = main.memory
+    assert block.topology is not None
+    nodes = [each.ID for each in block.topology.nodes]
+    assert (block.memory_type, block.size, nodes) == ("memory", 2**30, [0])
+    assert [(each.resource_name, each.aggregated_quantity) for each in main.resources] == [
+        ("cpu", 2.0),
+        ("memory", 1.0),
+    ]
+    assert main.resources[0].topology_aware_quantity_list[0].resource_value == 2.0
 
 
-def test_shared_cpus_are_not_listed_as_a_containers_own(tmp_path: Path) -> None:
+async def test_shared_cpus_are_not_listed_as_a_containers_own(tmp_path: Path) -> None:
     world = World(tmp_path, pod("a", container(cpu=2)), pod("b", container(cpu=2)))
 
-    async def story() -> None:
-        await world.start()
-        found = await world.list()
-        assert found["pod-a"].containers[0].cpu_ids == (0, 1)
-        # Now both have the same.
-        pools = world.node.store.pods["a"].containers["main"].allocations
-        world.node.store.refresh("b", "main", pools)
-        found = await world.list()
-        assert [each.containers[0].cpu_ids for each in found.values()] == [(), ()]
-
-    play(story)
+    await world.start()
+    found = await world.list()
+    assert found["pod-a"].containers[0].cpu_ids == (0, 1)
+    # Now both have the same.
+    pools = world.node.store.pods["a"].containers["main"].allocations
+    world.node.store.refresh("b", "main", pools)
+    found = await world.list()
+    assert [each.containers[0].cpu_ids for each in found.values()] == [(), ()]
 
 
-def test_a_pool_with_one_container_in_it_is_not_its_own(tmp_path: Path) -> None:
+async def test_a_pool_with_one_container_in_it_is_not_its_own(tmp_path: Path) -> None:
     world = World(tmp_path, pod("a", container(cpu=1.5)))
 
-    async def story() -> None:
-        await world.start()
-        assert (await world.list())["pod-a"].containers[0].cpu_ids == ()
-
-    play(story)
+    await world.start()
+    assert (await world.list())["pod-a"].containers[0].cpu_ids == ()
 
 
-def test_init_containers_are_listed_only_if_they_stay(tmp_path: Path) -> None:
+async def test_init_containers_are_listed_only_if_they_stay(tmp_path: Path) -> None:
     own = pod(
         "a",
         container("setup", 0, cpu=1, type=ContainerType.INIT),
@@ -169,107 +155,84 @@ def test_init_containers_are_listed_only_if_they_stay(tmp_path: Path) -> None:
     )
     world = World(tmp_path, own)
 
-    async def story() -> None:
-        await world.start()
-        found = (await world.list())["pod-a"]
-        assert [each.name for each in found.containers] == ["mesh", "main", "aide"]
-
-    play(story)
+    await world.start()
+    found = (await world.list())["pod-a"]
+    assert [each.name for each in found.containers] == ["mesh", "main", "aide"]
 
 
 @pytest.mark.parametrize("up", [False, True])
-def test_a_plugin_that_is_away_or_fails_does_not_make_the_list_shorter(
+async def test_a_plugin_that_is_away_or_fails_does_not_make_the_list_shorter(
     tmp_path: Path, up: bool
 ) -> None:
     world = World(tmp_path, pod("a", container(cpu=2)))
 
-    async def story() -> None:
-        await world.start()
-        world.cpu.up, world.cpu.failure = up, PluginFailure.TIMEOUT
-        (main,) = (await world.list())["pod-a"].containers
-        assert main.cpu_ids == (0, 1)
-        assert [(each.resource_name, each.aggregated_quantity) for each in main.resources] == [
-            ("cpu", 2.0)
-        ]
-
-    play(story)
+    await world.start()
+    world.cpu.up, world.cpu.failure = up, PluginFailure.TIMEOUT
+    (main,) = (await world.list())["pod-a"].containers
+    assert main.cpu_ids == (0, 1)
+    assert [(each.resource_name, each.aggregated_quantity) for each in main.resources] == [
+        ("cpu", 2.0)
+    ]
 
 
-def test_a_plugin_that_hangs_does_not_make_the_list_late(tmp_path: Path) -> None:
+async def test_a_plugin_that_hangs_does_not_make_the_list_late(tmp_path: Path) -> None:
     world = World(tmp_path, pod("a", container(cpu=2)), wait_seconds=0.01)
 
-    async def story() -> None:
-        await world.start()
-        world.cpu.delay = 600
-        async with asyncio.timeout(30):
-            (main,) = (await world.list())["pod-a"].containers
-        assert [each.resource_name for each in main.resources] == ["cpu"]
-
-    play(story)
+    await world.start()
+    world.cpu.delay = 600
+    async with asyncio.timeout(30):
+        (main,) = (await world.list())["pod-a"].containers
+    assert [each.resource_name for each in main.resources] == ["cpu"]
 
 
-def test_one_pod_is_found_by_name_or_not_at_all(tmp_path: Path) -> None:
+async def test_one_pod_is_found_by_name_or_not_at_all(tmp_path: Path) -> None:
     world = World(tmp_path, pod("a", container(cpu=2)))
 
-    async def story() -> None:
-        await world.start()
-        found = await world.api.get(
-            wire.GetPodResourcesRequest(pod_name="pod-a", pod_namespace="default")
-        )
-        assert found.pod_resources is not None
-        assert found.pod_resources.containers[0].cpu_ids == (0, 1)
-        with pytest.raises(Refused, match="no pod pod-a of namespace other") as refused:
-            await world.api.get(
-                wire.GetPodResourcesRequest(pod_name="pod-a", pod_namespace="other")
-            )
-        assert refused.value.code is grpc.StatusCode.NOT_FOUND
-
-    play(story)
+    await world.start()
+    found = await world.api.get(
+        wire.GetPodResourcesRequest(pod_name="pod-a", pod_namespace="default")
+    )
+    assert found.pod_resources is not None
+    assert found.pod_resources.containers[0].cpu_ids == (0, 1)
+    with pytest.raises(Refused, match="no pod pod-a of namespace other") as refused:
+        await world.api.get(wire.GetPodResourcesRequest(pod_name="pod-a", pod_namespace="other"))
+    assert refused.value.code is grpc.StatusCode.NOT_FOUND
 
 
-def test_where_nobody_knows_the_pods_their_containers_are_listed_all_the_same(
+async def test_where_nobody_knows_the_pods_their_containers_are_listed_all_the_same(
     tmp_path: Path,
 ) -> None:
     world = World(tmp_path, pod("a", container(cpu=2)))
 
-    async def story() -> None:
-        await world.start()
-        assert world.node.source is not None
-        world.node.source.known = False
-        (main,) = (await world.list())["pod-a"].containers
-        # Nobody can tell whether it asked for just so many.
-        assert (main.name, main.cpu_ids) == ("main", ())
-
-    play(story)
+    await world.start()
+    assert world.node.source is not None
+    world.node.source.known = False
+    (main,) = (await world.list())["pod-a"].containers
+    # Nobody can tell whether it asked for just so many.
+    assert (main.name, main.cpu_ids) == ("main", ())
 
 
-def test_what_is_allocatable_is_what_plugins_told(tmp_path: Path) -> None:
+async def test_what_is_allocatable_is_what_plugins_told(tmp_path: Path) -> None:
     world = World(tmp_path)
 
-    async def story() -> None:
-        await world.capacity.look()
-        found = await world.api.get_allocatable_resources(wire.AllocatableResourcesRequest())
-        sizes = [
-            (each.memory_type, each.size, each.topology and each.topology.nodes[0].ID)
-            for each in found.memory
-        ]
-        assert sizes == [("memory", 2, 0), ("memory", 1, 1)]
-        (told,) = found.resources
-        assert (told.resource_name, told.aggregated_allocatable_quantity) == ("memory", 3.0)
-
-    play(story)
+    await world.capacity.look()
+    found = await world.api.get_allocatable_resources(wire.AllocatableResourcesRequest())
+    sizes = [
+        (each.memory_type, each.size, each.topology and each.topology.nodes[0].ID)
+        for each in found.memory
+    ]
+    assert sizes == [("memory", 2, 0), ("memory", 1, 1)]
+    (told,) = found.resources
+    assert (told.resource_name, told.aggregated_allocatable_quantity) == ("memory", 3.0)
 
 
-def test_too_many_questions_are_refused(tmp_path: Path) -> None:
+async def test_too_many_questions_are_refused(tmp_path: Path) -> None:
     world = World(tmp_path)
 
-    async def story() -> None:
-        for _ in range(10):
-            await world.list()
-        with pytest.raises(Refused, match="100 questions a second") as refused:
-            await world.list()
-        assert refused.value.code is grpc.StatusCode.RESOURCE_EXHAUSTED
-        world.now += 0.01
+    for _ in range(10):
         await world.list()
-
-    play(story)
+    with pytest.raises(Refused, match="100 questions a second") as refused:
+        await world.list()
+    assert refused.value.code is grpc.StatusCode.RESOURCE_EXHAUSTED
+    world.now += 0.01
+    await world.list()

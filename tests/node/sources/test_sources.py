@@ -6,7 +6,7 @@ import asyncio
 import json
 import os
 import ssl
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
@@ -75,21 +75,19 @@ async def serving(context: ssl.SSLContext | None = None) -> AsyncIterator[tuple[
         listening.close()
 
 
-def with_kubelet(story: Callable[[Server, KubeletPods], Awaitable[None]], **options: Any) -> None:
-    async def run() -> None:
-        async with serving() as (server, url):
-            source = KubeletPods(url, retry_seconds=0.01, **options)
-            try:
-                await story(server, source)
-            finally:
-                await source.close()
-
-    asyncio.run(run())
+@asynccontextmanager
+async def with_kubelet(**options: Any) -> AsyncIterator[tuple[Server, KubeletPods]]:
+    async with serving() as (server, url):
+        source = KubeletPods(url, retry_seconds=0.01, **options)
+        try:
+            yield server, source
+        finally:
+            await source.close()
 
 
 class TestKubelet:
-    def test_knows_its_pods(self) -> None:
-        async def story(server: Server, source: KubeletPods) -> None:
+    async def test_knows_its_pods(self) -> None:
+        async with with_kubelet() as (server, source):
             server.pods = [document("a"), document("b", status={"phase": "Failed"})]
             pod = await source.pod(sandbox("a"))
             assert pod
@@ -99,19 +97,15 @@ class TestKubelet:
             assert [each.uid for each in active] == ["a"]
             assert server.seen[0].startswith("GET /pods HTTP/1.1")
 
-        with_kubelet(story)
-
-    def test_is_asked_again_for_a_pod_that_is_not_listed_yet(self) -> None:
-        async def story(server: Server, source: KubeletPods) -> None:
+    async def test_is_asked_again_for_a_pod_that_is_not_listed_yet(self) -> None:
+        async with with_kubelet() as (server, source):
             server.pods, server.late = [document("a")], 2
             assert await source.pod(sandbox("a"))
             assert len(server.seen) == 3
             assert await source.pod(sandbox("b")) is None
 
-        with_kubelet(story)
-
-    def test_every_answer_is_newer_than_the_question_and_shared(self) -> None:
-        async def story(server: Server, source: KubeletPods) -> None:
+    async def test_every_answer_is_newer_than_the_question_and_shared(self) -> None:
+        async with with_kubelet() as (server, source):
             server.hold.clear()
             first = asyncio.create_task(source.active())
             await server.met.wait()
@@ -121,10 +115,8 @@ class TestKubelet:
             await asyncio.gather(first, *others)
             assert len(server.seen) == 2
 
-        with_kubelet(story)
-
-    def test_a_bad_pod_is_rejected_and_not_taken_for_gone(self) -> None:
-        async def story(server: Server, source: KubeletPods) -> None:
+    async def test_a_bad_pod_is_rejected_and_not_taken_for_gone(self) -> None:
+        async with with_kubelet() as (server, source):
             server.pods = ["?", bad("a"), document("b")]
             with pytest.raises(
                 AdmissionRejected, match=r"pod 1 of .*/pods: spec.containers\[0\]"
@@ -136,8 +128,6 @@ class TestKubelet:
             assert active is not None
             assert [each.uid for each in active] == ["a", "b"]
 
-        with_kubelet(story)
-
     @pytest.mark.parametrize(
         ("status", "body", "words"),
         [
@@ -147,50 +137,41 @@ class TestKubelet:
             (200, b'{"items": 3}', "is no list of pods"),
         ],
     )
-    def test_an_answer_that_tells_nothing(self, status: int, body: bytes, words: str) -> None:
-        async def story(server: Server, source: KubeletPods) -> None:
+    async def test_an_answer_that_tells_nothing(self, status: int, body: bytes, words: str) -> None:
+        async with with_kubelet() as (server, source):
             server.status, server.body = status, body
             assert await source.active() is None
             with pytest.raises(AdmissionRejected, match=words) as caught:
                 await source.pod(sandbox("a"))
             assert (caught.value.reason, caught.value.later) == ("pod_unknown", True)
 
-        with_kubelet(story)
-
-    def test_no_pods_at_all(self) -> None:
-        async def story(server: Server, source: KubeletPods) -> None:
+    async def test_no_pods_at_all(self) -> None:
+        async with with_kubelet() as (server, source):
             server.pods = None
             assert await source.active() == []
 
-        with_kubelet(story)
-
-    def test_one_that_hangs_is_not_waited_for(self) -> None:
-        async def story(server: Server, source: KubeletPods) -> None:
+    async def test_one_that_hangs_is_not_waited_for(self) -> None:
+        async with with_kubelet(timeout=0.1) as (server, source):
             server.hold.clear()
             assert await source.active() is None
 
-        with_kubelet(story, timeout=0.1)
-
     async def test_nobody_there(self) -> None:
-
         source = KubeletPods("http://127.0.0.1:1")
         with pytest.raises(AdmissionRejected, match="cannot be asked"):
             await source.pod(sandbox("a"))
         await source.close()
 
-    def test_more_than_anybody_can_have_is_not_read(self) -> None:
-        async def story(server: Server, source: KubeletPods) -> None:
+    async def test_more_than_anybody_can_have_is_not_read(self) -> None:
+        async with with_kubelet(largest_bytes=100) as (server, source):
             server.pods = [document(str(each)) for each in range(10)]
             with pytest.raises(AdmissionRejected, match="more than 100 bytes"):
                 await source.pod(sandbox("1"))
 
-        with_kubelet(story, largest_bytes=100)
-
-    def test_the_token_is_read_each_time(self, tmp_path: Path) -> None:
+    async def test_the_token_is_read_each_time(self, tmp_path: Path) -> None:
         token = tmp_path / "token"
         token.write_text("first\n")
 
-        async def story(server: Server, source: KubeletPods) -> None:
+        async with with_kubelet(token_file=token) as (server, source):
             await source.active()
             token.write_text("second\n")
             await source.active()
@@ -199,18 +180,14 @@ class TestKubelet:
             tokens = [each.split("Bearer ")[1].split("\r\n")[0] for each in server.seen]
             assert tokens == ["first", "second"]
 
-        with_kubelet(story, token_file=token)
-
-    def test_a_token_that_cannot_be_one_is_told(self, tmp_path: Path) -> None:
+    async def test_a_token_that_cannot_be_one_is_told(self, tmp_path: Path) -> None:
         token = tmp_path / "token"
         token.write_bytes(b"\xff\xfe")
 
-        async def story(_: Server, source: KubeletPods) -> None:
+        async with with_kubelet(token_file=token) as (_, source):
             with pytest.raises(AdmissionRejected, match=r"the kubelet's token .*token"):
                 await source.pod(sandbox("a"))
             assert await source.active() is None
-
-        with_kubelet(story, token_file=token)
 
     @pytest.mark.parametrize("content", [None, "no certificate"])
     def test_an_authority_that_is_none_is_told(self, tmp_path: Path, content: str | None) -> None:

@@ -47,7 +47,6 @@ KINDS = pytest.mark.parametrize("kind", ["grpc", "protocol"])
 
 @KINDS
 async def test_the_socket_is_its_owners_and_is_gone_afterwards(kind: str, path: Path) -> None:
-
     served = listener(kind, path)
     await served.start()
     assert answers(path)
@@ -71,7 +70,6 @@ async def test_a_socket_of_one_that_died_is_replaced(kind: str, path: Path) -> N
 
 @KINDS
 async def test_nobody_who_serves_is_pushed_aside(kind: str, path: Path) -> None:
-
     first = listener(kind, path)
     await first.start()
     with pytest.raises(CannotServe, match="another process serves there"):
@@ -90,7 +88,6 @@ async def test_where_no_socket_can_be_made_it_says_so(kind: str, path: Path) -> 
 
 @KINDS
 async def test_a_name_that_is_anothers_by_now_stays(kind: str, path: Path) -> None:
-
     served = listener(kind, path)
     await served.start()
     path.unlink()

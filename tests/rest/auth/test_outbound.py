@@ -28,7 +28,6 @@ async def drip(_reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> N
 
 
 async def test_an_answer_that_never_ends_is_given_up() -> None:
-
     server = await asyncio.start_server(drip, "127.0.0.1", 0)
     port = server.sockets[0].getsockname()[1]
     outbound = Outbound("The issuer", None, timeout_seconds=0.3)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
@@ -66,14 +66,12 @@ AMOUNTS = {"cpu": 4, "memory": 2 * GB, "nic": 0}
 KINDS = ("cpu", "memory", "nic")
 
 
-def over_socket(kind: str, story: Callable[[Caller, Path], Awaitable[None]]) -> None:
-    async def run() -> None:
-        with directory() as made:
-            served = plugin(kind, spec_machine(NICS), ROLES, made)
-            async with serving(served, made / f"{kind}.sock") as caller:
-                await story(caller, made)
-
-    asyncio.run(run())
+@asynccontextmanager
+async def over_socket(kind: str) -> AsyncIterator[tuple[Caller, Path]]:
+    with directory() as made:
+        served = plugin(kind, spec_machine(NICS), ROLES, made)
+        async with serving(served, made / f"{kind}.sock") as caller:
+            yield caller, made
 
 
 def wanted(kind: str, uid: str = "pod", role: str = "own", **more: Any) -> ResourceRequest:
@@ -88,8 +86,8 @@ async def refused(caller: Caller, method: Any, question: Any) -> grpc.aio.AioRpc
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_restart_changes_nothing(kind: str) -> None:
-    async def story(caller: Caller, made: Path) -> None:
+async def test_a_restart_changes_nothing(kind: str) -> None:
+    async with over_socket(kind) as (caller, made):
         await caller.admit(wanted(kind, "a"))
         await caller.admit(wanted(kind, "b"))
         await caller.admit(wanted(kind, "c", "web"))
@@ -103,11 +101,9 @@ def test_a_restart_changes_nothing(kind: str) -> None:
                 wanted(kind, "b")
             )
 
-    over_socket(kind, story)
-
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_state_that_cannot_be_written_fails_the_call_and_changes_nothing(
+async def test_a_state_that_cannot_be_written_fails_the_call_and_changes_nothing(
     kind: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Elsewhere such failures are only logged, and two containers get the same after a restart."""
@@ -115,7 +111,7 @@ def test_a_state_that_cannot_be_written_fails_the_call_and_changes_nothing(
     def full(*_: object) -> None:
         raise StateNotSaved("the state could not be written: No space left on device")
 
-    async def story(caller: Caller, made: Path) -> None:
+    async with over_socket(kind) as (caller, made):
         await caller.admit(wanted(kind, "a"))
         kept = caller.plugin.state
         monkeypatch.setattr(PluginStore, "save", full)
@@ -129,12 +125,10 @@ def test_a_state_that_cannot_be_written_fails_the_call_and_changes_nothing(
         await caller.admit(wanted(kind, "b"))
         assert plugin(kind, spec_machine(NICS), ROLES, made).state == caller.plugin.state
 
-    over_socket(kind, story)
-
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_pod_that_goes_leaves_nothing(kind: str) -> None:
-    async def story(caller: Caller, made: Path) -> None:
+async def test_a_pod_that_goes_leaves_nothing(kind: str) -> None:
+    async with over_socket(kind) as (caller, _made):
         empty = caller.plugin.state
         await caller.admit(wanted(kind, "a", container="one"))
         await caller.admit(wanted(kind, "a", container="two"))
@@ -142,14 +136,12 @@ def test_a_pod_that_goes_leaves_nothing(kind: str) -> None:
         await caller.remove("never heard of")
         assert caller.plugin.state == empty
 
-    over_socket(kind, story)
-
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_what_is_held_is_told_with_its_hints(kind: str) -> None:
+async def test_what_is_held_is_told_with_its_hints(kind: str) -> None:
     """Without them a restarted agent would have to ask again for every container."""
 
-    async def story(caller: Caller, made: Path) -> None:
+    async with over_socket(kind) as (caller, _made):
         given = await caller.allocate(with_hint(wanted(kind), (0,)))
         assert given.resource_hints == ListOfTopologyHints(
             hints=(TopologyHint(nodes=(0,), preferred=True),)
@@ -159,26 +151,20 @@ def test_what_is_held_is_told_with_its_hints(kind: str) -> None:
         assert found == {caller.plugin.resource: given}
         assert await caller.hints(wanted(kind)) == [((0,), True)]
 
-    over_socket(kind, story)
-
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_no_preference_is_no_entry(kind: str) -> None:
-    async def story(caller: Caller, made: Path) -> None:
+async def test_no_preference_is_no_entry(kind: str) -> None:
+    async with over_socket(kind) as (caller, _made):
         answer = await caller.call(GET_TOPOLOGY_HINTS, wanted(kind, role="web"))
         assert answer.resource_hints == {}
         assert (await caller.allocate(wanted(kind, role="web"))).resource_hints is None
 
-    over_socket(kind, story)
-
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_options(kind: str) -> None:
-    async def story(caller: Caller, made: Path) -> None:
+async def test_options(kind: str) -> None:
+    async with over_socket(kind) as (caller, _made):
         options = await caller.call(GET_RESOURCE_PLUGIN_OPTIONS, Empty())
         assert (options.with_topology_alignment, options.need_reconcile) == (True, True)
-
-    over_socket(kind, story)
 
 
 async def test_memory_and_huge_pages_that_are_asked_for_together() -> None:
@@ -206,25 +192,21 @@ async def test_memory_and_huge_pages_that_are_asked_for_together() -> None:
 
 
 @pytest.mark.parametrize("kind", ["cpu", "memory"])
-def test_an_amount_beyond_all_bounds_is_too_much(kind: str) -> None:
-    async def story(caller: Caller, made: Path) -> None:
+async def test_an_amount_beyond_all_bounds_is_too_much(kind: str) -> None:
+    async with over_socket(kind) as (caller, _made):
         error = await refused(caller, ALLOCATE, request("pod", kind, 1e308, "own"))
         assert error.code() is grpc.StatusCode.FAILED_PRECONDITION
-
-    over_socket(kind, story)
 
 
 @pytest.mark.parametrize("kind", ["cpu", "memory"])
 @pytest.mark.parametrize("amount", [float("nan"), float("inf"), -1.0])
-def test_amounts_that_are_none(kind: str, amount: float) -> None:
-    async def story(caller: Caller, made: Path) -> None:
+async def test_amounts_that_are_none(kind: str, amount: float) -> None:
+    async with over_socket(kind) as (caller, _made):
         before = caller.plugin.state
         error = await refused(caller, ALLOCATE, request("pod", kind, amount, "own"))
         assert error.code() is grpc.StatusCode.INVALID_ARGUMENT
         assert f"of {kind} is no amount" in (error.details() or "")
         assert caller.plugin.state == before
-
-    over_socket(kind, story)
 
 
 @pytest.mark.parametrize(
@@ -235,17 +217,15 @@ def test_amounts_that_are_none(kind: str, amount: float) -> None:
         (with_hint(request("pod", "cpu", 1), (7,)), "a hint names NUMA node 7"),
     ],
 )
-def test_requests_that_make_no_sense(question: ResourceRequest, words: str) -> None:
-    async def story(caller: Caller, made: Path) -> None:
+async def test_requests_that_make_no_sense(question: ResourceRequest, words: str) -> None:
+    async with over_socket("cpu") as (caller, _made):
         error = await refused(caller, ALLOCATE, question)
         assert error.code() is grpc.StatusCode.INVALID_ARGUMENT
         assert words in (error.details() or "")
 
-    over_socket("cpu", story)
 
-
-def test_too_much_is_refused_with_words_already_when_asked_for_hints() -> None:
-    async def story(caller: Caller, made: Path) -> None:
+async def test_too_much_is_refused_with_words_already_when_asked_for_hints() -> None:
+    async with over_socket("cpu") as (caller, _made):
         for method in (GET_TOPOLOGY_HINTS, ALLOCATE):
             error = await refused(caller, method, request("pod", "cpu", 70, "own"))
             assert error.code() is grpc.StatusCode.FAILED_PRECONDITION
@@ -254,19 +234,15 @@ def test_too_much_is_refused_with_words_already_when_asked_for_hints() -> None:
                 "66 are free in pool shared: node 0: 32 free; node 1: 34 free"
             )
 
-    over_socket("cpu", story)
 
-
-def test_limits_are_no_requests() -> None:
-    async def story(caller: Caller, made: Path) -> None:
+async def test_limits_are_no_requests() -> None:
+    async with over_socket("cpu") as (caller, _made):
         given = await caller.allocate(request("pod", "cpu", {"cpu": 2, "limits/cpu": 8}, "own"))
         assert given.allocated_quantity == 2
 
-    over_socket("cpu", story)
 
-
-def test_a_pod_as_a_whole_needs_room_for_whole_cpus() -> None:
-    async def story(caller: Caller, made: Path) -> None:
+async def test_a_pod_as_a_whole_needs_room_for_whole_cpus() -> None:
+    async with over_socket("cpu") as (caller, _made):
         question = PodResourceRequest(
             pod_uid="pod",
             pod_namespace="default",
@@ -279,11 +255,10 @@ def test_a_pod_as_a_whole_needs_room_for_whole_cpus() -> None:
         assert answer.pod_uid == "pod"
         assert [each.nodes for each in answer.resource_hints["cpu"].hints] == [(1,), (0, 1)]
 
-    over_socket("cpu", story)
 
+async def test_init_containers_and_sidecars() -> None:
+    async with over_socket("cpu") as (caller, _made):
 
-def test_init_containers_and_sidecars() -> None:
-    async def story(caller: Caller, made: Path) -> None:
         async def given(container: str, kind: ContainerType) -> str:
             question = request("pod", "cpu", 4, "own", container=container, kind=kind)
             return (await caller.allocate(with_hint(question, (1,)))).allocation_result
@@ -292,11 +267,9 @@ def test_init_containers_and_sidecars() -> None:
         assert await given("main", ContainerType.MAIN) == "46-49"
         assert await given("sidecar", ContainerType.SIDECAR) == "50-53"
 
-    over_socket("cpu", story)
 
-
-def test_what_a_container_has_by_numa_node() -> None:
-    async def story(caller: Caller, made: Path) -> None:
+async def test_what_a_container_has_by_numa_node() -> None:
+    async with over_socket("cpu") as (caller, _made):
         await caller.allocate(wanted("cpu", "shares", "web"))
         question = GetTopologyAwareResourcesRequest(pod_uid="shares", container_name="container0")
         answer = await caller.call(GET_TOPOLOGY_AWARE_RESOURCES, question)
@@ -308,8 +281,6 @@ def test_what_a_container_has_by_numa_node() -> None:
             GET_TOPOLOGY_AWARE_RESOURCES, GetTopologyAwareResourcesRequest(pod_uid="other")
         )
         assert nothing.container_topology_aware_resources.allocated_resources == {}
-
-    over_socket("cpu", story)
 
 
 @pytest.mark.parametrize(
@@ -324,10 +295,10 @@ def test_what_a_container_has_by_numa_node() -> None:
         ("nic", {0: 1000, 1: 1000}, {0: 1000, 1: 1000}),
     ],
 )
-def test_what_there_is_by_numa_node(
+async def test_what_there_is_by_numa_node(
     kind: str, allocatable: dict[int, float], capacity: dict[int, float]
 ) -> None:
-    async def story(caller: Caller, made: Path) -> None:
+    async with over_socket(kind) as (caller, _made):
         answer = await caller.call(
             GET_TOPOLOGY_AWARE_ALLOCATABLE_RESOURCES, GetTopologyAwareAllocatableResourcesRequest()
         )
@@ -341,5 +312,3 @@ def test_what_there_is_by_numa_node(
         assert found.aggregated_allocatable_quantity == sum(allocatable.values())
         assert found.aggregated_capacity_quantity == sum(capacity.values())
         assert not found.is_node_resource
-
-    over_socket(kind, story)
