@@ -43,7 +43,7 @@ def since(tx: Transaction, cursor: Cursor, log: Log) -> Delta:
     if used := roots[Change.USAGE] - changed_trees:
         delta.usage = loading.usage(tx, list(used))
     if roots[Change.NAMES] or changed_trees:
-        # A changed tree may use a name made in the same breath.
+        # A changed tree may use a name made in the same transaction.
         delta.names = loading.names(tx)
     if roots[Change.CLASSES]:
         delta.definitions = loading.definitions(tx)
