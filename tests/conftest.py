@@ -19,6 +19,7 @@ import pytest
 from hypothesis import is_hypothesis_test, settings
 
 from dovetail.ledger import Ledger, open_ledger
+from dovetail.telemetry import logs
 from tests.support import databases, openb_data, spec_examples
 from tests.support.kube import assets
 from tests.support.kube.virtual import VirtualLoop
@@ -61,10 +62,13 @@ def pytest_runtest_call(item: pytest.Item) -> Iterator[None]:
     if measuring is None or not is_hypothesis_test(test):
         return (yield)
     inner, examples = test.hypothesis.inner_test, count()
+    is_paused = False
 
     @functools.wraps(inner)
     def counted(*args: Any, **kwargs: Any) -> Any:
+        nonlocal is_paused
         if next(examples) == COVERED_EXAMPLES:
+            is_paused = True
             measuring.stop()
         return inner(*args, **kwargs)
 
@@ -73,7 +77,16 @@ def pytest_runtest_call(item: pytest.Item) -> Iterator[None]:
         return (yield)
     finally:
         test.hypothesis.inner_test = inner
-        measuring.start()
+        if is_paused:
+            measuring.start()
+
+
+@pytest.fixture(scope="session", autouse=True)
+def logging_stays_as_it_is() -> Iterator[None]:
+    """Commands say for their whole process how to log; here they share it with other tests."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(logs, "configure", lambda *_, **__: None)
+        yield
 
 
 @pytest.fixture(scope="session")

@@ -74,3 +74,25 @@ def test_coverage_sees_the_first_examples_only(monkeypatch: pytest.MonkeyPatch) 
     assert (seen.count("stop"), seen.count("start"), seen[-1]) == (1, 1, "start")
     assert len(seen) > 2 * COVERED_EXAMPLES
     assert test.hypothesis.inner_test is inner  # type: ignore[attr-defined]
+
+
+def test_coverage_that_was_not_paused_is_not_started_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A collector that is started twice cannot be stopped any more."""
+    seen: list[str] = []
+    measuring = SimpleNamespace(
+        stop=lambda: seen.append("stop"), start=lambda: seen.append("start")
+    )
+    loaded = SimpleNamespace(Coverage=SimpleNamespace(current=lambda: measuring))
+    monkeypatch.setitem(sys.modules, "coverage", loaded)
+
+    @settings(max_examples=COVERED_EXAMPLES - 1, database=None)
+    @given(st.integers())
+    def test(_: int) -> None: ...
+
+    item: Any = SimpleNamespace(obj=test)
+    around = pytest_runtest_call(item)
+    next(around)
+    test()
+    with pytest.raises(StopIteration):
+        next(around)
+    assert seen == []

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-import structlog
 from click.testing import CliRunner
 
 from dovetail.cli.main import main
@@ -14,13 +12,6 @@ from dovetail.cli.run.scheduler import SCHEDULER
 from dovetail.config.values import BadSettings
 from dovetail.kube.daemon import address_of
 from dovetail.kube.scheduler.settings import ExtenderSettings, LeaseSettings, SchedulerSettings
-
-
-@pytest.fixture(autouse=True)
-def logging_as_before() -> Iterator[None]:
-    """The command says for its whole process how to log, and other tests listen to logs here."""
-    yield
-    structlog.reset_defaults()
 
 
 def test_flags_win_over_the_environment_and_that_over_the_defaults() -> None:
