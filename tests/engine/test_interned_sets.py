@@ -15,7 +15,7 @@ from dovetail.core.selectors.selector import (
     compile_selector,
 )
 from dovetail.engine import interned_sets
-from dovetail.engine.interned_sets import AttributeSets
+from dovetail.engine.interned_sets import AttributeSets, InternedSets
 
 keys = st.sampled_from("abc")
 values = st.sampled_from(["1", "2", "30G", "30000M", "x", ""])
@@ -100,3 +100,17 @@ def test_only_so_many_selectors_are_remembered() -> None:
     for number in range(interned_sets.MOST_SELECTORS + 10):
         known.selected_by(((Expression(str(number), Operator.EXISTS),),))
     assert len(known._decided) == interned_sets.MOST_SELECTORS
+
+
+def test_conditions_that_clients_make_up_are_not_kept_for_ever() -> None:
+    """A client that names other aggregates each time must not fill the memory with them."""
+    sets: InternedSets[str] = InternedSets()
+    there = sets.number_of({"rack"})
+    for number in range(3 * interned_sets.MOST_CONDITIONS):
+        made_up = [f"aggregate {number} {each}" for each in range(100)]
+        assert not sets.meeting([made_up]).any()
+        assert len(sets._answers) <= interned_sets.MOST_CONDITIONS
+    twin = sets.copy()
+    for number in range(3 * interned_sets.MOST_CONDITIONS):
+        assert twin.meeting([["rack", str(number)]]).nonzero()[0].tolist() == [there]
+    assert len(twin._answers) <= interned_sets.MOST_CONDITIONS

@@ -36,7 +36,9 @@ class Interned(Generic[K]):
     more leaves nothing behind. Keys that stay are just numbered.
     """
 
-    def __init__(self, first: K | None = None) -> None:
+    def __init__(self, first: K | None = None, most_answers: int = MOST_ANSWERS) -> None:
+        """`most_answers`: fewer where callers make the names of rules up, and long ones."""
+        self._most_answers = most_answers
         self.keys: list[K | None] = [first]
         self._uses: list[int] = [0]
         self._numbers: dict[K, int] = {}
@@ -95,7 +97,7 @@ class Interned(Generic[K]):
         """By number, what `rule` says of the key. The same `name` must stand for the same rule."""
         answer = self._answers.get(name)
         if answer is None:
-            if len(self._answers) >= MOST_ANSWERS:
+            if len(self._answers) >= self._most_answers:
                 self.forget()
             answer = self._answers[name] = KeptAnswer(dtype)
         if answer.upto < len(self._log):

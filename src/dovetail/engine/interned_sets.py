@@ -33,11 +33,15 @@ MOST_SELECTORS = 256
 """Whose selection is kept; those not asked about longest are forgotten."""
 
 
+MOST_CONDITIONS = 64
+"""Kept at a time: clients write them, and one may name hundreds of aggregates."""
+
+
 class InternedSets(Interned[frozenset[T]]):
     """Of traits, or of aggregates; number 0 is the empty set. None is taken back: there are few."""
 
     def __init__(self) -> None:
-        super().__init__(frozenset())
+        super().__init__(frozenset(), MOST_CONDITIONS)
 
     def number_of(self, members: Iterable[T]) -> int:
         return self.number(frozenset(members))
