@@ -1,0 +1,105 @@
+"""Shapes: what one unit of a machine type asks of its node, and its share of its root type.
+
+Planner, validation, injection and the objects of the stock all read a type by its `UnitShape`.
+"""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from functools import lru_cache
+
+import msgspec
+
+from dovetail.core.quantity import parse
+from dovetail.machines.documents import MachineSpec, MachineType, ShapeSpec
+from dovetail.machines.names import GPU_TYPE
+from dovetail.podfit.pod_sum import CPU, MEMORY, units
+
+
+class UnitShape(msgspec.Struct, frozen=True, kw_only=True):
+    """One unit of a type."""
+
+    name: str
+    amounts: dict[str, int]
+    """Thousandths of a CPU, bytes, GPUs: no more than these three resources."""
+    requests: dict[str, str]
+    """The same as they are written: requests and limits of the sleeper."""
+    gpu_label: tuple[str, str] | None
+    """Key and value of the node label that the GPU demands."""
+    root: str
+    """The type at the top of its line of parents: itself, if it depends on none."""
+    share: Fraction
+    """Of a unit of the root."""
+
+    @property
+    def gpus(self) -> int:
+        return self.amounts.get(GPU_TYPE, 0)
+
+
+def amounts_of(spec: ShapeSpec) -> dict[str, int]:
+    """Raises BadQuantity."""
+    found = {CPU: units(CPU, parse(str(spec.cpu))), MEMORY: units(MEMORY, parse(str(spec.memory)))}
+    if spec.gpu is not None and spec.gpu.num:
+        found[spec.gpu.type] = spec.gpu.num
+    return found
+
+
+def written_requests(spec: ShapeSpec) -> dict[str, str]:
+    found = {CPU: str(spec.cpu), MEMORY: str(spec.memory)}
+    if spec.gpu is not None and spec.gpu.num:
+        found[spec.gpu.type] = str(spec.gpu.num)
+    return found
+
+
+def ratio_of(machine_type: MachineType) -> Fraction:
+    """As it was written, in decimals: 0.1 is a tenth."""
+    dependence = machine_type.spec.dependence
+    return Fraction(1) if dependence is None else Fraction(str(dependence.available_ratio))
+
+
+def line_of(spec: MachineSpec, name: str) -> list[MachineType]:
+    """The type, its parent, and so on up to the root; ends before a type that comes twice."""
+    types = {each.name: each for each in spec.machine_types}
+    line: list[MachineType] = []
+    at = types.get(name)
+    while at is not None and at not in line:
+        line.append(at)
+        at = types.get(at.spec.dependence.parent) if at.spec.dependence is not None else None
+    return line
+
+
+@lru_cache(maxsize=256)
+def _shapes(encoded: bytes) -> dict[str, UnitShape]:
+    spec = msgspec.msgpack.decode(encoded, type=MachineSpec)
+    return {each.name: _shape(spec, each) for each in spec.machine_types}
+
+
+def shapes_of(spec: MachineSpec) -> dict[str, UnitShape]:
+    """By type, for a specification that was accepted; read once for each."""
+    return _shapes(msgspec.msgpack.encode(spec))
+
+
+def _shape(spec: MachineSpec, machine_type: MachineType) -> UnitShape:
+    line = line_of(spec, machine_type.name)
+    share = Fraction(1)
+    for each in line:
+        share *= ratio_of(each)
+    gpu = machine_type.spec.gpu
+    label = next(iter(gpu.selectors), None) if gpu is not None else None
+    return UnitShape(
+        name=machine_type.name,
+        amounts=amounts_of(machine_type.spec),
+        requests=written_requests(machine_type.spec),
+        gpu_label=None if label is None else (f"{GPU_TYPE}.{label[0]}", label[1]),
+        root=line[-1].name,
+        share=share,
+    )
+
+
+def served_types(spec: MachineSpec, node_types: tuple[str, ...]) -> tuple[str, ...]:
+    """The types of a node and all that depend on them: whose units its labels let in."""
+    return tuple(
+        each.name
+        for each in spec.machine_types
+        if any(one.name in node_types for one in line_of(spec, each.name))
+    )
