@@ -1,1 +1,1 @@
-"""The operator of machines: observes a cluster and the ledger, and applies what `machines` plans."""
+"""The operator of machines: observes a cluster and the ledger, applies what `machines` plans."""
