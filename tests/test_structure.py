@@ -18,8 +18,12 @@ LONGEST_FUNCTION = 60
 MOST_MODULES = 16
 """Of a folder, without `__init__`: more than that nobody looks through."""
 
-FOREIGN_WORDS = ("src/dovetail/node/wire/", "src/dovetail/podfit/objects.py")
-"""Their classes have the names that a wire protocol or Kubernetes gives them."""
+FOREIGN_WORDS = (
+    "src/dovetail/node/wire/",
+    "src/dovetail/podfit/objects.py",
+    "src/dovetail/machines/documents.py",
+)
+"""Their classes have the names that a wire protocol, Kubernetes or Imperator gives them."""
 
 
 def name(path: Path) -> str:
