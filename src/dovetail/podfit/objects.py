@@ -211,8 +211,18 @@ class PodSpec(ApiStruct, frozen=True, kw_only=True):
     resource_claims: tuple[dict[str, Any], ...] = ()
 
 
+class ContainerStateWaiting(ApiStruct, frozen=True, kw_only=True):
+    reason: str = ""
+
+
+class ContainerState(ApiStruct, frozen=True, kw_only=True):
+    running: dict[str, Any] | None = None
+    waiting: ContainerStateWaiting | None = None
+
+
 class ContainerStatus(ApiStruct, frozen=True, kw_only=True):
     name: str
+    state: ContainerState = ContainerState()
     resources: ResourceRequirements | None = None
     """What it has now, which may still be more than what it requests now."""
     allocated_resources: dict[str, str | int | float] = {}
@@ -287,6 +297,32 @@ class Event(KubeObject, frozen=True, kw_only=True):
     type: str = ""
     regarding: dict[str, Any] = {}
     series: dict[str, Any] | None = None
+
+
+class StatefulSetStatus(ApiStruct, frozen=True, kw_only=True):
+    observed_generation: int = 0
+    update_revision: str = ""
+
+
+class StatefulSet(KubeObject, frozen=True, kw_only=True):
+    """Its specification is as it was written: it is compared with what it should be."""
+
+    API = ApiResource("apps", "v1", "statefulsets", "StatefulSet")
+
+    spec: dict[str, Any] = {}
+    status: StatefulSetStatus = StatefulSetStatus()
+
+
+class Service(KubeObject, frozen=True, kw_only=True):
+    API = ApiResource("", "v1", "services", "Service")
+
+    spec: dict[str, Any] = {}
+
+
+class ConfigMap(KubeObject, frozen=True, kw_only=True):
+    API = ApiResource("", "v1", "configmaps", "ConfigMap")
+
+    data: dict[str, str] = {}
 
 
 class ResourcePool(ApiStruct, frozen=True, kw_only=True):
