@@ -32,13 +32,14 @@ class FilteredNodes:
 
     __slots__ = ("_nodes", "_request", "_steps", "mask")
 
-    def __init__(self, nodes: Nodes, request: PodRequest) -> None:
+    def __init__(self, nodes: Nodes, request: PodRequest, without: Reason | None = None) -> None:
+        """`without`: the filter of this token lets every node pass."""
         self._nodes = nodes
         self._request = request
         self._steps: list[tuple[NodeFilter, Mask]] = []
         mask = nodes.present.copy()
         for step in FILTERS:
-            passing = step.passing(nodes, request)
+            passing = None if step.TOKEN is without else step.passing(nodes, request)
             if passing is not None:
                 mask &= passing
                 self._steps.append((step, passing))

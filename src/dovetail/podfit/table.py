@@ -8,8 +8,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 import msgspec
+import numpy as np
 
 from dovetail.core.columns import Floats, Mask
+from dovetail.core.explanation import Reason
 from dovetail.core.rows import Rows
 from dovetail.podfit import scores
 from dovetail.podfit.filtered_nodes import FilteredNodes
@@ -150,6 +152,22 @@ class NodeTable:
         """What is left of it; below nothing, if too much was given."""
         row = self._rows.get(node)
         return 0 if row is None else self._nodes.resources.amounts(row, resource)[1]
+
+    def allocatable(self, node: str, resource: str) -> int:
+        """What the node has of it to give."""
+        row = self._rows.get(node)
+        return 0 if row is None else self._nodes.resources.amounts(row, resource)[0]
+
+    def eligible(self, request: PodRequest) -> list[str]:
+        """Nodes that would take the pod if they had room: all filters but that of amounts."""
+        self._nodes.reach()
+        mask = FilteredNodes(self._nodes, request, without=Reason.AMOUNT).mask
+        return [self._nodes.rows.names[row] for row in np.flatnonzero(mask)]
+
+    def why_not_on(self, node: str, request: PodRequest) -> str:
+        """As `why`, of a node by its name."""
+        row = self._rows.get(node)
+        return "there is no such node" if row is None else self.why(row, request)
 
     def node_of(self, uid: str) -> str | None:
         """Where a pod is counted."""
