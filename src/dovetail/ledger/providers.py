@@ -46,6 +46,11 @@ def find(tx: Transaction, uuid: str) -> Provider | None:
     return made_of(row) if row else None
 
 
+def find_named(tx: Transaction, name: str) -> Provider | None:
+    row = tx.row(f"{SELECT} WHERE p.name = ?", (name,))
+    return made_of(row) if row else None
+
+
 def get(tx: Transaction, uuid: str) -> Provider:
     found = find(tx, uuid)
     if found is None:

@@ -1,12 +1,12 @@
 """Claiming: the one way in which hardware is taken and given back, whoever asks.
 
-Placement's PUT and POST /allocations, POST /dovetail/v1/claims and the device claims of schedulers
-all come here. Each claim is one transaction, which checks, writes and records the decision where
-there was one, and is counted once in `claims_total` by how it ends:
+Placement's PUT and POST /allocations, POST /dovetail/v1/claims, the device claims of schedulers and
+the units of machines all come here. Each claim is one transaction, which checks, writes and records
+the decision where there was one, and is counted once in `claims_total` by how it ends:
 
     granted     it holds
-    refused     there was no room (Refused, DeviceTaken), or nothing fits at all (NothingFits)
-    conflict    somebody was faster (StaleGeneration, AlreadyClaimed, Outrun)
+    refused     there was no room (Refused, DeviceTaken, UnitTaken), or nothing fits (NothingFits)
+    conflict    somebody was faster (StaleGeneration, AlreadyClaimed, OtherClaim, Outrun)
     invalid     no state of the ledger could make it right (any other error of the domain)
     failed      the ledger could not be used, or a bug
 
@@ -36,6 +36,7 @@ from dovetail.engine.combine.round_robin import Block
 from dovetail.ledger import Ledger, LedgerBusy, Transaction, claims, decisions
 from dovetail.ledger.claims import UnknownProvider
 from dovetail.ledger.database.protocol import Operation, T
+from dovetail.ledger.machines.units import OtherClaim, UnitTaken
 from dovetail.service import asking
 from dovetail.service.decisions import (
     SHOWN_CANDIDATES,
@@ -83,12 +84,20 @@ class DeviceTaken(DovetailError):
     """A device has too few units left, or is there no more."""
 
 
-NOT_GRANTED = (UnknownProvider, StaleGeneration, Refused, NotFound, DeviceTaken)
+NOT_GRANTED = (
+    UnknownProvider,
+    StaleGeneration,
+    OtherClaim,
+    Refused,
+    NotFound,
+    DeviceTaken,
+    UnitTaken,
+)
 """How the ledger turns down a claim."""
 TAKEN_MEANWHILE = (Refused, UnknownProvider)
 """How a claim fails if the place was taken, or taken away, since it was found."""
-CONFLICTS = (StaleGeneration, AlreadyClaimed, Outrun)
-REFUSALS = (Refused, DeviceTaken, NothingFits)
+CONFLICTS = (StaleGeneration, AlreadyClaimed, OtherClaim, Outrun)
+REFUSALS = (Refused, DeviceTaken, UnitTaken, NothingFits)
 
 
 class BestClaim(msgspec.Struct, frozen=True):

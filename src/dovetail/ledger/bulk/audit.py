@@ -14,6 +14,7 @@ from dovetail.core.inventory import capacity
 from dovetail.ledger.database.loading import chunks, marks
 from dovetail.ledger.database.protocol import Change, Transaction
 from dovetail.ledger.devices import DEVICE_CLASS
+from dovetail.ledger.machines.stock import MACHINE_CLASS
 
 TABLES = ("providers", "inventories", "consumers", "allocations")
 
@@ -181,10 +182,11 @@ def overcommits(tx: Transaction) -> Iterator[LedgerFault]:
            JOIN providers p ON p.id = i.provider_id
            JOIN resource_classes k ON k.id = i.class_id
            WHERE i.used > (i.total - i.reserved) * i.allocation_ratio
-             AND NOT (k.name = ? AND i.used <= i.total)
+             AND NOT ((k.name = ? OR substr(k.name, 1, ?) = ?) AND i.used <= i.total)
            ORDER BY i.provider_id, i.class_id""",
-        # A device that failed or shrank is reserved while it is held: that is how it should be.
-        (DEVICE_CLASS,),
+        # A device that failed or shrank is reserved while it is held, and so is stock that was
+        # lowered: that is how it should be.
+        (DEVICE_CLASS, len(MACHINE_CLASS), MACHINE_CLASS),
     )
     for name, uuid, class_name, used, *stock in rows:
         yield LedgerFault(
