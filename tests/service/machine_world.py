@@ -28,7 +28,13 @@ def shape(
 ) -> UnitShape:
     amounts = {CPU: cpu, MEMORY: memory} | ({GPU_TYPE: gpus} if gpus else {})
     return UnitShape(
-        name=name, amounts=amounts, requests={}, gpu_label=None, root=root or name, share=share
+        name=name,
+        amounts=amounts,
+        requests={},
+        gpu_label=None,
+        root=root or name,
+        share=share,
+        line=(name,) if root is None else (name, root),
     )
 
 

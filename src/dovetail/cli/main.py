@@ -71,6 +71,11 @@ SECTIONS: dict[str, dict[str, Verb]] = {
             "scheduler",
             "Place pods of a Kubernetes cluster, and claim the devices they ask for.",
         ),
+        "operator": Verb(
+            "dovetail.cli.run.operator",
+            "operator",
+            "Hold the stock of Machines of a Kubernetes cluster, and sell it.",
+        ),
         "manifests": Verb(
             "dovetail.cli.run.manifests", "manifests", "Print what Kubernetes needs to know."
         ),

@@ -9,8 +9,7 @@ import asyncio
 import os
 import socket
 import uuid
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 
 import structlog
 
@@ -25,14 +24,12 @@ from dovetail.kube.extender.extender import Extender
 from dovetail.kube.replica import Replica
 from dovetail.kube.runtime.events import Recorder
 from dovetail.kube.runtime.leader import Election, LeaseTiming
-from dovetail.kube.runtime.serving import listen, monitoring, serve, tls_of
-from dovetail.kube.scheduler.settings import ExtenderSettings, LeaseSettings, SchedulerSettings
-from dovetail.ledger import Ledger, open_ledger
+from dovetail.kube.runtime.serving import ALL_ADDRESSES, listen, monitoring, serve, tls_of
+from dovetail.kube.scheduler.settings import ExtenderSettings, SchedulerSettings
+from dovetail.ledger import opened
 from dovetail.service.device_claims import DeviceLedger
 
 LOG = structlog.get_logger("dovetail.kube.scheduler")
-
-ALL_ADDRESSES = "0.0.0.0"  # noqa: S104 - probes and collectors come from elsewhere
 
 
 async def run(
@@ -69,26 +66,14 @@ async def run(
             await run_together(*servers, replica.run(stop, ready))
 
 
-@contextmanager
-def opened(database: str) -> Iterator[Ledger]:
-    ledger = open_ledger(database)
-    try:
-        yield ledger
-    finally:
-        ledger.close()
-
-
 def election_of(settings: SchedulerSettings, api: KubeApi, identity: str) -> Election:
     lease = settings.lease
     return Election(
-        api, lease.namespace, f"{settings.name}-scheduler", identity, timing=timing_of(lease)
-    )
-
-
-def timing_of(lease: LeaseSettings) -> LeaseTiming:
-    """In the proportions that Kubernetes' own components have."""
-    return LeaseTiming(
-        lease=lease.seconds, renew=lease.seconds * 2 / 3, retry=lease.seconds * 2 / 15
+        api,
+        lease.namespace,
+        f"{settings.name}-scheduler",
+        identity,
+        timing=LeaseTiming.in_proportion(lease.seconds),
     )
 
 

@@ -4,7 +4,16 @@
 of a transaction. Only this package speaks to a database driver.
 """
 
-from dovetail.ledger.database.opening import open_ledger
+from dovetail.ledger.database.opening import open_ledger, opened
 from dovetail.ledger.database.protocol import Change, Cursor, Delta, Ledger, LedgerBusy, Transaction
 
-__all__ = ["Change", "Cursor", "Delta", "Ledger", "LedgerBusy", "Transaction", "open_ledger"]
+__all__ = [
+    "Change",
+    "Cursor",
+    "Delta",
+    "Ledger",
+    "LedgerBusy",
+    "Transaction",
+    "open_ledger",
+    "opened",
+]

@@ -39,9 +39,7 @@ def is_guest(pod: Pod) -> bool:
 
 def is_sleeper(pod: Pod, namespace: str) -> bool:
     """Whether the pod holds stock: only those of the operator's own namespace do."""
-    return (
-        pod.metadata.namespace == namespace and pod.metadata.labels.get(POD_ROLE) == RESERVATION
-    )
+    return pod.metadata.namespace == namespace and pod.metadata.labels.get(POD_ROLE) == RESERVATION
 
 
 def is_opted_in(namespace: Namespace | None) -> bool:
@@ -79,9 +77,7 @@ def is_gated_sleeper(pod: Pod) -> bool:
 def other_gates(pod: Pod) -> tuple[str, ...]:
     """Gates of others, behind which a guest would hold a unit that it cannot use."""
     return tuple(
-        each.name
-        for each in pod.spec.scheduling_gates
-        if each.name not in (UNIT_GATE, STOCK_GATE)
+        each.name for each in pod.spec.scheduling_gates if each.name not in (UNIT_GATE, STOCK_GATE)
     )
 
 

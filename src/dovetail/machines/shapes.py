@@ -30,6 +30,8 @@ class UnitShape(msgspec.Struct, frozen=True, kw_only=True):
     """The type at the top of its line of parents: itself, if it depends on none."""
     share: Fraction
     """Of a unit of the root."""
+    line: tuple[str, ...]
+    """Itself, its parent, and so on up to the root."""
 
     @property
     def gpus(self) -> int:
@@ -93,6 +95,7 @@ def _shape(spec: MachineSpec, machine_type: MachineType) -> UnitShape:
         gpu_label=None if label is None else (f"{GPU_TYPE}.{label[0]}", label[1]),
         root=line[-1].name,
         share=share,
+        line=tuple(each.name for each in line),
     )
 
 

@@ -13,7 +13,7 @@ from dovetail.kube.api.port import KubeApi
 from dovetail.podfit.objects import KubeObject
 
 T = TypeVar("T", bound=KubeObject)
-Manager = Literal["dovetail-scheduler", "dovetail-classes"]
+Manager = Literal["dovetail-machines", "dovetail-node-pool"]
 
 
 class FieldOwner:

@@ -51,6 +51,11 @@ class LeaseTiming(msgspec.Struct, frozen=True, kw_only=True):
                 f" than retry {self.retry} s and a fifth of it"
             )
 
+    @classmethod
+    def in_proportion(cls, lease: float) -> LeaseTiming:
+        """In the proportions that Kubernetes' own components have."""
+        return cls(lease=lease, renew=lease * 2 / 3, retry=lease * 2 / 15)
+
 
 def clock() -> float:
     """Seconds that only go forward, and also while the machine sleeps."""

@@ -21,6 +21,7 @@ from dovetail.config.listening import bound_socket
 from dovetail.core.errors import DovetailError
 from dovetail.telemetry.metrics import CONTENT_TYPE, METRICS
 
+ALL_ADDRESSES = "0.0.0.0"  # noqa: S104 - probes and collectors come from elsewhere
 DRAIN_SECONDS = 5
 
 Application = Starlette

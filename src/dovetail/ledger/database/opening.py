@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from importlib import resources
 from typing import TYPE_CHECKING, Protocol
 
@@ -28,6 +30,16 @@ def open_ledger(url: str) -> Ledger:
     ledger = kind_of(url)(url)
     ledger.write(sync_standard_names).result()
     return ledger
+
+
+@contextmanager
+def opened(url: str) -> Iterator[Ledger]:
+    """The ledger at `url` while the block runs."""
+    ledger = open_ledger(url)
+    try:
+        yield ledger
+    finally:
+        ledger.close()
 
 
 class LedgerKind(Protocol):

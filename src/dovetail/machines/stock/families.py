@@ -45,9 +45,7 @@ def families_of(spec: MachineSpec) -> tuple[Family, ...]:
             children.remove(shape)
             children.sort(key=lambda each: (-each.share, each.name))
             names = [shape.name, *(each.name for each in children)]
-            found.append(
-                Family(shape, tuple(children), {name: available[name] for name in names})
-            )
+            found.append(Family(shape, tuple(children), {name: available[name] for name in names}))
     return tuple(found)
 
 
@@ -84,6 +82,14 @@ class FamilyBook:
             shares.append(shape.share)
             self._opened[node] = opened_units(shares)
 
+    def remove(self, name: str, node: str) -> None:
+        """It was not sold after all."""
+        self.sold[name] -= 1
+        shape = self._shapes[name]
+        if shape is not self.family.root:
+            self._shares[node].remove(shape.share)
+            self._opened[node] = opened_units(self._shares[node])
+
     @property
     def opened(self) -> int:
         """Units of the root that are in parts."""
@@ -116,7 +122,9 @@ class FamilyBook:
         if shape is self.family.root:
             return max(min(left, whole), 0)
         parts = sum(
-            int((WHOLE - taken) / shape.share) for taken in sum(self._opened.values(), [])
+            int((WHOLE - taken) / shape.share)
+            for opened in self._opened.values()
+            for taken in opened
         )
         return max(min(left, parts + whole * int(WHOLE / shape.share)), 0)
 
@@ -143,10 +151,12 @@ class FamilyBook:
 
     def used(self, name: str, counted: Counter[str]) -> Fraction:
         """Units of the type in use, its descendants' shares included; `counted` by type."""
-        shape = self._shapes[name]
-        if shape is not self.family.root:
-            return Fraction(counted[name])
+        share = self._shapes[name].share
         return sum(
-            (each.share * counted[each.name] for each in self.family.children),
-            Fraction(counted[name]),
+            (
+                each.share / share * counted[each.name]
+                for each in self._shapes.values()
+                if name in each.line
+            ),
+            Fraction(0),
         )

@@ -1,0 +1,263 @@
+"""Machine controller: judges, plans and carries out, one group at a time; the operator runs it.
+
+Level-triggered: a group on the queue means that something about it may have changed, and whatever
+it was, the plan is made of how things are now.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import UTC, datetime
+from time import perf_counter
+from typing import Any
+
+import msgspec
+import structlog
+
+from dovetail.kube.api.port import ApiConflict, ApiError, ApiNotFound, KubeApi
+from dovetail.kube.machines.acceptance import Accepted, record_name, record_of
+from dovetail.kube.machines.executor import Executor
+from dovetail.kube.machines.metrics import PLANNING, UNITS
+from dovetail.kube.machines.state import MachineState
+from dovetail.kube.machines.telling import Teller
+from dovetail.kube.machines.unit_ledger import UnitLedger
+from dovetail.kube.machines.writes import Writer
+from dovetail.kube.runtime.conditions import as_documents, timestamp, with_condition
+from dovetail.kube.runtime.workqueue import WorkQueue
+from dovetail.ledger.machines.stock import stock_of
+from dovetail.machines.documents import Machine
+from dovetail.machines.leases import LeaseNotice
+from dovetail.machines.plan import MachinePlan, plan_machine
+from dovetail.machines.pods import group_of, is_gated_guest
+from dovetail.machines.selling.waiting import Waiting, WaitReason
+from dovetail.machines.status import ConditionFound, accepted_condition
+from dovetail.machines.validation import World, faults_of
+from dovetail.podfit.objects import ConfigMap, Pod
+
+LOG = structlog.get_logger("dovetail.kube.machines")
+
+STATUS_SECONDS = 0.2
+"""Between two writes of the status of one Machine."""
+EVICTION_SECONDS = 5.0
+"""Between two tries to evict a guest that a disruption budget protects."""
+
+
+class MachineController:
+    def __init__(
+        self,
+        api: KubeApi,
+        state: MachineState,
+        queue: WorkQueue,
+        units: UnitLedger,
+        *,
+        teller: Teller,
+        clock: Callable[[], datetime] = lambda: datetime.now(UTC),
+    ) -> None:
+        self._api = api
+        self._state = state
+        self._queue = queue
+        self._units = units
+        self._teller = teller
+        self._clock = clock
+        self._writer = Writer(api, state)
+        self._executor = Executor(state, units, self._writer, teller)
+        self._stocked: dict[str, Accepted] = {}
+        """By group: whose numbers the ledger has."""
+        self._dropped: set[str] = set()
+        """Groups that the ledger has no more."""
+        self._written: dict[str, float] = {}
+        """By Machine: when its status was last written."""
+
+    def begin(self) -> None:
+        """A term begins: what another leader did since is not known."""
+        self._stocked.clear()
+        self._dropped.clear()
+
+    async def work(self, group: str) -> None:
+        machines = [
+            each
+            for each in self._state.machines_of(group)
+            if each.metadata.deletion_timestamp is None
+        ]
+        for machine in machines:
+            await self._judge(machine)
+        sellers = [each for each in machines if self._state.accepted.of(each) is not None]
+        for machine in machines:
+            if not sellers or machine is not sellers[0]:
+                await self._refused(machine)
+        if sellers:
+            await self._plan(sellers[0])
+        else:
+            await self._without_machine(group)
+
+    # -- judging ---------------------------------------------------------------------------------
+
+    async def _judge(self, machine: Machine) -> None:
+        """Whether the newest specification is accepted, if that is not settled yet."""
+        accepted = self._state.accepted
+        if accepted.is_current(machine):
+            return
+        faults = faults_of(machine, self._world(machine))
+        if faults:
+            accepted.refuse(machine, (f"{each.path}: {each.message}" for each in faults))
+            self._teller.machine(machine, "Invalid", "; ".join(accepted.faults_of(machine)))
+            return
+        await self._writer.put(
+            ConfigMap, record_name(machine.metadata.name), record_of(machine), None, machine
+        )
+        accepted.accept(machine)
+        self._teller.machine(machine, "Accepted", "")
+        self._state.own_nodes()
+        # Whoever was refused for what this one had before may be right now.
+        self._state.wake(
+            each.group
+            for each in self._state.machines.values()
+            if each is not machine and not accepted.is_current(each)
+        )
+
+    def _world(self, machine: Machine) -> World:
+        state = self._state
+        before = state.accepted.of(machine)
+        units, pods = state.units.get(machine.group, {}), state.guests_of(machine.group)
+        sold: dict[str, list[str]] = {}
+        for uid, unit in units.items():
+            if not unit.is_stock:
+                pod = pods.get(uid)
+                sold.setdefault(unit.type, []).append(pod.key if pod is not None else uid)
+        others = []
+        for each in state.machines.values():
+            found = state.accepted.of(each)
+            is_going = each.metadata.deletion_timestamp is not None
+            if each is not machine and found is not None and not is_going:
+                others.append(msgspec.structs.replace(each, spec=found.spec))
+        return World(
+            machines=tuple(others),
+            nodes=state.nodes,
+            sold={name: tuple(sorted(holders)) for name, holders in sold.items()},
+            accepted=before.spec if before is not None else None,
+        )
+
+    async def _refused(self, machine: Machine) -> None:
+        """Tell of a Machine that has never been accepted, or whose group is another's."""
+        faults = self._state.accepted.faults_of(machine)
+        found = (
+            accepted_condition(faults),
+            ConditionFound(
+                "Ready", False, "NotAccepted", "the newest specification was not accepted"
+            ),
+        )
+        status = {"observedGeneration": machine.metadata.generation}
+        await self._write_status(machine, status, found)
+
+    # -- planning --------------------------------------------------------------------------------
+
+    async def _plan(self, machine: Machine) -> None:
+        accepted = self._state.accepted.of(machine)
+        assert accepted is not None
+        group = machine.group
+        if self._stocked.get(group) != accepted:
+            await self._units.ledger.set_stock(group, stock_of(accepted.spec))
+            self._dropped.discard(group)
+            self._stocked[group] = accepted
+        now = self._clock()
+        started = perf_counter()
+        snapshot = self._state.snapshot(machine, accepted, now)
+        plan = plan_machine(snapshot)
+        PLANNING.observe(perf_counter() - started)
+        again = await self._executor.carry_out(snapshot, plan)
+        self._teller.group(group, snapshot.guests, plan.waiting, plan.notices)
+        for notice in plan.notices:
+            await self._evict(notice)
+        show(group, plan)
+        if again:
+            self._queue.add(group)
+        else:
+            await self._write_status(machine, plan.status, plan.conditions)
+        if plan.look_again is not None:
+            self._queue.add_after(group, max((plan.look_again - now).total_seconds(), 0.05))
+
+    async def _evict(self, notice: LeaseNotice) -> None:
+        """Through the eviction API, where disruption budgets have their say."""
+        if not notice.evict:
+            return
+        meta = notice.pod.metadata
+        body = {
+            "apiVersion": "policy/v1",
+            "kind": "Eviction",
+            "metadata": {"name": meta.name, "namespace": meta.namespace},
+            "deleteOptions": {"preconditions": {"uid": meta.uid}},
+        }
+        try:
+            await self._api.create(Pod, body, namespace=meta.namespace, sub="eviction")
+        except (ApiNotFound, ApiConflict):
+            pass
+        except ApiError as error:
+            LOG.info("not evicted yet", pod=notice.pod.key, error=str(error))
+            self._queue.add_after(group_of(notice.pod), EVICTION_SECONDS)
+
+    async def _write_status(
+        self, machine: Machine, status: dict[str, Any], found: tuple[ConditionFound, ...]
+    ) -> None:
+        """If it changed; not too often, for a Machine may sell hundreds of units a second."""
+        before = machine.status
+        generation = machine.metadata.generation
+        conditions = before.conditions
+        now = timestamp(self._clock())
+        for each in found:
+            conditions = with_condition(
+                conditions,
+                each.type,
+                each.status,
+                each.reason,
+                each.message,
+                generation=generation,
+                now=now,
+            )
+        wanted = {**status, "conditions": as_documents(conditions)}
+        if not differs(wanted, before):
+            return
+        name, at = machine.metadata.name, perf_counter()
+        wait = self._written.get(name, -STATUS_SECONDS) + STATUS_SECONDS - at
+        if wait > 0:
+            self._queue.add_after(machine.group, wait)
+            return
+        try:
+            await self._writer.write_status(machine, wanted)
+        except ApiConflict:
+            self._queue.add_after(machine.group, STATUS_SECONDS)
+        except ApiNotFound:
+            pass
+        self._written[name] = at
+
+    # -- without a Machine -----------------------------------------------------------------------
+
+    async def _without_machine(self, group: str) -> None:
+        """Guests of a group that nobody sells are told so; what those held who are gone is free."""
+        guests = self._state.guests_of(group)
+        machines = self._state.machines_of(group)
+        why = (
+            Waiting(WaitReason.NOT_ACCEPTED, f"the Machine of group {group!r} is not accepted")
+            if machines
+            else Waiting(WaitReason.UNKNOWN_MACHINE, f"there is no Machine of group {group!r}")
+        )
+        gated = {uid: why for uid, pod in guests.items() if is_gated_guest(pod)}
+        self._teller.group(group, guests, gated)
+        over = self._state.holders_over(group)
+        if over:
+            await self._units.release(group, over)
+        if not machines and group not in self._dropped:
+            self._stocked.pop(group, None)
+            if await self._units.ledger.drop_group(group):
+                self._dropped.add(group)
+
+
+def differs(wanted: dict[str, Any], before: object) -> bool:
+    there = msgspec.to_builtins(before)
+    return any(there.get(key) != msgspec.to_builtins(value) for key, value in wanted.items())
+
+
+def show(group: str, plan: MachinePlan) -> None:
+    """In the metrics."""
+    for each in plan.status["availableMachines"]:
+        for state, count in each["usage"].items():
+            UNITS.labels(group, each["name"], state).set(count)

@@ -1,0 +1,177 @@
+"""Executor: carries a plan out, the ledger first, in an order that any crash may interrupt.
+
+    step                       a crash after it leaves
+    1 units given back         stock that the next plan places
+    2 guests' units taken      a guest with a unit behind its gate: the next plan goes on with 3
+    3 objects written          sleepers fewer than replicas once were: nothing is given to others
+    4 sleepers deleted         room that the ledger still has for the guest
+    5 gates of guests lifted   sleepers without a place: the next plan goes on with 6
+    6 stock taken and lifted   nothing
+
+A refusal of the ledger ends the plan: somebody else was faster, and the next plan knows of it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Coroutine, Iterable, Sequence
+from time import perf_counter
+from typing import Any
+
+import structlog
+
+from dovetail.kube.api.port import ApiConflict
+from dovetail.kube.machines.metrics import HAND_OVER, SALES
+from dovetail.kube.machines.state import MachineState
+from dovetail.kube.machines.telling import Teller
+from dovetail.kube.machines.unit_ledger import UnitLedger
+from dovetail.kube.machines.writes import Writer
+from dovetail.ledger.machines.units import UnitClaim, UnitTaken
+from dovetail.machines.documents import Machine
+from dovetail.machines.plan import MachinePlan, PutObject
+from dovetail.machines.pods import type_of, user_of
+from dovetail.machines.selling.seller import Sale, is_pinned
+from dovetail.machines.shapes import UnitShape, shapes_of
+from dovetail.machines.snapshot import Snapshot
+from dovetail.machines.stock.places import StockPlace
+from dovetail.machines.stock.sleepers import Sleeper
+from dovetail.podfit.objects import ConfigMap, KubeObject, Pod, Service, StatefulSet
+
+LOG = structlog.get_logger("dovetail.kube.machines")
+
+
+class PlanOutdated(Exception):
+    """The ledger or the API server knew better: plan again."""
+
+
+class Executor:
+    def __init__(
+        self, state: MachineState, units: UnitLedger, writer: Writer, teller: Teller
+    ) -> None:
+        self._state = state
+        self._units = units
+        self._writer = writer
+        self._teller = teller
+
+    async def carry_out(self, snapshot: Snapshot, plan: MachinePlan) -> bool:
+        """True if the plan has to be made again, since not all of it could be done."""
+        machine, shapes = snapshot.machine, shapes_of(snapshot.spec)
+        started = perf_counter()
+        if plan.releases:
+            await self._units.release(machine.group, plan.releases)
+        await self._adopt(machine, plan, shapes)
+        sold = await all_done(self._sell(machine, sale, shapes) for sale in plan.sales)
+        if not sold:
+            await self._units.refresh()
+            return True
+        await all_done(self._put(machine, each, snapshot) for each in plan.puts)
+        await all_done(self._writer.drop(each.kind, each.name) for each in plan.drops)
+        going = [pod for pod, _ in plan.removals]
+        going += [each.pod for sale in plan.sales for each in sale.victims]
+        await all_done(self._writer.delete_sleeper(pod) for pod in going)
+        orders = [(each.pod, each.node) for sale in plan.sales for each in sale.orders]
+        lifted = await all_done(self._lift(pod, node) for pod, node in (*orders, *plan.lifts))
+        if orders:
+            HAND_OVER.observe(perf_counter() - started)
+        await self._give_back(machine.group, going)
+        placed = await all_done(
+            self._place(machine, each, shapes[each.type]) for each in plan.stock.places
+        )
+        return not (lifted and placed)
+
+    # -- the ledger ------------------------------------------------------------------------------
+
+    async def _sell(self, machine: Machine, sale: Sale, shapes: dict[str, UnitShape]) -> None:
+        take = [
+            self._claim(machine, each.pod, shapes[each.type], each.node) for each in sale.orders
+        ]
+        release = {each.uid: machine.group for each in sale.victims}
+        try:
+            await self._units.move(take, release)
+        except UnitTaken as error:
+            SALES.labels("refused").inc()
+            LOG.info("sale refused", group=machine.group, error=str(error))
+            raise PlanOutdated from error
+        for each in sale.orders:
+            SALES.labels("sold").inc()
+            self._teller.sold(each.pod, each.type, each.node)
+
+    async def _adopt(
+        self, machine: Machine, plan: MachinePlan, shapes: dict[str, UnitShape]
+    ) -> None:
+        for pod in plan.adoptions:
+            shape = shapes.get(type_of(pod))
+            if shape is None:
+                continue
+            try:
+                await self._units.adopt(self._claim(machine, pod, shape, pod.spec.node_name))
+            except UnitTaken as error:
+                self._teller.conflict(pod, str(error))
+        for each in plan.stock_adoptions:
+            await self._adopt_sleeper(machine, each, shapes[each.type])
+
+    async def _adopt_sleeper(self, machine: Machine, sleeper: Sleeper, shape: UnitShape) -> None:
+        try:
+            await self._units.move([stock_claim(machine, sleeper.pod, shape, sleeper.node)], {})
+        except UnitTaken as error:
+            LOG.warning("sleeper holds what others have", pod=sleeper.pod.key, error=str(error))
+            await self._writer.delete_sleeper(sleeper.pod)
+
+    async def _give_back(self, group: str, sleepers: Sequence[Pod]) -> None:
+        """Units of sleepers that were deleted: others can have their place at once."""
+        held = self._state.units.get(group, {})
+        uids = [pod.metadata.uid for pod in sleepers if pod.metadata.uid in held]
+        if uids:
+            await self._units.release(group, uids)
+
+    async def _place(self, machine: Machine, place: StockPlace, shape: UnitShape) -> None:
+        try:
+            await self._units.move([stock_claim(machine, place.pod, shape, place.node)], {})
+        except UnitTaken as error:
+            LOG.info("stock refused", group=machine.group, error=str(error))
+            await self._units.refresh()
+            raise PlanOutdated from error
+        await self._lift(place.pod, place.node)
+
+    def _claim(self, machine: Machine, pod: Pod, shape: UnitShape, node: str) -> UnitClaim:
+        meta = pod.metadata
+        return UnitClaim(
+            consumer=meta.uid,
+            group=machine.group,
+            shape=shape,
+            node=node,
+            namespace=meta.namespace,
+            user=user_of(pod, self._state.namespaces.get(meta.namespace)),
+        )
+
+    # -- the API server --------------------------------------------------------------------------
+
+    async def _put(self, machine: Machine, put: PutObject, snapshot: Snapshot) -> None:
+        there: dict[type[KubeObject], Any] = {
+            StatefulSet: snapshot.stateful_sets,
+            Service: snapshot.services,
+            ConfigMap: snapshot.parameters,
+        }
+        found = there[put.kind].get(put.name) if put.kind in there else snapshot.pool
+        await self._writer.put(put.kind, put.name, put.body, found, machine)
+
+    async def _lift(self, pod: Pod, node: str) -> None:
+        try:
+            await self._writer.lift(pod, node, pin=is_pinned(pod))
+        except ApiConflict as error:
+            # It changed since it was read: the next plan has it as it is.
+            raise PlanOutdated from error
+
+
+def stock_claim(machine: Machine, pod: Pod, shape: UnitShape, node: str) -> UnitClaim:
+    return UnitClaim(consumer=pod.metadata.uid, group=machine.group, shape=shape, node=node)
+
+
+async def all_done(work: Iterable[Coroutine[Any, Any, None]]) -> bool:
+    """Do it all at once; False if some was outrun. Raises the first other error, when all ended."""
+    outcomes = await asyncio.gather(*work, return_exceptions=True)
+    errors = [each for each in outcomes if isinstance(each, BaseException)]
+    for error in errors:
+        if not isinstance(error, PlanOutdated):
+            raise error
+    return not errors

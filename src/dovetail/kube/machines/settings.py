@@ -1,0 +1,52 @@
+"""The settings of `dovetail operator`; its command loads them from file, environment and flags."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from msgspec import Meta
+
+from dovetail.config.declaration import SettingsStruct
+
+Port = Annotated[int, Meta(ge=0, le=65535)]
+
+
+class OperatorLease(SettingsStruct, frozen=True):
+    seconds: Annotated[
+        float,
+        Meta(gt=0, description="How long a leader may be silent before another takes over."),
+    ] = 15.0
+
+
+class OperatorSettings(SettingsStruct, frozen=True):
+    """The settings of `dovetail operator`."""
+
+    kubeconfig: Annotated[
+        str | None,
+        Meta(description="How the API server is reached; in a pod, its service account says."),
+    ] = None
+    database: Annotated[
+        str, Meta(description="`sqlite:///PATH` or `postgresql://USER@HOST/NAME`.")
+    ] = "sqlite:///dovetail.db"
+    cluster: Annotated[
+        str, Meta(description="Name of this cluster, where several share the ledger.")
+    ] = ""
+    namespace: Annotated[
+        str,
+        Meta(min_length=1, description="Namespace of the stock, and of the operator's lease."),
+    ] = "dovetail"
+    image: Annotated[
+        str,
+        Meta(min_length=1, description="Image of the pods that hold stock; it needs `sleep`."),
+    ] = "alpine:3.15.0"
+    leader_elect: Annotated[
+        bool, Meta(description="Of several replicas, only an elected one sells.")
+    ] = True
+    metrics_port: Annotated[
+        Port | None, Meta(description="Port of `/metrics` and `/healthz`, on all addresses.")
+    ] = None
+    log_level: Annotated[
+        Literal["debug", "info", "warning", "error"],
+        Meta(description="The least important lines that are logged."),
+    ] = "info"
+    lease: Annotated[OperatorLease, Meta(description="Leader election.")] = OperatorLease()

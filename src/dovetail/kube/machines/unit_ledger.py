@@ -1,0 +1,124 @@
+"""Units in the ledger as the operator knows them: moved by its controllers, refreshed by others'.
+
+Whatever moves a unit here tells the state at once; what other replicas, Placement clients and
+schedulers do to the ledger is read again when its change log says that something happened.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import AsyncIterator, Collection, Mapping, Sequence
+from contextlib import asynccontextmanager
+
+import structlog
+
+from dovetail.core.errors import DovetailError
+from dovetail.kube.machines.state import MachineState
+from dovetail.ledger.machines.units import HeldUnit, UnitClaim
+from dovetail.machines.snapshot import UnitRecord
+from dovetail.service.machine_units import MachineLedger
+
+LOG = structlog.get_logger("dovetail.kube.machines")
+
+MOST_READS = 5
+"""Of the ledger for one refresh, if units move meanwhile."""
+FOUND_WITHIN = 10.0
+"""Seconds after which a holder that no informer told of is taken to be gone."""
+
+
+class UnitLedger:
+    def __init__(self, ledger: MachineLedger, state: MachineState) -> None:
+        self.ledger = ledger
+        self._state = state
+        self._cursor: str | None = None
+        self._moves = 0
+        """Begun and ended: a read that saw another number before and after may be old."""
+        self._unknown_since: dict[str, float] = {}
+
+    # -- moves -----------------------------------------------------------------------------------
+
+    async def move(self, take: Sequence[UnitClaim], release: Mapping[str, str]) -> None:
+        """As the ledger's; `release` has the group of each uid. Raises UnitTaken."""
+        async with self._moving():
+            await self.ledger.move(take, list(release))
+            self._released(release)
+            self._taken(take)
+
+    async def adopt(self, claim: UnitClaim) -> None:
+        async with self._moving():
+            await self.ledger.adopt(claim)
+            self._taken([claim])
+
+    async def release(self, group: str, uids: Collection[str]) -> None:
+        async with self._moving():
+            await self.ledger.release(uids)
+            self._released(dict.fromkeys(uids, group))
+
+    @asynccontextmanager
+    async def _moving(self) -> AsyncIterator[None]:
+        self._moves += 1
+        try:
+            yield
+        finally:
+            self._moves += 1
+
+    def _taken(self, take: Sequence[UnitClaim]) -> None:
+        now = int(time.time())
+        for each in take:
+            there = self._state.units.get(each.group, {}).get(each.consumer)
+            since = there.since if there is not None else now
+            unit = UnitRecord(each.shape.name, each.node, each.is_stock, since)
+            self._state.put_unit(each.group, each.consumer, unit)
+
+    def _released(self, release: Mapping[str, str]) -> None:
+        for uid, group in release.items():
+            self._state.drop_unit(group, uid)
+
+    # -- what others did -------------------------------------------------------------------------
+
+    async def run(self, interval: float) -> None:
+        """Look every so many seconds, until cancelled."""
+        while True:
+            try:
+                await self.look()
+            except DovetailError as error:
+                LOG.warning("ledger not read", error=str(error))
+            await asyncio.sleep(interval)
+
+    async def look(self) -> None:
+        """Read the ledger again if anything happened to it. Raises what the ledger raises."""
+        cursor, changed = await self.ledger.changes(self._cursor)
+        if changed or self._cursor is None:
+            await self.refresh()
+        self._cursor = cursor
+        self._look_for_holders()
+
+    async def refresh(self) -> None:
+        for _ in range(MOST_READS):
+            before = self._moves
+            units = await self.ledger.units()
+            gpus = await self.ledger.gpus(list(self._state.owners))
+            if before == self._moves:
+                self._state.set_units(by_group(units))
+                self._state.set_gpus_of_others(
+                    {node: each.held_by_others for node, each in gpus.items()}
+                )
+                return
+
+    def _look_for_holders(self) -> None:
+        """A holder that is not in the cache may be new to it; after a while, it is no more."""
+        now = time.monotonic()
+        unknown = self._state.unknown_holders()
+        self._unknown_since = {uid: self._unknown_since.get(uid, now) for uid in unknown}
+        self._state.give_up(
+            uid for uid, since in self._unknown_since.items() if now - since >= FOUND_WITHIN
+        )
+
+
+def by_group(units: Mapping[str, HeldUnit]) -> dict[str, dict[str, UnitRecord]]:
+    found: dict[str, dict[str, UnitRecord]] = {}
+    for uid, each in units.items():
+        record = UnitRecord(each.type, each.node, each.is_stock, each.since)
+        found.setdefault(each.group, {})[uid] = record
+    return found

@@ -1,0 +1,125 @@
+"""Writes of the operator to the API server, each made once however often it is asked for.
+
+A plan is made again before the caches show what the last one did. What was written is remembered
+here until the cache has caught up, so that nothing is written twice.
+"""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from typing import Any
+
+from dovetail.kube.api.port import ApiConflict, ApiNotFound, KubeApi
+from dovetail.kube.machines.metrics import WRITES
+from dovetail.kube.machines.state import MachineState
+from dovetail.kube.runtime.apply import FieldOwner
+from dovetail.kube.runtime.informer import is_newer
+from dovetail.machines.documents import Machine
+from dovetail.machines.names import HOSTNAME, STOCK_GATE, UNIT_GATE
+from dovetail.podfit.objects import KubeObject, Pod
+
+OWN_GATES = (UNIT_GATE, STOCK_GATE)
+
+
+class Writer:
+    def __init__(self, api: KubeApi, state: MachineState) -> None:
+        self._api = api
+        self._state = state
+        self._fields = FieldOwner(api, "dovetail-machines")
+        self._applied: dict[tuple[str, str], tuple[dict[str, Any], str]] = {}
+        """By kind and name: what was applied last, and the version that came of it."""
+        self._status: dict[str, tuple[dict[str, Any], str]] = {}
+        self._lifted: set[str] = set()
+        self._deleted: set[str] = set()
+
+    async def put(
+        self,
+        kind: type[KubeObject],
+        name: str,
+        body: dict[str, Any],
+        there: KubeObject | None,
+        owner: Machine,
+    ) -> None:
+        """Own these fields of the object; `there` is what the cache has of it."""
+        key = (kind.API.kind, name)
+        before = self._applied.get(key)
+        if before is not None and before[0] == body and is_behind(there, before[1]):
+            return
+        namespace = self._state.settings.namespace if kind.API.namespaced else ""
+        WRITES.labels(kind.API.kind).inc()
+        found = await self._fields.put(kind, name, body, namespace=namespace, owner=owner)
+        self._applied[key] = (body, found.metadata.resource_version)
+
+    async def drop(self, kind: type[KubeObject], name: str) -> None:
+        namespace = self._state.settings.namespace if kind.API.namespaced else ""
+        self._applied.pop((kind.API.kind, name), None)
+        WRITES.labels(kind.API.kind).inc()
+        await self._api.delete(kind, name, namespace)
+
+    async def delete_sleeper(self, pod: Pod) -> None:
+        """This one, and none that has its name by now."""
+        uid = pod.metadata.uid
+        self._forget()
+        if uid in self._deleted:
+            return
+        WRITES.labels("Pod").inc()
+        with suppress(ApiConflict):
+            await self._api.delete(Pod, pod.metadata.name, pod.metadata.namespace, uid=uid, grace=0)
+        self._deleted.add(uid)
+
+    async def lift(self, pod: Pod, node: str, *, pin: bool) -> None:
+        """Take our gate from a pod, and tie it to the node while that is still possible.
+
+        Raises ApiConflict if the pod is another by now than the cache has.
+        """
+        uid = pod.metadata.uid
+        self._forget()
+        if uid in self._lifted:
+            return
+        left = [
+            {"name": each.name} for each in pod.spec.scheduling_gates if each.name not in OWN_GATES
+        ]
+        spec: dict[str, Any] = {"schedulingGates": left or None}
+        if pin:
+            spec["nodeSelector"] = {HOSTNAME: self._hostname(node)}
+        meta = {"resourceVersion": pod.metadata.resource_version, "uid": uid}
+        WRITES.labels("Pod").inc()
+        body = {"metadata": meta, "spec": spec}
+        with suppress(ApiNotFound):
+            await self._api.merge(Pod, pod.metadata.name, body, namespace=pod.metadata.namespace)
+        self._lifted.add(uid)
+
+    def _hostname(self, node: str) -> str:
+        found = self._state.nodes.get(node)
+        return node if found is None else found.metadata.labels.get(HOSTNAME, node)
+
+    async def write_status(self, machine: Machine, status: dict[str, Any]) -> None:
+        """If it is another than the cache has, or than was written since."""
+        name = machine.metadata.name
+        before = self._status.get(name)
+        if before is not None and before[0] == status and is_behind(machine, before[1]):
+            return
+        version = machine.metadata.resource_version
+        if before is not None and is_behind(machine, before[1]):
+            version = before[1]
+        WRITES.labels("Machine").inc()
+        body = {"metadata": {"resourceVersion": version}, "status": status}
+        found = await self._api.merge(Machine, name, body, sub="status")
+        self._status[name] = (status, found.metadata.resource_version)
+
+    def _forget(self) -> None:
+        """What caches have caught up with."""
+        if len(self._lifted) + len(self._deleted) < REMEMBERED:
+            return
+        pods = self._state.pods
+        self._lifted &= pods.keys()
+        self._deleted &= pods.keys()
+
+
+REMEMBERED = 1000
+"""Pods written to, before those that are gone are forgotten."""
+
+
+def is_behind(there: KubeObject | None, version: str) -> bool:
+    """Whether the cache has not heard of that version of the object yet."""
+    return there is None or is_newer(version, there.metadata.resource_version)

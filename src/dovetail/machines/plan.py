@@ -1,0 +1,223 @@
+"""Plan of one Machine: what has to be done so that cluster and ledger are as they should be.
+
+The operator calls `plan_machine` after every change and carries the plan out in the order of its
+fields; `dovetail machines` calls it to tell what would be done. A plan is made of the snapshot
+alone and can be made again at any time: nothing is remembered between two plans.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import Any
+
+import msgspec
+
+from dovetail.machines.documents import MachineNodePool
+from dovetail.machines.leases import LeaseNotice, leases_of
+from dovetail.machines.names import MACHINE_TYPE, pool_name, stock_name
+from dovetail.machines.objects import (
+    is_contained,
+    pool_of,
+    service_of,
+    sleeper_request,
+    stateful_set_of,
+)
+from dovetail.machines.parameters import parameters_of
+from dovetail.machines.pods import type_of, unit_group_of
+from dovetail.machines.selling.buying import Buying
+from dovetail.machines.selling.seller import Sale, Seller
+from dovetail.machines.selling.waiting import Waiting
+from dovetail.machines.shapes import shapes_of
+from dovetail.machines.snapshot import Snapshot
+from dovetail.machines.status import ConditionFound, Outcome, conditions_of, status_of
+from dovetail.machines.stock.families import FamilyBook, families_of
+from dovetail.machines.stock.places import StockPlan, place_stock, wanted_replicas
+from dovetail.machines.stock.room import Room
+from dovetail.machines.stock.sleepers import Sleeper, SleeperBook
+from dovetail.machines.survey import Survey
+from dovetail.machines.windows import next_change
+from dovetail.podfit.objects import ConfigMap, KubeObject, Pod, Service, StatefulSet
+
+
+class PutObject(msgspec.Struct, frozen=True):
+    """Fields that an owned object should have, and does not."""
+
+    kind: type[KubeObject]
+    name: str
+    body: dict[str, Any]
+
+
+class DropObject(msgspec.Struct, frozen=True):
+    """An owned object of a type that is no more."""
+
+    kind: type[KubeObject]
+    name: str
+
+
+class MachinePlan(msgspec.Struct, frozen=True, kw_only=True):
+    releases: tuple[str, ...]
+    """Units to give back, by the uid of who held them."""
+    adoptions: tuple[Pod, ...]
+    """Bound guests that the ledger has to be told of."""
+    stock_adoptions: tuple[Sleeper, ...]
+    sales: tuple[Sale, ...]
+    puts: tuple[PutObject, ...]
+    drops: tuple[DropObject, ...]
+    removals: tuple[tuple[Pod, str], ...]
+    """Sleepers that go, but for those of sales, and why."""
+    lifts: tuple[tuple[Pod, str], ...]
+    """Pods that have their unit already: their gate is to be lifted, on this node."""
+    stock: StockPlan
+    waiting: Mapping[str, Waiting]
+    """Why each guest waits, by uid."""
+    notices: tuple[LeaseNotice, ...]
+    status: dict[str, Any]
+    conditions: tuple[ConditionFound, ...]
+    look_again: datetime | None
+
+
+def plan_machine(snapshot: Snapshot) -> MachinePlan:
+    # 1. Where everything stands, and what is sold.
+    survey = Survey(snapshot)
+    books = books_of(snapshot, survey)
+    families = list({id(book): book for book in books.values()}.values())
+    room = Room(snapshot.table, snapshot.gpus_of_others)
+    sleepers = SleeperBook(survey.sleepers, room)
+    buying = Buying(snapshot.spec, snapshot.namespaces, survey.holders, snapshot.now)
+    # 2. Sell what can be sold.
+    seller = Seller(
+        shapes=shapes_of(snapshot.spec),
+        books=books,
+        serving=survey.serving,
+        room=room,
+        sleepers=sleepers,
+        buying=buying,
+    )
+    groups_sold = Counter(filter(None, map(unit_group_of, survey.holders)))
+    sales, waiting = seller.sell(survey.waiting, groups_sold)
+    # 3. Hold the rest as stock.
+    excess = [each.pod for book in families for each in seller.remove_excess(book)]
+    stock = stock_of(snapshot, survey, families, sleepers, room)
+    replicas = dict.fromkeys(books, 0)
+    for book in families:
+        if book.family.root.name not in survey.unserved:
+            replicas |= wanted_replicas(book)
+    puts, drops = object_changes(snapshot, replicas)
+    # 4. Tell.
+    leases = leases_of(snapshot, survey.holders)
+    outcome = Outcome(
+        survey=survey,
+        books=books,
+        buying=buying,
+        sales=tuple(sales),
+        waiting=waiting,
+        shortages=stock.shortages,
+        wanted=sum(replicas.values()),
+        held=len(survey.sleepers),
+    )
+    changes = (next_change(each, snapshot.now) for each in snapshot.spec.machine_types)
+    looks = [each for each in (leases.look_again, *changes) if each is not None]
+    return MachinePlan(
+        releases=tuple(survey.releases),
+        adoptions=tuple(survey.adoptions),
+        stock_adoptions=tuple(survey.stock_adoptions),
+        sales=tuple(sales),
+        puts=puts,
+        drops=drops,
+        removals=(*survey.removals, *((pod, "its unit is sold or gone") for pod in excess)),
+        lifts=tuple(survey.lifts),
+        stock=stock,
+        waiting=waiting,
+        notices=leases.notices,
+        status=status_of(snapshot, outcome),
+        conditions=conditions_of(snapshot, outcome),
+        look_again=min(looks, default=None),
+    )
+
+
+def books_of(snapshot: Snapshot, survey: Survey) -> dict[str, FamilyBook]:
+    """By type, those of a family share one: what is sold, and where."""
+    books: dict[str, FamilyBook] = {}
+    for family in families_of(snapshot.spec):
+        books |= dict.fromkeys(family.available, FamilyBook(family))
+    for pod in survey.holders:
+        name = type_of(pod)
+        if name in books:
+            books[name].add(name, survey.places[pod.metadata.uid])
+    for unit in survey.lost:
+        if unit.type in books:
+            books[unit.type].add(unit.type, unit.node)
+    return books
+
+
+def stock_of(
+    snapshot: Snapshot,
+    survey: Survey,
+    families: Sequence[FamilyBook],
+    sleepers: SleeperBook,
+    room: Room,
+) -> StockPlan:
+    group, settings = snapshot.machine.group, snapshot.settings
+    shapes = shapes_of(snapshot.spec)
+    requests = {name: sleeper_request(shape, group, settings) for name, shape in shapes.items()}
+    served = [book for book in families if book.family.root.name not in survey.unserved]
+    plan = place_stock(
+        served,
+        requests=requests,
+        serving=survey.serving,
+        gated=survey.gated,
+        sleepers=sleepers,
+        room=room,
+    )
+    # What a node offers is not known before it carries its marks.
+    return msgspec.structs.replace(plan, shortages=()) if survey.unmarked else plan
+
+
+def object_changes(
+    snapshot: Snapshot, replicas: Mapping[str, int]
+) -> tuple[tuple[PutObject, ...], tuple[DropObject, ...]]:
+    """Owned objects that are not as they should be, or should not be."""
+    group, settings = snapshot.machine.group, snapshot.settings
+    puts: list[PutObject] = []
+    wanted: set[str] = set()
+    pool = pool_of(snapshot.spec, group)
+    name = pool_name(snapshot.machine.metadata.name)
+    if snapshot.pool is None or not is_same(pool, snapshot.pool):
+        puts.append(PutObject(MachineNodePool, name, pool))
+    for shape in shapes_of(snapshot.spec).values():
+        name = stock_name(shape.name, group)
+        wanted.add(name)
+        bodies: list[tuple[type[KubeObject], Mapping[str, KubeObject], dict[str, Any]]] = [
+            (ConfigMap, snapshot.parameters, parameters_of(snapshot.spec, shape, group)),
+            (Service, snapshot.services, service_of(shape, group)),
+            (
+                StatefulSet,
+                snapshot.stateful_sets,
+                stateful_set_of(shape, group, replicas[shape.name], settings),
+            ),
+        ]
+        for kind, there, body in bodies:
+            found = there.get(name)
+            if found is None or not is_same(body, found):
+                puts.append(PutObject(kind, name, body))
+    owned: Sequence[tuple[type[KubeObject], Mapping[str, KubeObject]]] = (
+        (StatefulSet, snapshot.stateful_sets),
+        (Service, snapshot.services),
+        (ConfigMap, snapshot.parameters),
+    )
+    drops = [
+        DropObject(kind, found.metadata.name)
+        for kind, there in owned
+        for found in there.values()
+        if found.metadata.name not in wanted and MACHINE_TYPE in found.metadata.labels
+    ]
+    return tuple(puts), tuple(drops)
+
+
+def is_same(wanted: Mapping[str, Any], there: KubeObject) -> bool:
+    """Whether the object says all that is wanted. One that is going is left to go."""
+    if there.metadata.deletion_timestamp is not None:
+        return True
+    return is_contained(wanted, msgspec.to_builtins(there))

@@ -1,0 +1,121 @@
+"""Buying: whether a guest may have one more unit of a type, by buyers, caps, stock and windows.
+
+The seller asks it before it looks for a node, and tells it of each sale.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from datetime import datetime
+
+from dovetail.machines.buyers import may_buy
+from dovetail.machines.documents import MachineSpec, MachineType
+from dovetail.machines.pods import type_of, user_of
+from dovetail.machines.selling.waiting import Waiting, WaitReason
+from dovetail.machines.stock.families import FamilyBook
+from dovetail.machines.windows import WindowHold, holds
+from dovetail.podfit.objects import Namespace, Pod
+
+UNKNOWN_NAMESPACE = Namespace()
+
+
+class Buying:
+    def __init__(
+        self,
+        spec: MachineSpec,
+        namespaces: Mapping[str, Namespace],
+        holders: Iterable[Pod],
+        now: datetime,
+    ) -> None:
+        """`holders` are the guests that have a unit already."""
+        self._spec = spec
+        self._types = {each.name: each for each in spec.machine_types}
+        self._namespaces = namespaces
+        self._by_namespace: Counter[tuple[str, str]] = Counter()
+        self._by_user: Counter[tuple[str, str]] = Counter()
+        self.holds: dict[str, tuple[WindowHold, ...]] = {
+            each.name: holds(each, now) for each in spec.machine_types if each.windows
+        }
+        for pod in holders:
+            self.bought(pod, type_of(pod))
+
+    def bought(self, pod: Pod, name: str, count: int = 1) -> None:
+        self._by_namespace[name, pod.metadata.namespace] += count
+        self._by_user[name, self.user(pod)] += count
+
+    def returned(self, pod: Pod, name: str) -> None:
+        self.bought(pod, name, -1)
+
+    def user(self, pod: Pod) -> str:
+        return user_of(pod, self._namespaces.get(pod.metadata.namespace))
+
+    def refusal(self, pod: Pod, name: str, book: FamilyBook) -> Waiting | None:
+        """Why this guest may not have another unit now; None: it may."""
+        kind = self._types[name]
+        namespace = self._namespaces.get(pod.metadata.namespace, UNKNOWN_NAMESPACE)
+        for buyers in (self._spec.buyers, kind.buyers):
+            if not may_buy(buyers, namespace):
+                return Waiting(
+                    WaitReason.NOT_A_BUYER,
+                    f"namespace {pod.metadata.namespace!r} is not among the buyers of {name}",
+                )
+        return self._cap(pod, kind) or self._stock(kind, namespace, book)
+
+    def _cap(self, pod: Pod, kind: MachineType) -> Waiting | None:
+        namespace, user = pod.metadata.namespace, self.user(pod)
+        most = kind.caps.per_namespace
+        if most is not None and self._by_namespace[kind.name, namespace] >= most:
+            return Waiting(
+                WaitReason.NAMESPACE_CAP_REACHED,
+                f"namespace {namespace!r} holds {most} units of {kind.name}, the most it may have",
+            )
+        most = kind.caps.per_user
+        if most is not None and user and self._by_user[kind.name, user] >= most:
+            return Waiting(
+                WaitReason.USER_CAP_REACHED,
+                f"user {user!r} holds {most} units of {kind.name}, the most one user may have",
+            )
+        return None
+
+    def _stock(self, kind: MachineType, namespace: Namespace, book: FamilyBook) -> Waiting | None:
+        free = book.free(kind.name)
+        if free <= 0:
+            return Waiting(WaitReason.SOLD_OUT, sold_out_words(kind, book))
+        held = self.held_for_windows(kind.name, namespace)
+        if held and free <= sum(held.values()):
+            names = ", ".join(repr(name) for name in held)
+            return Waiting(
+                WaitReason.HELD_FOR_WINDOW,
+                f"the {free} units of {kind.name} that are left are held for window {names}",
+            )
+        return None
+
+    def held_for_windows(self, name: str, namespace: Namespace | None) -> dict[str, int]:
+        """Units by window that others than its buyers cannot have now; none that this namespace,
+        if one is given, may have itself."""
+        found = {}
+        for hold in self.holds.get(name, ()):
+            if namespace is not None and may_buy(hold.buyers, namespace):
+                continue
+            has = sum(
+                count
+                for (kind, holder), count in self._by_namespace.items()
+                if kind == name
+                and may_buy(hold.buyers, self._namespaces.get(holder, UNKNOWN_NAMESPACE))
+            )
+            if hold.units > has:
+                found[hold.name] = hold.units - has
+        return found
+
+
+def sold_out_words(kind: MachineType, book: FamilyBook) -> str:
+    name = kind.name
+    sold = book.sold[name]
+    if sold >= kind.available:
+        return f"all {kind.available} units of {name} are sold"
+    root = book.family.root.name
+    return (
+        f"{sold} of {kind.available} units of {name} are sold, and all units of {root}, of which"
+        " they are made, are sold or opened"
+    )

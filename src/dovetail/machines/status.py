@@ -1,0 +1,291 @@
+"""Status of a Machine: what is sold, to whom, since when, who waits and why, as `kubectl` shows it.
+
+The planner makes it from what it counted; the operator writes it only when it changed.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import UTC, datetime
+from fractions import Fraction
+from typing import Any
+
+import msgspec
+
+from dovetail.machines.documents import MachineType
+from dovetail.machines.pods import (
+    is_bound,
+    is_live_sleeper,
+    is_operating,
+    line_order,
+    type_of,
+    user_of,
+)
+from dovetail.machines.selling.buying import Buying
+from dovetail.machines.selling.seller import Sale
+from dovetail.machines.selling.waiting import Waiting
+from dovetail.machines.snapshot import Snapshot
+from dovetail.machines.stock.families import FamilyBook
+from dovetail.machines.stock.places import StockShortage
+from dovetail.machines.survey import Survey
+from dovetail.machines.windows import lease_end, occurrence
+from dovetail.podfit.objects import Pod
+
+MOST_SHOWN = 100
+"""Holders, and those who wait, of one type: a status has to stay readable, and small."""
+
+
+class Outcome(msgspec.Struct, frozen=True, kw_only=True):
+    """What the planner found and decided, for the status to tell."""
+
+    survey: Survey
+    books: Mapping[str, FamilyBook]
+    buying: Buying
+    sales: tuple[Sale, ...]
+    waiting: Mapping[str, Waiting]
+    shortages: tuple[StockShortage, ...]
+    wanted: int
+    """Sleepers that there should be."""
+    held: int
+    """Sleepers that there are, or that are on their way."""
+
+
+class Counts(msgspec.Struct, frozen=True, kw_only=True):
+    """Pods as they are, by type."""
+
+    reserved: Counter[str]
+    used: Counter[str]
+    waiting: Counter[str]
+
+
+class ConditionFound(msgspec.Struct, frozen=True):
+    type: str
+    status: bool
+    reason: str
+    message: str
+
+
+def status_of(snapshot: Snapshot, outcome: Outcome) -> dict[str, Any]:
+    """All of the status but its conditions."""
+    guests = outcome.survey.guests
+    counts = Counts(
+        reserved=Counter(
+            type_of(each) for each in snapshot.sleepers.values() if is_live_sleeper(each)
+        ),
+        used=Counter(
+            type_of(each) for each in guests if is_operating(each, snapshot.spec.counting)
+        ),
+        waiting=Counter(type_of(each) for each in guests if not is_bound(each)),
+    )
+    machines = machines_of(snapshot.spec.machine_types, outcome, counts)
+    line = sorted((each for each in guests if not is_bound(each)), key=line_order)
+    return {
+        "observedGeneration": snapshot.machine.metadata.generation,
+        "acceptedGeneration": snapshot.accepted_generation,
+        "availableMachines": machines,
+        "summary": summary_of(machines),
+        "holders": holders_of(snapshot, outcome.survey.holders),
+        "waiting": waiting_of(line, outcome.waiting),
+        "windows": windows_of(snapshot, outcome),
+    }
+
+
+def time_text(seconds: float) -> str:
+    return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def usage_of(kind: MachineType, book: FamilyBook, counts: Counts) -> dict[str, int | float]:
+    return {
+        "maximum": kind.available,
+        "reserved": counts.reserved[kind.name],
+        "used": number(book.used(kind.name, counts.used)),
+        "waiting": counts.waiting[kind.name],
+    }
+
+
+def number(amount: Fraction) -> int | float:
+    """Whole where it is; else to the thousandth, as it is printed."""
+    return int(amount) if amount.denominator == 1 else round(float(amount), 3)
+
+
+def machines_of(
+    kinds: Iterable[MachineType], outcome: Outcome, counts: Counts
+) -> list[dict[str, Any]]:
+    short = {each.type: each.count for each in outcome.shortages}
+    return [
+        {
+            "name": kind.name,
+            "usage": usage_of(kind, outcome.books[kind.name], counts),
+            "free": max(outcome.books[kind.name].free(kind.name) - short.get(kind.name, 0), 0),
+        }
+        for kind in kinds
+    ]
+
+
+def summary_of(machines: Iterable[Mapping[str, Any]]) -> dict[str, str]:
+    """One number a type, in the order of the specification: for the columns of `kubectl get`."""
+    rows = list(machines)
+    summary = {
+        name: ",".join(str(row["usage"][name]) for row in rows)
+        for name in ("maximum", "reserved", "used", "waiting")
+    }
+    return {"types": ",".join(row["name"] for row in rows), **summary}
+
+
+def holders_of(snapshot: Snapshot, holders: Iterable[Pod]) -> list[dict[str, Any]]:
+    """Guests that have a unit, the oldest sale first, at most MOST_SHOWN of a type."""
+    kinds = {each.name: each for each in snapshot.spec.machine_types}
+    units = snapshot.units
+    shown: Counter[str] = Counter()
+    found = []
+    ordered = sorted(
+        (each for each in holders if each.metadata.uid in units),
+        key=lambda pod: (units[pod.metadata.uid].since, pod.metadata.uid),
+    )
+    for pod in ordered:
+        name = type_of(pod)
+        if shown[name] >= MOST_SHOWN:
+            continue
+        shown[name] += 1
+        unit = units[pod.metadata.uid]
+        row = {
+            "type": name,
+            "namespace": pod.metadata.namespace,
+            "pod": pod.metadata.name,
+            "user": user_of(pod, snapshot.namespaces.get(pod.metadata.namespace)),
+            "node": unit.node,
+            "since": time_text(unit.since),
+        }
+        ends = (
+            lease_end(datetime.fromtimestamp(unit.since, UTC), kinds[name])
+            if name in kinds
+            else None
+        )
+        if ends is not None:
+            row["expires"] = time_text(ends.timestamp())
+        found.append(row)
+    return found
+
+
+def waiting_of(line: Iterable[Pod], reasons: Mapping[str, Waiting]) -> list[dict[str, Any]]:
+    """Those who wait, in the order in which they are served, at most MOST_SHOWN of a type."""
+    shown: Counter[str] = Counter()
+    found = []
+    for pod in line:
+        name = type_of(pod)
+        why = reasons.get(pod.metadata.uid)
+        if why is None or shown[name] >= MOST_SHOWN:
+            continue
+        shown[name] += 1
+        found.append(
+            {
+                "type": name,
+                "namespace": pod.metadata.namespace,
+                "pod": pod.metadata.name,
+                "since": pod.metadata.creation_timestamp or "",
+                "reason": why.reason.value,
+                "message": why.message,
+            }
+        )
+    return found
+
+
+def shortage_words(shortages: Iterable[StockShortage]) -> str:
+    return "; ".join(
+        f"{each.count} of {each.type} find no room"
+        + (f": {each.node}: {each.words}" if each.node else f": {each.words}")
+        for each in shortages
+    )
+
+
+def windows_of(snapshot: Snapshot, outcome: Outcome) -> list[dict[str, Any]]:
+    """The running or the next occurrence of each window, what is held for it, and what is short.
+
+    `freedBy` is when the last lease ends that would have to, if all holders keep to theirs.
+    """
+    found = []
+    for kind in snapshot.spec.machine_types:
+        held = outcome.buying.held_for_windows(kind.name, None)
+        free = outcome.books[kind.name].free(kind.name)
+        for window in kind.windows:
+            times = occurrence(window, snapshot.now)
+            if times is None:
+                continue
+            needed = held.get(window.name, 0)
+            row: dict[str, Any] = {
+                "type": kind.name,
+                "name": window.name,
+                "start": time_text(times.start.timestamp()),
+                "end": time_text(times.end.timestamp()),
+                "units": window.units,
+                "held": min(needed, free),
+                "short": max(needed - free, 0),
+            }
+            if freed := freed_by(snapshot, outcome, kind, row["short"]):
+                row["freedBy"] = freed
+            found.append(row)
+    return found
+
+
+def freed_by(snapshot: Snapshot, outcome: Outcome, kind: MachineType, short: int) -> str | None:
+    if short <= 0 or kind.max_duration is None:
+        return None
+    ends = sorted(
+        end
+        for pod in outcome.survey.holders
+        if type_of(pod) == kind.name and pod.metadata.uid in snapshot.units
+        for end in [
+            lease_end(datetime.fromtimestamp(snapshot.units[pod.metadata.uid].since, UTC), kind)
+        ]
+        if end is not None
+    )
+    return time_text(ends[short - 1].timestamp()) if len(ends) >= short else None
+
+
+def conditions_of(snapshot: Snapshot, outcome: Outcome) -> tuple[ConditionFound, ...]:
+    return (
+        accepted_condition(snapshot.faults),
+        stock_condition(outcome),
+        served_condition(outcome.survey.unserved),
+        ready_condition(snapshot, outcome),
+    )
+
+
+def accepted_condition(faults: Sequence[str]) -> ConditionFound:
+    if faults:
+        return ConditionFound("Accepted", False, "Invalid", "; ".join(faults))
+    return ConditionFound("Accepted", True, "Accepted", "the specification is in force")
+
+
+def stock_condition(outcome: Outcome) -> ConditionFound:
+    if outcome.shortages:
+        return ConditionFound("StockShort", True, "NoRoom", shortage_words(outcome.shortages))
+    return ConditionFound("StockShort", False, "StockHeld", "all stock has its place")
+
+
+def served_condition(unserved: Sequence[str]) -> ConditionFound:
+    if unserved:
+        words = f"no node of the pool serves {', '.join(unserved)}"
+        return ConditionFound("Unserved", True, "NoNode", words)
+    return ConditionFound("Unserved", False, "Served", "every type has a node that serves it")
+
+
+def ready_condition(snapshot: Snapshot, outcome: Outcome) -> ConditionFound:
+    """Stays true while units change hands: what is on its way is as good as held."""
+    if snapshot.faults:
+        return ConditionFound(
+            "Ready", False, "NotAccepted", "the newest specification was not accepted"
+        )
+    if outcome.shortages:
+        away = [each.type for each in outcome.shortages if not each.node]
+        reason = "NodesUnavailable" if away else "StockShort"
+        return ConditionFound("Ready", False, reason, shortage_words(outcome.shortages))
+    was_ready = any(
+        each.type == "Ready" and each.status == "True"
+        for each in snapshot.machine.status.conditions
+    )
+    if outcome.held < outcome.wanted and not was_ready:
+        words = "stock is being set up"
+        return ConditionFound("Ready", False, "StockPending", words)
+    return ConditionFound("Ready", True, "StockHeld", "what is not sold is held")

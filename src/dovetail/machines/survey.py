@@ -1,0 +1,176 @@
+"""Survey: where each guest and sleeper of a Machine stands, and what follows from that alone.
+
+The planner takes one of a snapshot before it decides anything. A guest goes from waiting (behind
+its gate, no unit) to granted (a unit in the ledger, not bound yet) to bound, and is over or gone in
+the end; a sleeper likewise. Whatever step somebody died after, the next survey finds it there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from dovetail.machines.marks import state_of
+from dovetail.machines.names import NODE_POOL, READY, stock_name, type_key
+from dovetail.machines.pods import (
+    is_bound,
+    is_gated_guest,
+    is_gated_sleeper,
+    is_leaving,
+    is_live_sleeper,
+    is_opted_in,
+    is_over,
+    ordinal_of,
+    type_of,
+)
+from dovetail.machines.shapes import served_types
+from dovetail.machines.snapshot import Snapshot, UnitRecord
+from dovetail.machines.stock.sleepers import Sleeper, sleeper_of
+from dovetail.podfit.objects import Pod, StatefulSet
+
+REVISION = "controller-revision-hash"
+
+
+class Survey:
+    def __init__(self, snapshot: Snapshot) -> None:
+        self._snapshot = snapshot
+        self.serving: dict[str, list[str]] = {each.name: [] for each in snapshot.spec.machine_types}
+        """By type: nodes that are ready, and marked so."""
+        self.unmarked: list[str] = []
+        """Nodes that would serve a type, but are not marked yet."""
+        self.unserved: tuple[str, ...] = ()
+        self.guests: list[Pod] = []
+        """All that are not over."""
+        self.waiting: list[Pod] = []
+        self.holders: list[Pod] = []
+        """Guests that have a unit, or are on a node without one in the ledger."""
+        self.places: dict[str, str] = {}
+        """By uid: the node of each holder."""
+        self.adoptions: list[Pod] = []
+        """Bound guests of which the ledger knows nothing, or something else."""
+        self.releases: list[str] = []
+        self.lost: list[UnitRecord] = []
+        """Units whose holder was not seen: they count as sold until it is known to be gone."""
+        self.lifts: list[tuple[Pod, str]] = []
+        """Pods that have their unit and are still behind the gate, with their node."""
+        self.sleepers: list[Sleeper] = []
+        """Those that hold stock, or will as soon as they are bound."""
+        self.stock_adoptions: list[Sleeper] = []
+        """Bound sleepers of which the ledger knows nothing, or another node."""
+        self.gated: dict[str, list[Pod]] = {}
+        """By type: sleepers without a place, the lowest ordinal first."""
+        self.removals: list[tuple[Pod, str]] = []
+        """Sleepers that must go, and why."""
+        self._look_at_nodes()
+        for uid, pod in snapshot.guests.items():
+            self._look_at_guest(uid, pod)
+        for uid, pod in snapshot.sleepers.items():
+            self._look_at_sleeper(uid, pod)
+        for waiting in self.gated.values():
+            waiting.sort(key=ordinal_of)
+        self._look_at_units()
+
+    def _look_at_nodes(self) -> None:
+        spec, group = self._snapshot.spec, self._snapshot.machine.group
+        served: set[str] = set()
+        for entry in spec.node_pool:
+            names = served_types(spec, entry.types)
+            served.update(names)
+            node = self._snapshot.nodes.get(entry.name)
+            if node is None or state_of(node, entry) != READY:
+                continue
+            labels = node.metadata.labels
+            marked = labels.get(NODE_POOL) == READY and all(
+                labels.get(type_key(name)) == group for name in names
+            )
+            if not marked:
+                self.unmarked.append(entry.name)
+                continue
+            for name in names:
+                self.serving[name].append(entry.name)
+        self.unserved = tuple(each.name for each in spec.machine_types if each.name not in served)
+        self._serving_sets = {name: frozenset(nodes) for name, nodes in self.serving.items()}
+
+    def _look_at_guest(self, uid: str, pod: Pod) -> None:
+        unit = self._snapshot.units.get(uid)
+        namespace = self._snapshot.namespaces.get(pod.metadata.namespace)
+        if unit is None and not is_gated_guest(pod) and not is_opted_in(namespace):
+            # Only labelled like one: nothing was injected, and nothing is sold.
+            return
+        if not is_over(pod):
+            self.guests.append(pod)
+        if is_over(pod):
+            if unit is not None:
+                self.releases.append(uid)
+        elif is_bound(pod):
+            self._hold(uid, pod, pod.spec.node_name)
+            if unit is None or unit.node != pod.spec.node_name or unit.type != type_of(pod):
+                self.adoptions.append(pod)
+        elif unit is not None:
+            self._hold(uid, pod, unit.node)
+            if is_gated_guest(pod) and not is_leaving(pod):
+                self.lifts.append((pod, unit.node))
+        elif is_gated_guest(pod) and not is_leaving(pod):
+            self.waiting.append(pod)
+
+    def _hold(self, uid: str, pod: Pod, node: str) -> None:
+        self.holders.append(pod)
+        self.places[uid] = node
+
+    def _look_at_sleeper(self, uid: str, pod: Pod) -> None:
+        unit = self._snapshot.units.get(uid)
+        name = type_of(pod)
+        if is_over(pod):
+            if unit is not None:
+                self.releases.append(uid)
+        elif is_leaving(pod):
+            return
+        elif is_live_sleeper(pod):
+            why = self._unfit(pod, pod.spec.node_name)
+            if why:
+                self.removals.append((pod, why))
+                return
+            self.sleepers.append(sleeper_of(pod, pod.spec.node_name))
+            if unit is None or unit.node != pod.spec.node_name:
+                self.stock_adoptions.append(self.sleepers[-1])
+        elif unit is not None:
+            why = self._unfit(pod, unit.node)
+            if why:
+                self.removals.append((pod, why))
+                return
+            self.sleepers.append(sleeper_of(pod, unit.node))
+            if is_gated_sleeper(pod):
+                self.lifts.append((pod, unit.node))
+        elif not is_gated_sleeper(pod):
+            self.removals.append((pod, "it was let go without a place"))
+        elif why := self._outdated(pod):
+            self.removals.append((pod, why))
+        else:
+            self.gated.setdefault(name, []).append(pod)
+
+    def _unfit(self, pod: Pod, node: str) -> str:
+        """Why a sleeper cannot stay where it is; empty if it can."""
+        if node not in self._serving_sets.get(type_of(pod), ()) and node not in self.unmarked:
+            return f"node {node} does not serve {type_of(pod)} at present"
+        return self._outdated(pod)
+
+    def _outdated(self, pod: Pod) -> str:
+        owner = self._stateful_set_of(pod)
+        if owner is None or owner.status.observed_generation != owner.metadata.generation:
+            return ""
+        newest = owner.status.update_revision
+        is_old = newest and pod.metadata.labels.get(REVISION, newest) != newest
+        return "the shape of its type has changed" if is_old else ""
+
+    def _stateful_set_of(self, pod: Pod) -> StatefulSet | None:
+        name = stock_name(type_of(pod), self._snapshot.machine.group)
+        return self._snapshot.stateful_sets.get(name)
+
+    def _look_at_units(self) -> None:
+        known: tuple[Mapping[str, Pod], ...] = (self._snapshot.guests, self._snapshot.sleepers)
+        for uid, unit in self._snapshot.units.items():
+            if any(uid in pods for pods in known):
+                continue
+            if uid in self._snapshot.gone:
+                self.releases.append(uid)
+            elif not unit.is_stock:
+                self.lost.append(unit)
