@@ -9,7 +9,7 @@ import msgspec
 from dovetail.machines.documents import Machine
 from dovetail.machines.names import MACHINE_GROUP
 from dovetail.machines.shapes import UnitShape, shapes_of
-from dovetail.podfit.objects import Node
+from dovetail.podfit.objects import Namespace, Node
 
 GENERAL: dict[str, Any] = {
     "nodePool": [
@@ -99,3 +99,12 @@ def node(
 
 def shape(name: str, spec: dict[str, Any] | None = None) -> UnitShape:
     return shapes_of(machine(spec).spec)[name]
+
+
+def namespace(
+    name: str,
+    labels: dict[str, str] | None = None,
+    annotations: dict[str, str] | None = None,
+) -> Namespace:
+    meta = {"name": name, "labels": labels or {}, "annotations": annotations or {}}
+    return msgspec.convert({"metadata": meta}, Namespace)
