@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from dovetail.machines.buyers import is_opted_in, may_buy, may_buy_type, user_of
+from dovetail.machines.buyers import may_buy, may_buy_type
 from dovetail.machines.documents import Buyers
 from tests.machines.building import machine, namespace
 
@@ -94,24 +94,3 @@ def test_machine_and_type_have_to_let_it_in(
         spec["buyers"] = {"namespaces": of_machine}
     read = machine(spec).spec
     assert may_buy_type(read, read.machine_types[0], VISION) is expected
-
-
-@pytest.mark.parametrize(
-    ("labels", "expected"),
-    [
-        ({}, False),
-        ({"imperator.tenzen-y.io/inject-resource": "enabled"}, True),
-        ({"imperator.tenzen-y.io/inject-resource": "disabled"}, False),
-        ({"imperator.tenzen.io/inject-resource": "enabled"}, True),
-    ],
-)
-def test_inconsistency_2_a_namespace_is_opted_in_by_either_domain(
-    labels: dict[str, str], expected: bool
-) -> None:
-    assert is_opted_in(namespace("vision", labels)) is expected
-
-
-def test_the_user_is_the_one_of_the_namespace_else_the_creator() -> None:
-    owned = namespace("vision", annotations={"imperator.tenzen-y.io/user": "mei"})
-    assert user_of(owned, "system:serviceaccount:kube-system:job-controller") == "mei"
-    assert user_of(VISION, "mei") == "mei"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dovetail.machines.documents import Buyers, MachineSpec, MachineType
-from dovetail.machines.names import ENABLED, INJECT_RESOURCE, INJECT_RESOURCE_ALIAS, USER
 from dovetail.podfit.objects import LabelSelector, Namespace, SelectorRequirement
 from dovetail.podfit.selectors import is_readable, matches, selector_of
 
@@ -34,14 +33,3 @@ def may_buy(buyers: Buyers | None, namespace: Namespace) -> bool:
 def may_buy_type(spec: MachineSpec, machine_type: MachineType, namespace: Namespace) -> bool:
     """What is said for the Machine and what is said for its type have to let it in, both."""
     return may_buy(spec.buyers, namespace) and may_buy(machine_type.buyers, namespace)
-
-
-def is_opted_in(namespace: Namespace) -> bool:
-    """Whether guests of the namespace are injected at all."""
-    labels = namespace.metadata.labels
-    return ENABLED in (labels.get(INJECT_RESOURCE), labels.get(INJECT_RESOURCE_ALIAS))
-
-
-def user_of(namespace: Namespace, creator: str) -> str:
-    """Whose cap a guest counts for: pods of controllers carry the controller's name as creator."""
-    return namespace.metadata.annotations.get(USER) or creator
