@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from copy import deepcopy
 from typing import Any
 
 import msgspec
@@ -108,3 +110,25 @@ def namespace(
 ) -> Namespace:
     meta = {"name": name, "labels": labels or {}, "annotations": annotations or {}}
     return msgspec.convert({"metadata": meta}, Namespace)
+
+
+GONE = object()
+"""In `changed`: the field is not there."""
+STEP = re.compile(r"([A-Za-z]+)|\[(\d+)\]")
+
+
+def changed(changes: dict[str, Any], spec: dict[str, Any] = GENERAL) -> dict[str, Any]:
+    """A copy with other values at paths such as `machineTypes[0].spec.cpu`."""
+    copy = deepcopy(spec)
+    for path, value in changes.items():
+        *steps, last = [name or int(index) for name, index in STEP.findall(path)]
+        at: Any = copy
+        for step in steps:
+            at = at[step] if isinstance(step, int) else at.setdefault(step, {})
+        if value is GONE:
+            del at[last]
+        elif isinstance(last, int) and last == len(at):
+            at.append(deepcopy(value))
+        else:
+            at[last] = deepcopy(value)
+    return copy
