@@ -10,6 +10,7 @@ PARTS = {
     "scheduler": "the scheduler's account and rights, and two replicas of it",
     "guard": "only a binding writes which devices a pod has",
     "use": "who may ask for a class: the verb `use`, checked when a pod is created",
+    "machines-crds": "Machine and MachineNodePool, the kinds themselves",
 }
 """Name of the file, and what is in it."""
 
