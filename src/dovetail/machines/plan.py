@@ -24,7 +24,7 @@ from dovetail.machines.objects import (
     sleeper_request,
     stateful_set_of,
 )
-from dovetail.machines.parameters import parameters_of
+from dovetail.machines.parameters import shape_parameters
 from dovetail.machines.pods import type_of, unit_group_of
 from dovetail.machines.selling.buying import Buying
 from dovetail.machines.selling.seller import Sale, Seller
@@ -190,7 +190,7 @@ def object_changes(
         name = stock_name(shape.name, group)
         wanted.add(name)
         bodies: list[tuple[type[KubeObject], Mapping[str, KubeObject], dict[str, Any]]] = [
-            (ConfigMap, snapshot.parameters, parameters_of(snapshot.spec, shape, group)),
+            (ConfigMap, snapshot.parameters, shape_parameters(group, shape)),
             (Service, snapshot.services, service_of(shape, group)),
             (
                 StatefulSet,

@@ -13,6 +13,7 @@ from typing import Any
 
 import msgspec
 import structlog
+from msgspec.structs import replace
 
 from dovetail.kube.api.port import ApiConflict, ApiError, ApiNotFound, KubeApi
 from dovetail.kube.machines.acceptance import Accepted, record_name, record_of
@@ -31,7 +32,8 @@ from dovetail.machines.plan import MachinePlan, plan_machine
 from dovetail.machines.pods import group_of, is_gated_guest
 from dovetail.machines.selling.waiting import Waiting, WaitReason
 from dovetail.machines.status import ConditionFound, accepted_condition
-from dovetail.machines.validation import World, faults_of
+from dovetail.machines.validation import findings
+from dovetail.machines.validation.world import World
 from dovetail.podfit.objects import ConfigMap, Pod
 
 LOG = structlog.get_logger("dovetail.kube.machines")
@@ -97,9 +99,9 @@ class MachineController:
         accepted = self._state.accepted
         if accepted.is_current(machine):
             return
-        faults = faults_of(machine, self._world(machine))
+        faults = findings(machine, self._world(machine))
         if faults:
-            accepted.refuse(machine, (f"{each.path}: {each.message}" for each in faults))
+            accepted.refuse(machine, map(str, faults))
             self._teller.machine(machine, "Invalid", "; ".join(accepted.faults_of(machine)))
             return
         await self._writer.put(
@@ -129,12 +131,12 @@ class MachineController:
             found = state.accepted.of(each)
             is_going = each.metadata.deletion_timestamp is not None
             if each is not machine and found is not None and not is_going:
-                others.append(msgspec.structs.replace(each, spec=found.spec))
+                others.append(replace(each, spec=found.spec))
         return World(
             machines=tuple(others),
             nodes=state.nodes,
             sold={name: tuple(sorted(holders)) for name, holders in sold.items()},
-            accepted=before.spec if before is not None else None,
+            accepted=None if before is None else replace(machine, spec=before.spec),
         )
 
     async def _refused(self, machine: Machine) -> None:
