@@ -9,8 +9,8 @@ import msgspec
 
 from dovetail.machines.documents import MachineType
 from dovetail.machines.pods import is_leaving, type_of
-from dovetail.machines.snapshot import Snapshot
-from dovetail.machines.windows import duration_of, lease_end
+from dovetail.machines.selling.windows import duration_of, lease_end
+from dovetail.machines.snapshot import MachineSnapshot
 from dovetail.podfit.objects import Pod
 
 EVICT = "evict"
@@ -31,7 +31,7 @@ class Leases(msgspec.Struct, frozen=True):
     """When the next one has to be given."""
 
 
-def leases_of(snapshot: Snapshot, holders: Iterable[Pod]) -> Leases:
+def leases_of(snapshot: MachineSnapshot, holders: Iterable[Pod]) -> Leases:
     kinds = {
         each.name: each for each in snapshot.spec.machine_types if each.max_duration is not None
     }

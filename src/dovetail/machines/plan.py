@@ -29,15 +29,15 @@ from dovetail.machines.pods import type_of, unit_group_of
 from dovetail.machines.selling.buying import Buying
 from dovetail.machines.selling.seller import Sale, Seller
 from dovetail.machines.selling.waiting import Waiting
+from dovetail.machines.selling.windows import next_change
 from dovetail.machines.shapes import shapes_of
-from dovetail.machines.snapshot import Snapshot
-from dovetail.machines.status import ConditionFound, Outcome, conditions_of, status_of
+from dovetail.machines.snapshot import MachineSnapshot
+from dovetail.machines.status import ConditionFound, PlanOutcome, conditions_of, status_of
 from dovetail.machines.stock.families import FamilyBook, families_of
 from dovetail.machines.stock.places import StockPlan, place_stock, wanted_replicas
 from dovetail.machines.stock.room import Room
 from dovetail.machines.stock.sleepers import Sleeper, SleeperBook
 from dovetail.machines.survey import Survey
-from dovetail.machines.windows import next_change
 from dovetail.podfit.objects import ConfigMap, KubeObject, Pod, Service, StatefulSet
 
 
@@ -78,7 +78,7 @@ class MachinePlan(msgspec.Struct, frozen=True, kw_only=True):
     look_again: datetime | None
 
 
-def plan_machine(snapshot: Snapshot) -> MachinePlan:
+def plan_machine(snapshot: MachineSnapshot) -> MachinePlan:
     # 1. Where everything stands, and what is sold.
     survey = Survey(snapshot)
     books = books_of(snapshot, survey)
@@ -107,7 +107,7 @@ def plan_machine(snapshot: Snapshot) -> MachinePlan:
     puts, drops = object_changes(snapshot, replicas)
     # 4. Tell.
     leases = leases_of(snapshot, survey.holders)
-    outcome = Outcome(
+    outcome = PlanOutcome(
         survey=survey,
         books=books,
         buying=buying,
@@ -137,7 +137,7 @@ def plan_machine(snapshot: Snapshot) -> MachinePlan:
     )
 
 
-def books_of(snapshot: Snapshot, survey: Survey) -> dict[str, FamilyBook]:
+def books_of(snapshot: MachineSnapshot, survey: Survey) -> dict[str, FamilyBook]:
     """By type, those of a family share one: what is sold, and where."""
     books: dict[str, FamilyBook] = {}
     for family in families_of(snapshot.spec):
@@ -153,7 +153,7 @@ def books_of(snapshot: Snapshot, survey: Survey) -> dict[str, FamilyBook]:
 
 
 def stock_of(
-    snapshot: Snapshot,
+    snapshot: MachineSnapshot,
     survey: Survey,
     families: Sequence[FamilyBook],
     sleepers: SleeperBook,
@@ -176,7 +176,7 @@ def stock_of(
 
 
 def object_changes(
-    snapshot: Snapshot, replicas: Mapping[str, int]
+    snapshot: MachineSnapshot, replicas: Mapping[str, int]
 ) -> tuple[tuple[PutObject, ...], tuple[DropObject, ...]]:
     """Owned objects that are not as they should be, or should not be."""
     group, settings = snapshot.machine.group, snapshot.settings

@@ -30,7 +30,7 @@ class StockSettings(msgspec.Struct, frozen=True, kw_only=True):
     image: str = "alpine:3.15.0"
 
 
-class Snapshot(msgspec.Struct, frozen=True, kw_only=True):
+class MachineSnapshot(msgspec.Struct, frozen=True, kw_only=True):
     machine: Machine
     spec: MachineSpec
     """In force: the newest that was accepted."""

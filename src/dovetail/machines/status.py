@@ -25,18 +25,18 @@ from dovetail.machines.pods import (
 from dovetail.machines.selling.buying import Buying
 from dovetail.machines.selling.seller import Sale
 from dovetail.machines.selling.waiting import Waiting
-from dovetail.machines.snapshot import Snapshot
+from dovetail.machines.selling.windows import lease_end, occurrence
+from dovetail.machines.snapshot import MachineSnapshot
 from dovetail.machines.stock.families import FamilyBook
 from dovetail.machines.stock.places import StockShortage
 from dovetail.machines.survey import Survey
-from dovetail.machines.windows import lease_end, occurrence
 from dovetail.podfit.objects import Pod
 
 MOST_SHOWN = 100
 """Holders, and those who wait, of one type: a status has to stay readable, and small."""
 
 
-class Outcome(msgspec.Struct, frozen=True, kw_only=True):
+class PlanOutcome(msgspec.Struct, frozen=True, kw_only=True):
     """What the planner found and decided, for the status to tell."""
 
     survey: Survey
@@ -66,7 +66,7 @@ class ConditionFound(msgspec.Struct, frozen=True):
     message: str
 
 
-def status_of(snapshot: Snapshot, outcome: Outcome) -> dict[str, Any]:
+def status_of(snapshot: MachineSnapshot, outcome: PlanOutcome) -> dict[str, Any]:
     """All of the status but its conditions."""
     guests = outcome.survey.guests
     counts = Counts(
@@ -110,7 +110,7 @@ def number(amount: Fraction) -> int | float:
 
 
 def machines_of(
-    kinds: Iterable[MachineType], outcome: Outcome, counts: Counts
+    kinds: Iterable[MachineType], outcome: PlanOutcome, counts: Counts
 ) -> list[dict[str, Any]]:
     short = {each.type: each.count for each in outcome.shortages}
     return [
@@ -133,7 +133,7 @@ def summary_of(machines: Iterable[Mapping[str, Any]]) -> dict[str, str]:
     return {"types": ",".join(row["name"] for row in rows), **summary}
 
 
-def holders_of(snapshot: Snapshot, holders: Iterable[Pod]) -> list[dict[str, Any]]:
+def holders_of(snapshot: MachineSnapshot, holders: Iterable[Pod]) -> list[dict[str, Any]]:
     """Guests that have a unit, the oldest sale first, at most MOST_SHOWN of a type."""
     kinds = {each.name: each for each in snapshot.spec.machine_types}
     units = snapshot.units
@@ -199,7 +199,7 @@ def shortage_words(shortages: Iterable[StockShortage]) -> str:
     )
 
 
-def windows_of(snapshot: Snapshot, outcome: Outcome) -> list[dict[str, Any]]:
+def windows_of(snapshot: MachineSnapshot, outcome: PlanOutcome) -> list[dict[str, Any]]:
     """The running or the next occurrence of each window, what is held for it, and what is short.
 
     `freedBy` is when the last lease ends that would have to, if all holders keep to theirs.
@@ -228,7 +228,9 @@ def windows_of(snapshot: Snapshot, outcome: Outcome) -> list[dict[str, Any]]:
     return found
 
 
-def freed_by(snapshot: Snapshot, outcome: Outcome, kind: MachineType, short: int) -> str | None:
+def freed_by(
+    snapshot: MachineSnapshot, outcome: PlanOutcome, kind: MachineType, short: int
+) -> str | None:
     if short <= 0 or kind.max_duration is None:
         return None
     ends = sorted(
@@ -243,7 +245,7 @@ def freed_by(snapshot: Snapshot, outcome: Outcome, kind: MachineType, short: int
     return time_text(ends[short - 1].timestamp()) if len(ends) >= short else None
 
 
-def conditions_of(snapshot: Snapshot, outcome: Outcome) -> tuple[ConditionFound, ...]:
+def conditions_of(snapshot: MachineSnapshot, outcome: PlanOutcome) -> tuple[ConditionFound, ...]:
     return (
         accepted_condition(snapshot.faults),
         stock_condition(outcome),
@@ -258,7 +260,7 @@ def accepted_condition(faults: Sequence[str]) -> ConditionFound:
     return ConditionFound("Accepted", True, "Accepted", "the specification is in force")
 
 
-def stock_condition(outcome: Outcome) -> ConditionFound:
+def stock_condition(outcome: PlanOutcome) -> ConditionFound:
     if outcome.shortages:
         return ConditionFound("StockShort", True, "NoRoom", shortage_words(outcome.shortages))
     return ConditionFound("StockShort", False, "StockHeld", "all stock has its place")
@@ -271,7 +273,7 @@ def served_condition(unserved: Sequence[str]) -> ConditionFound:
     return ConditionFound("Unserved", False, "Served", "every type has a node that serves it")
 
 
-def ready_condition(snapshot: Snapshot, outcome: Outcome) -> ConditionFound:
+def ready_condition(snapshot: MachineSnapshot, outcome: PlanOutcome) -> ConditionFound:
     """Stays true while units change hands: what is on its way is as good as held."""
     if snapshot.faults:
         return ConditionFound(

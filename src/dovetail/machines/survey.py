@@ -23,7 +23,7 @@ from dovetail.machines.pods import (
     type_of,
 )
 from dovetail.machines.shapes import served_types
-from dovetail.machines.snapshot import Snapshot, UnitRecord
+from dovetail.machines.snapshot import MachineSnapshot, UnitRecord
 from dovetail.machines.stock.sleepers import Sleeper, sleeper_of
 from dovetail.podfit.objects import Pod, StatefulSet
 
@@ -31,7 +31,7 @@ REVISION = "controller-revision-hash"
 
 
 class Survey:
-    def __init__(self, snapshot: Snapshot) -> None:
+    def __init__(self, snapshot: MachineSnapshot) -> None:
         self._snapshot = snapshot
         self.serving: dict[str, list[str]] = {each.name: [] for each in snapshot.spec.machine_types}
         """By type: nodes that are ready, and marked so."""

@@ -13,7 +13,7 @@ from collections.abc import Callable
 
 from dovetail.aio.supervise import run_together
 from dovetail.kube.api.client import connect
-from dovetail.kube.machines.operator import Operator
+from dovetail.kube.machines.operator import OperatorReplica
 from dovetail.kube.machines.settings import OperatorSettings
 from dovetail.kube.runtime.events import Recorder
 from dovetail.kube.runtime.leader import Election, LeaseTiming
@@ -37,7 +37,7 @@ async def run(
                 identity,
                 timing=LeaseTiming.in_proportion(settings.lease.seconds),
             )
-            operator = Operator(
+            operator = OperatorReplica(
                 api,
                 MachineLedger(ledger, settings.cluster),
                 Recorder(api, "dovetail-operator", identity),

@@ -32,7 +32,7 @@ from dovetail.machines.plan import MachinePlan, PutObject
 from dovetail.machines.pods import type_of, user_of
 from dovetail.machines.selling.seller import Sale, is_pinned
 from dovetail.machines.shapes import UnitShape, shapes_of
-from dovetail.machines.snapshot import Snapshot
+from dovetail.machines.snapshot import MachineSnapshot
 from dovetail.machines.stock.places import StockPlace
 from dovetail.machines.stock.sleepers import Sleeper
 from dovetail.podfit.objects import ConfigMap, KubeObject, Pod, Service, StatefulSet
@@ -53,7 +53,7 @@ class Executor:
         self._writer = writer
         self._teller = teller
 
-    async def carry_out(self, snapshot: Snapshot, plan: MachinePlan) -> bool:
+    async def carry_out(self, snapshot: MachineSnapshot, plan: MachinePlan) -> bool:
         """True if the plan has to be made again, since not all of it could be done."""
         machine, shapes = snapshot.machine, shapes_of(snapshot.spec)
         started = perf_counter()
@@ -146,7 +146,7 @@ class Executor:
 
     # -- the API server --------------------------------------------------------------------------
 
-    async def _put(self, machine: Machine, put: PutObject, snapshot: Snapshot) -> None:
+    async def _put(self, machine: Machine, put: PutObject, snapshot: MachineSnapshot) -> None:
         there: dict[type[KubeObject], Any] = {
             StatefulSet: snapshot.stateful_sets,
             Service: snapshot.services,

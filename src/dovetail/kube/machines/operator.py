@@ -47,7 +47,7 @@ OPTIONAL_SECONDS = 10.0
 NODE_WORKERS = 8
 
 
-class Operator:
+class OperatorReplica:
     def __init__(
         self,
         api: KubeApi,

@@ -20,7 +20,7 @@ from dovetail.machines.documents import Machine, MachineNodePool, PoolNode
 from dovetail.machines.marks import is_marked_node
 from dovetail.machines.names import MACHINE_GROUP, pool_name
 from dovetail.machines.pods import group_of, is_guest, is_over, is_sleeper
-from dovetail.machines.snapshot import Snapshot, StockSettings, UnitRecord
+from dovetail.machines.snapshot import MachineSnapshot, StockSettings, UnitRecord
 from dovetail.podfit.objects import (
     ConfigMap,
     KubeObject,
@@ -111,10 +111,10 @@ class MachineState:
             found, key=lambda each: (each.metadata.creation_timestamp or "", each.metadata.uid)
         )
 
-    def snapshot(self, machine: Machine, accepted: Accepted, now: datetime) -> Snapshot:
+    def snapshot(self, machine: Machine, accepted: Accepted, now: datetime) -> MachineSnapshot:
         group, spec = machine.group, accepted.spec
         pool = (each.name for each in spec.node_pool)
-        return Snapshot(
+        return MachineSnapshot(
             machine=machine,
             spec=spec,
             accepted_generation=accepted.generation,

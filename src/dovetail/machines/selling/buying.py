@@ -9,12 +9,12 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from datetime import datetime
 
-from dovetail.machines.buyers import may_buy
 from dovetail.machines.documents import MachineSpec, MachineType
 from dovetail.machines.pods import type_of, user_of
+from dovetail.machines.selling.buyers import may_buy
 from dovetail.machines.selling.waiting import Waiting, WaitReason
+from dovetail.machines.selling.windows import WindowHold, holds
 from dovetail.machines.stock.families import FamilyBook
-from dovetail.machines.windows import WindowHold, holds
 from dovetail.podfit.objects import Namespace, Pod
 
 UNKNOWN_NAMESPACE = Namespace()

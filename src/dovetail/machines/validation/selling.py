@@ -6,11 +6,11 @@ from collections.abc import Callable, Iterator
 from datetime import timedelta
 from functools import partial
 
-from dovetail.machines.buyers import is_label_requirement
 from dovetail.machines.documents import Buyers, Machine, MachineType, Window
-from dovetail.machines.recurrence import BadTime
+from dovetail.machines.selling.buyers import is_label_requirement
+from dovetail.machines.selling.recurrence import BadTime
+from dovetail.machines.selling.windows import check_rule, duration_of, time_of, zone_of
 from dovetail.machines.validation.world import SPEC, Field, FieldFault, type_fields
-from dovetail.machines.windows import check_rule, duration_of, time_of, zone_of
 
 COUNTING = ("bound", "spec")
 WHEN_SOLD_OUT = ("wait", "refuse")

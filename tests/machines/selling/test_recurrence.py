@@ -9,7 +9,13 @@ from dateutil.rrule import rrulestr
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dovetail.machines.recurrence import WEEKDAYS, BadTime, last_start, rule_of, starts_around
+from dovetail.machines.selling.recurrence import (
+    WEEKDAYS,
+    BadTime,
+    last_start,
+    rule_of,
+    starts_around,
+)
 
 DAY = timedelta(days=1)
 

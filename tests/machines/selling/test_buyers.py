@@ -7,8 +7,8 @@ from typing import Any
 import msgspec
 import pytest
 
-from dovetail.machines.buyers import may_buy, may_buy_type
 from dovetail.machines.documents import Buyers
+from dovetail.machines.selling.buyers import may_buy, may_buy_type
 from tests.machines.building import machine, namespace
 
 VISION = namespace("vision", {"team": "a", "tier": "gold"})

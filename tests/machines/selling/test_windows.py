@@ -9,8 +9,8 @@ import msgspec
 import pytest
 
 from dovetail.machines.documents import MachineType, Window
-from dovetail.machines.recurrence import BadTime
-from dovetail.machines.windows import (
+from dovetail.machines.selling.recurrence import BadTime
+from dovetail.machines.selling.windows import (
     Occurrence,
     WindowHold,
     check_rule,

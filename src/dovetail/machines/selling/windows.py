@@ -14,9 +14,9 @@ from zoneinfo import ZoneInfo
 
 import msgspec
 
-from dovetail.machines.buyers import may_buy
 from dovetail.machines.documents import Buyers, MachineType, Window
-from dovetail.machines.recurrence import BadTime, last_start, rule_of, starts_around
+from dovetail.machines.selling.buyers import may_buy
+from dovetail.machines.selling.recurrence import BadTime, last_start, rule_of, starts_around
 from dovetail.podfit.objects import Namespace
 
 DURATION = re.compile(r"(?:(\d{1,5})d)?(?:(\d{1,5})h)?(?:(\d{1,5})m)?(?:(\d{1,5})s)?", re.ASCII)
