@@ -30,14 +30,22 @@ from dovetail.podfit.pod_request import PodRequest
 class FilteredNodes:
     """Reasons are worked out from the nodes as they are: ask before they change."""
 
-    __slots__ = ("_nodes", "_request", "_steps", "mask")
+    __slots__ = ("_nodes", "_present", "_request", "_steps", "mask")
 
-    def __init__(self, nodes: Nodes, request: PodRequest, without: Reason | None = None) -> None:
-        """`without`: the filter of this token lets every node pass."""
+    def __init__(
+        self,
+        nodes: Nodes,
+        request: PodRequest,
+        without: Reason | None = None,
+        among: Mask | None = None,
+    ) -> None:
+        """`without`: the filter of this token lets every node pass. `among`: no other nodes are
+        looked at; None: all are."""
         self._nodes = nodes
         self._request = request
+        self._present = nodes.present if among is None else nodes.present & among
         self._steps: list[tuple[NodeFilter, Mask]] = []
-        mask = nodes.present.copy()
+        mask = self._present.copy()
         for step in FILTERS:
             passing = None if step.TOKEN is without else step.passing(nodes, request)
             if passing is not None:
@@ -49,7 +57,7 @@ class FilteredNodes:
     def reasons(self) -> Counter[str]:
         """How many nodes were ruled out by what; each node by the first filter it fails."""
         found: Counter[str] = Counter()
-        left = self._nodes.present
+        left = self._present
         for step, passing in self._steps:
             failed = left & ~passing
             if failed.any():
@@ -59,7 +67,7 @@ class FilteredNodes:
 
     def why(self, row: int) -> str:
         """The first thing the node misses, and by how much; empty if it fits."""
-        if not self._nodes.present[row]:
+        if not self._present[row]:
             return "there is no such node"
         for step, passing in self._steps:
             if not passing[row]:
@@ -68,9 +76,7 @@ class FilteredNodes:
 
     def __str__(self) -> str:
         """In the way of kube-scheduler: 0/5 nodes are available: 3 Insufficient cpu, ..."""
-        return summary_of_nodes(
-            int(self.mask.sum()), int(self._nodes.present.sum()), self.reasons()
-        )
+        return summary_of_nodes(int(self.mask.sum()), int(self._present.sum()), self.reasons())
 
     def explanation(self, nearest: int = 5) -> Explanation:
         """With so many of the nodes that lack least, if none fits."""
@@ -79,7 +85,7 @@ class FilteredNodes:
             verdict=self.verdict(),
             summary=str(self),
             of=Counted.NODES,
-            total=int(self._nodes.present.sum()),
+            total=int(self._present.sum()),
             fitting=fitting,
             funnel=tuple(self.stages()),
             nearest=() if fitting else tuple(map(self._place, self._nearest(nearest))),
@@ -89,11 +95,11 @@ class FilteredNodes:
     def verdict(self) -> Verdict:
         if self.mask.any():
             return Verdict.FITS
-        return Verdict.NOT_NOW if self._passing_if_idle().any() else Verdict.NEVER
+        return Verdict.NOT_NOW if self.passing_if_idle().any() else Verdict.NEVER
 
     def stages(self) -> Iterator[Stage]:
         """How many nodes are left after each filter that rules any out."""
-        left = self._nodes.present
+        left = self._present
         for step, passing in self._steps:
             left = left & passing
             yield Stage(
@@ -104,8 +110,9 @@ class FilteredNodes:
                 words=FILTER_TEXTS[step.TOKEN],
             )
 
-    def _passing_if_idle(self) -> Mask:
-        mask = self._nodes.present
+    def passing_if_idle(self) -> Mask:
+        """By row, whether the node would fit if nothing were in use."""
+        mask = self._present
         for step, _ in self._steps:
             passing = step.passing_if_idle(self._nodes, self._request)
             mask = mask if passing is None else mask & passing
@@ -113,7 +120,7 @@ class FilteredNodes:
 
     def _nearest(self, count: int) -> list[int]:
         """Rows by the number of filters that they fail, then by what they lack of the amounts."""
-        rows = np.flatnonzero(self._nodes.present)
+        rows = np.flatnonzero(self._present)
         failed = np.zeros(len(rows), np.int64)
         for _, passing in self._steps:
             failed += ~passing[rows]

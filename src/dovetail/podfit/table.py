@@ -54,6 +54,12 @@ class NodeTable:
         self._set_aside: dict[str, tuple[tuple[str, int], ...]] = {}
         """By node, likewise."""
 
+    @property
+    def nodes(self) -> Nodes:
+        """What filters and packing look at; only the table changes it."""
+        self._nodes.reach()
+        return self._nodes
+
     def set_node(self, node: Node) -> bool:
         """Take in a node that is new or may have changed; False if nothing did that matters here.
 
@@ -160,8 +166,7 @@ class NodeTable:
 
     def eligible(self, request: PodRequest) -> list[str]:
         """Nodes that would take the pod if they had room: all filters but that of amounts."""
-        self._nodes.reach()
-        mask = FilteredNodes(self._nodes, request, without=Reason.AMOUNT).mask
+        mask = FilteredNodes(self.nodes, request, without=Reason.AMOUNT).mask
         return [self._nodes.rows.names[row] for row in np.flatnonzero(mask)]
 
     def why_not_on(self, node: str, request: PodRequest) -> str:
@@ -175,13 +180,11 @@ class NodeTable:
         return counted.node if counted else None
 
     def filter(self, request: PodRequest) -> FilteredNodes:
-        self._nodes.reach()
-        return FilteredNodes(self._nodes, request)
+        return FilteredNodes(self.nodes, request)
 
     def score(self, request: PodRequest, mask: Mask) -> Floats:
         """By row, more is better; minus infinity where `mask` is not. The first of equals wins."""
-        self._nodes.reach()
-        return scores.total(self._nodes, request, mask, self._strategy)
+        return scores.total(self.nodes, request, mask, self._strategy)
 
     def why(self, row: int, request: PodRequest) -> str:
         """The first thing the node misses, and by how much; empty if the pod fits."""
