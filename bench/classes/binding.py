@@ -67,7 +67,7 @@ def measure(nodes: int = NODES, pods: int = PODS, rounds: int = ROUNDS) -> Bound
 
 def prepare(cluster: Cluster, nodes: int) -> None:
     cluster.start_controllers()
-    cluster.start_kwok()
+    cluster.start_kwok(grace=False)
     cluster.kubectl("apply", "--server-side", "-f", "-", given=manifests.text(["crds"]))
     cluster.make_namespace("dovetail")
     devices = [{"name": f"gpu-{n}", "kind": "gpu"} for n in range(DEVICES_PER_NODE)]

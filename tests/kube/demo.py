@@ -102,7 +102,7 @@ def a_demo_cluster(directory: Path) -> Iterator[Demo]:
     with ExitStack() as stack:
         cluster = stack.enter_context(Cluster.running(directory))
         cluster.start_controllers()
-        cluster.start_kwok()
+        cluster.start_kwok(grace=False)
         cluster.kubectl("apply", "--server-side", "-f", "-", given=manifests.text(["crds"]))
         nodes = [
             node_object(name, annotations={DEVICES: json.dumps(devices)})

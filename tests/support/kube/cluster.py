@@ -11,6 +11,7 @@ controllers, the scheduler and kwok, which plays the kubelets, are started when 
 from __future__ import annotations
 
 import base64
+import datetime
 import json
 import os
 import ssl
@@ -29,16 +30,30 @@ from tests.support.processes import Process, reserved_port
 CONTROLLERS = (
     "namespace-controller,serviceaccount-controller,serviceaccount-token-controller,"
     "garbage-collector-controller,replicaset-controller,deployment-controller,"
-    "job-controller,resourcequota-controller,pod-garbage-collector-controller"
+    "job-controller,resourcequota-controller,pod-garbage-collector-controller,"
+    "statefulset-controller"
 )
+NODE_CONTROLLERS = "node-lifecycle-controller,taint-eviction-controller"
 READY_WITHIN = 90.0
 NAMESPACES = "/api/v1/namespaces"
+NODES = "/api/v1/nodes"
+KUBELET, STOPPED = "test/kubelet", "stopped"
+"""The label of a node that kwok leaves alone."""
 OK, CREATED = 200, 201
 
 
 class Cluster:
-    def __init__(self, directory: Path, etcd_port: int, peer_port: int, port: int) -> None:
+    def __init__(
+        self,
+        directory: Path,
+        etcd_port: int,
+        peer_port: int,
+        port: int,
+        *,
+        taint_new_nodes: bool = False,
+    ) -> None:
         self.directory = directory
+        self._taint_new_nodes = taint_new_nodes
         self.authority = Authority(directory)
         self.url = f"https://127.0.0.1:{port}"
         self.kubeconfig = self.user("admin", ("system:masters",))
@@ -51,11 +66,15 @@ class Cluster:
 
     @classmethod
     @contextmanager
-    def running(cls, directory: Path) -> Iterator[Cluster]:
-        """However the block ends, no process is left behind."""
+    def running(cls, directory: Path, *, taint_new_nodes: bool = False) -> Iterator[Cluster]:
+        """However the block ends, no process is left behind.
+
+        With `taint_new_nodes` a node is not ready until `start_node_lifecycle` finds that it is, as
+        in any real cluster.
+        """
         with ExitStack() as stack:
             ports = [stack.enter_context(reserved_port()) for _ in range(3)]
-            cluster = cls(directory, *ports)
+            cluster = cls(directory, *ports, taint_new_nodes=taint_new_nodes)
             stack.callback(cluster.stop)
             cluster.start()
             yield cluster
@@ -86,10 +105,14 @@ class Cluster:
             return False
 
     def request(self, method: str, path: str, body: object = None) -> tuple[int, bytes]:
-        """Status and body. A kubectl is a process, and takes a hundred times as long."""
+        """Status and body. A kubectl is a process, and takes a hundred times as long.
+
+        A PATCH is a strategic merge, which only the kinds that are built in know.
+        """
+        form = "strategic-merge-patch+json" if method == "PATCH" else "json"
         with closing(HTTPSConnection(self._at, context=self._tls, timeout=30)) as connection:
             data = None if body is None else json.dumps(body)
-            connection.request(method, path, data, {"Content-Type": "application/json"})
+            connection.request(method, path, data, {"Content-Type": f"application/{form}"})
             answer = connection.getresponse()
             return answer.status, answer.read()
 
@@ -129,9 +152,10 @@ class Cluster:
         nodes = [node_object(f"{prefix}-{first + n}", **about) for n in range(count)]
         self.kubectl("create", "-f", "-", given=_list(nodes))
 
-    def make_namespace(self, name: str) -> None:
+    def make_namespace(self, name: str, labels: Mapping[str, str] | None = None) -> None:
         """And wait until pods can be made in it."""
-        status, said = self.request("POST", NAMESPACES, {"metadata": {"name": name}})
+        metadata = {"name": name, "labels": labels or {}}
+        status, said = self.request("POST", NAMESPACES, {"metadata": metadata})
         assert status == CREATED, said
         account = f"{NAMESPACES}/{name}/serviceaccounts/default"
         self.await_that(lambda: self.request("GET", account)[0] == OK, "an account")
@@ -149,16 +173,27 @@ class Cluster:
 
     def start_controllers(self) -> None:
         """Namespaces get their service accounts, owners' pods come and go, quotas are counted."""
-        if "kube-controller-manager" in self._others:
-            return
         key = self.directory / "service-accounts.key"
-        self._start(
+        self._start_controllers(
             "kube-controller-manager",
-            *("--kubeconfig", self.kubeconfig, "--controllers", CONTROLLERS),
-            *("--use-service-account-credentials=false", "--leader-elect=false"),
-            *("--service-account-private-key-file", key, "--secure-port=0"),
-            *("--root-ca-file", self.authority.certificate, "--kube-api-qps=500"),
-            "--kube-api-burst=1000",
+            CONTROLLERS,
+            *("--service-account-private-key-file", key),
+            *("--root-ca-file", self.authority.certificate),
+        )
+
+    def start_node_lifecycle(self) -> None:
+        """Nodes get and lose the taints of their conditions and of `cordon`.
+
+        The heartbeat of a kubelet is not waited for, for no busy machine shall make nodes fail that
+        a test did not stop: `set_ready` and `stop_kubelet` say what would have come of it. Taints
+        with the effect NoExecute are set on any share of the nodes but all of them.
+        """
+        self._start_controllers(
+            "node-lifecycle",
+            NODE_CONTROLLERS,
+            *("--node-monitor-period=200ms", "--node-monitor-grace-period=1000h"),
+            *("--node-eviction-rate=100", "--secondary-node-eviction-rate=100"),
+            "--large-cluster-size-threshold=0",
         )
 
     def start_scheduler(self, configuration: Mapping[str, Any] | None = None) -> Process:
@@ -167,18 +202,70 @@ class Cluster:
         file.write_text(json.dumps(self._scheduler_configuration(configuration or {})))
         return self._start("kube-scheduler", "--config", file, "--secure-port=0")
 
-    def start_kwok(self) -> None:
-        """Nodes are ready and their pods run, as if there were kubelets."""
+    def start_kwok(self, *, grace: bool = True) -> None:
+        """Pods of nodes run and go, as if there were kubelets; without `grace` they go at once."""
         if "kwok" not in self._others:
-            stages = Path(__file__).with_name("kwok_stages.yaml")
-            options = ("--config", stages, "--manage-all-nodes=true")
-            self._start("kwok", "--kubeconfig", self.kubeconfig, *options)
+            here = Path(__file__)
+            stages = ["kwok_stages.yaml", *(["kwok_grace.yaml"] if grace else [])]
+            self._start(
+                "kwok",
+                *("--kubeconfig", self.kubeconfig),
+                *(f"--config={here.with_name(name)}" for name in stages),
+                *("--manage-nodes-with-label-selector", f"{KUBELET}!={STOPPED}"),
+                *("--node-ip=127.0.0.1", "--cidr=10.64.0.0/10"),
+            )
+
+    def cordon(self, node: str, *, undo: bool = False) -> None:
+        """Its taint is `start_node_lifecycle`'s to set."""
+        self._patch_node(node, {"spec": {"unschedulable": None if undo else True}})
+
+    def set_ready(self, node: str, status: str, reason: str = "KubeletNotReady") -> None:
+        """The condition as its kubelet (`True`, `False`) or its absence (`Unknown`) makes it."""
+        now = datetime.datetime.now(datetime.UTC).isoformat()
+        told = {"type": "Ready", "status": status, "reason": reason, "lastTransitionTime": now}
+        self._patch_node(node, {"status": {"conditions": [told]}}, "/status")
+
+    def stop_kubelet(self, node: str) -> None:
+        """Nothing happens to its pods from now on; `start_node_lifecycle` finds it unreachable."""
+        self._patch_node(node, {"metadata": {"labels": {KUBELET: STOPPED}}})
+        self.set_ready(node, "Unknown", "NodeStatusUnknown")
+        taint = ("node.kubernetes.io/unreachable", "NoSchedule")
+        self.await_that(lambda: taint in self.taints(node), "taint")
+
+    def start_kubelet(self, node: str) -> None:
+        self._patch_node(node, {"metadata": {"labels": {KUBELET: None}}})
+        self.set_ready(node, "True", "KubeletReady")
+
+    def taints(self, node: str) -> set[tuple[str, str]]:
+        """Key and effect of each."""
+        status, told = self.request("GET", f"{NODES}/{node}")
+        assert status == OK, told
+        return {
+            (each["key"], each["effect"]) for each in json.loads(told)["spec"].get("taints", [])
+        }
+
+    def _patch_node(self, node: str, patch: Mapping[str, Any], sub: str = "") -> None:
+        status, told = self.request("PATCH", f"{NODES}/{node}{sub}", patch)
+        assert status == OK, told
 
     def stop_other(self, name: str) -> None:
         self._others.pop(name).kill()
 
-    def _start(self, name: str, *arguments: str | Path) -> Process:
-        process = Process([_program(name), *arguments], self.directory / f"{name}.log")
+    def _start_controllers(self, name: str, controllers: str, *arguments: str | Path) -> None:
+        """Several controller managers share the work, for none of them is elected."""
+        if name not in self._others:
+            self._start(
+                "kube-controller-manager",
+                *("--kubeconfig", self.kubeconfig, "--controllers", controllers),
+                *("--use-service-account-credentials=false", "--leader-elect=false"),
+                *("--secure-port=0", "--kube-api-qps=500", "--kube-api-burst=1000"),
+                *arguments,
+                name=name,
+            )
+
+    def _start(self, program: str, *arguments: str | Path, name: str = "") -> Process:
+        name = name or program
+        process = Process([_program(program), *arguments], self.directory / f"{name}.log")
         self._others[name] = process
         process.start()
         return process
@@ -206,8 +293,12 @@ class Cluster:
             *("--service-account-issuer=https://kubernetes.default.svc",),
             *("--service-account-key-file", accounts, "--service-account-signing-key-file"),
             *(accounts, "--allow-privileged=true"),
-            # No node controller runs that would take the taint of new nodes away again.
-            "--disable-admission-plugins=TaintNodesByCondition",
+            # Else, where no node controller runs, nobody would take their taint away again.
+            *(
+                ()
+                if self._taint_new_nodes
+                else ("--disable-admission-plugins=TaintNodesByCondition",)
+            ),
             "--endpoint-reconciler-type=none",
             # One client here is as busy as a cluster: it may have all requests that there are.
             *("--max-requests-inflight=1000", "--max-mutating-requests-inflight=500"),
