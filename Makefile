@@ -37,7 +37,7 @@ run: setup ## Serve a demo fleet on loopback and print commands to try
 run-agent: setup ## Start a demo node to try the node agent on, without root
 	@$(BIN)/python -m tests.node.demo
 
-kube: setup ## Build Kubernetes, etcd and kwok for the tests, once, into a cache outside the tree
+kube: setup ## Build Kubernetes, etcd, kwok and Helm for the tests, once, into a cache outside the tree
 	@$(BIN)/python -m tests.support.kube.assets
 
 kube-demo: setup kube ## Start a cluster to try resource classes on

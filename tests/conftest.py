@@ -38,7 +38,11 @@ def pytest_report_header() -> list[str]:
     lacking = assets.missing()
     kube = f"tests on Kubernetes ({', '.join(lacking)} missing; `make kube` builds them)"
     left_out = [each.LEFT_OUT for each in (openb_data, spec_examples) if not each.THERE]
-    return [f"left out: {each}" for each in [*left_out, *([kube] if lacking else [])]]
+    left_out += [kube] if lacking else []
+    left_out += (
+        [] if assets.find("helm") else ["tests of the chart (no helm; `make kube` builds it)"]
+    )
+    return [f"left out: {each}" for each in left_out]
 
 
 @pytest.hookimpl(tryfirst=True)

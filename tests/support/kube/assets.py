@@ -1,4 +1,4 @@
-"""Kubernetes for the tests: built once, from source, into a cache outside the tree.
+"""Kubernetes and Helm for the tests: built once, from source, into a cache outside the tree.
 
 `python -m tests.support.kube.assets` builds what is missing and says what it does. Each program is
 put in its place when it is whole, so a build that was broken off goes on where it was. The
@@ -15,6 +15,7 @@ import shutil
 import subprocess
 import sys
 import time
+from collections.abc import Sequence
 from pathlib import Path
 
 import msgspec
@@ -30,6 +31,8 @@ class Program(msgspec.Struct, frozen=True):
     module: str
     """The directory in modules/ whose go.mod builds it."""
     package: str
+    is_tool: bool = False
+    """No part of a cluster; it has a place of its own, so that neither is built for the other."""
 
 
 PROGRAMS = (
@@ -41,6 +44,7 @@ PROGRAMS = (
     ),
     Program("kube-scheduler", "kubernetes", "k8s.io/kubernetes/cmd/kube-scheduler"),
     Program("kwok", "kwok", "sigs.k8s.io/kwok/cmd/kwok"),
+    Program("helm", "helm", "helm.sh/helm/v4/cmd/helm", is_tool=True),
 )
 
 
@@ -51,17 +55,29 @@ class BuildError(Exception):
 def find(name: str) -> Path | None:
     """The program, if it is there."""
     given = [Path(os.environ[each]) for each in GIVEN if os.environ.get(each)]
-    places = given or [cache()]
+    places = given or [_place(program) for program in PROGRAMS if program.name == name]
     return next((place / name for place in places if (place / name).is_file()), None)
 
 
 def missing() -> list[str]:
-    return [program.name for program in PROGRAMS if find(program.name) is None]
+    """Of a cluster's programs."""
+    return [each.name for each in PROGRAMS if not each.is_tool and find(each.name) is None]
 
 
 def cache() -> Path:
-    base = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
-    return base / "dovetail" / "kube" / f"{version()}-{_fingerprint()}"
+    """The place of a cluster's programs."""
+    modules = sorted({program.module for program in PROGRAMS if not program.is_tool})
+    return _caches() / "kube" / f"{version()}-{_fingerprint(modules)}"
+
+
+def _place(program: Program) -> Path:
+    if program.is_tool:
+        return _caches() / program.name / _fingerprint([program.module])
+    return cache()
+
+
+def _caches() -> Path:
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "dovetail"
 
 
 def version() -> str:
@@ -77,17 +93,18 @@ def build() -> None:
     with (place / ".lock").open("a") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         for number, program in enumerate(PROGRAMS, 1):
-            if (place / program.name).is_file():
+            if (_place(program) / program.name).is_file():
                 continue
             print(f"[{number}/{len(PROGRAMS)}] building {program.name} ...", flush=True)
             started = time.monotonic()
-            _build(program, place)
+            _build(program, _place(program))
             print(f"      {time.monotonic() - started:.0f} s", flush=True)
 
 
 def _build(program: Program, place: Path) -> None:
     if shutil.which("go") is None:
         raise BuildError(f"{program.name} is built with Go, which is not on the PATH")
+    place.mkdir(parents=True, exist_ok=True)
     unfinished = place / f".{program.name}.unfinished"
     flags = ["-trimpath", "-ldflags", _link_flags(), "-o", str(unfinished)]
     done = subprocess.run(
@@ -111,10 +128,9 @@ def _link_flags() -> str:
     return " ".join(["-s -w", *flags])
 
 
-def _fingerprint() -> str:
-    """Of everything that decides what is built."""
-    names = sorted({program.module for program in PROGRAMS})
-    texts = [_text(name, file) for name in names for file in ("go.mod", "go.sum")]
+def _fingerprint(modules: Sequence[str]) -> str:
+    """Of everything that decides what is built from them."""
+    texts = [_text(name, file) for name in modules for file in ("go.mod", "go.sum")]
     return hashlib.sha256("\0".join(texts).encode()).hexdigest()[:8]
 
 
