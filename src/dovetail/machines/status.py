@@ -112,15 +112,22 @@ def number(amount: Fraction) -> int | float:
 def machines_of(
     kinds: Iterable[MachineType], outcome: PlanOutcome, counts: Counts
 ) -> list[dict[str, Any]]:
-    short = {each.type: each.count for each in outcome.shortages}
     return [
         {
             "name": kind.name,
             "usage": usage_of(kind, outcome.books[kind.name], counts),
-            "free": max(outcome.books[kind.name].free(kind.name) - short.get(kind.name, 0), 0),
+            "free": free_of(kind, outcome),
         }
         for kind in kinds
     ]
+
+
+def free_of(kind: MachineType, outcome: PlanOutcome) -> int:
+    """How many more could be sold now: what finds no room cannot."""
+    if kind.name in outcome.survey.unserved:
+        return 0
+    short = sum(each.count for each in outcome.shortages if each.type == kind.name)
+    return max(outcome.books[kind.name].free(kind.name) - short, 0)
 
 
 def summary_of(machines: Iterable[Mapping[str, Any]]) -> dict[str, str]:

@@ -247,10 +247,24 @@ class MachineController:
         over = self._state.holders_over(group)
         if over:
             await self._units.release(group, over)
+        await self._drop_orphans(group)
         if not machines and group not in self._dropped:
             self._stocked.pop(group, None)
             if await self._units.ledger.drop_group(group):
                 self._dropped.add(group)
+
+    async def _drop_orphans(self, group: str) -> None:
+        """Objects of Machines that are no more: the garbage collector would come to them later."""
+        uids = {each.metadata.uid for each in self._state.machines.values()}
+        for kind, there in self._state.owned_by(group):
+            for found in there.values():
+                owners = {
+                    each.uid
+                    for each in found.metadata.owner_references
+                    if each.kind == Machine.API.kind
+                }
+                if owners and not owners & uids and found.metadata.deletion_timestamp is None:
+                    await self._writer.drop(kind, found.metadata.name)
 
 
 def differs(wanted: dict[str, Any], before: object) -> bool:

@@ -6,7 +6,7 @@ groups and nodes that have to be looked at again on their queues, and nothing el
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime
 from typing import Generic, TypeVar
 
@@ -138,6 +138,16 @@ class MachineState:
     def guests_of(self, group: str) -> Mapping[str, Pod]:
         return self._guests.get(group, {})
 
+    def owned_by(self, group: str) -> Iterator[tuple[type[KubeObject], Mapping[str, KubeObject]]]:
+        """Objects of the group by kind and name."""
+        yield StatefulSet, self.stateful_sets.of(group)
+        yield Service, self.services.of(group)
+        yield ConfigMap, self.config_maps.of(group)
+        yield (
+            MachineNodePool,
+            {name: each for name, each in self.pools.items() if label_of(each) == group},
+        )
+
     def wake(self, groups: Iterable[str]) -> None:
         for group in groups:
             self._group_queue.add(group)
@@ -147,6 +157,7 @@ class MachineState:
         self.wake({each.group for each in self.machines.values() if each.group})
         self.wake(group for group, guests in self._guests.items() if guests)
         self.wake(group for group, units in self.units.items() if units)
+        self.wake(filter(None, map(label_of, self.pools.values())))
         for name in self.owners.keys() | {
             n for n, each in self.nodes.items() if is_marked_node(each)
         }:
