@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
+from contextlib import AbstractContextManager
 
 import msgspec
 import structlog
@@ -74,11 +75,12 @@ class Extender:
         except Malformed as error:
             return FilterResult(error=str(error))
         names = args.names()
-        crowded = {
-            name: f"Insufficient {resource}"
-            for name in (names if direct else ())
-            if (resource := self._state.exhausted_resource(name, direct))
-        }
+        with self._own_claim_as_room(args.pod, requests, direct):
+            crowded = {
+                name: f"Insufficient {resource}"
+                for name in (names if direct else ())
+                if (resource := self._state.exhausted_resource(name, direct))
+            }
         names = [name for name in names if name not in crowded]
         failed = self._nodes_without_devices(args.pod, requests, names) if requests else {}
         kept = [name for name in names if name not in failed]
@@ -90,6 +92,12 @@ class Extender:
         items = args.nodes.items if args.nodes is not None else []
         nodes = NodeList([each for each in items if each["metadata"]["name"] in left])
         return replace(found, nodes=nodes)
+
+    def _own_claim_as_room(
+        self, pod: Pod, requests: tuple[DeviceRequest, ...], direct: tuple[DeviceHolding, ...]
+    ) -> AbstractContextManager[None]:
+        """What is claimed for a pod that asks for classes is no room for what it asks directly."""
+        return self._state.own_claim_as_room(pod.metadata.uid, () if requests else direct)
 
     def _nodes_without_devices(
         self, pod: Pod, requests: tuple[DeviceRequest, ...], names: Sequence[str]
@@ -211,8 +219,9 @@ class Extender:
             device_requests_of_pod(pod),
             direct_holdings_of(pod_request_of(pod)),
         )
-        if crowded := self._state.exhausted_resource(node, direct):
-            return f"Insufficient {crowded} on {node}"
+        with self._own_claim_as_room(pod, requests, direct):
+            if crowded := self._state.exhausted_resource(node, direct):
+                return f"Insufficient {crowded} on {node}"
         if not requests:
             return BindingPlan(pod, node)
         claimed = self._state.holders.claim_of(pod.metadata.uid)

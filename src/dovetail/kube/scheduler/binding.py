@@ -128,16 +128,21 @@ class Binder:
         return BindingOutcome.FAILED
 
     async def _settle(self, plan: BindingPlan, now: Pod | None) -> BindingOutcome | None:
-        """What the pod as it is now makes of the plan; None: still to be bound."""
+        """What the pod as it is now makes of the plan; None: still to be bound.
+
+        Of a plan without devices the claim, if there is one, is not ours: a unit of a machine.
+        """
         match standing_of(plan, now):
             case Standing.AS_PLANNED:
                 return BindingOutcome.BOUND
             case Standing.GONE:
-                await self._claims.release(plan.uid)
+                if plan.holdings:
+                    await self._claims.release(plan.uid)
                 return BindingOutcome.GONE
             case Standing.OTHERWISE:
                 assert now is not None
-                await self._claims.make_ledger_agree(now)
+                if plan.holdings:
+                    await self._claims.make_ledger_agree(now)
                 return BindingOutcome.OTHERWISE
             case Standing.FENCED:
                 return BindingOutcome.VOID

@@ -62,6 +62,12 @@ class Decider:
             self._refused[required] = (change_count, found)
         return found
 
+    def decide_with_claim(self, required: PodRequirements, uid: str) -> Choice | Refusal:
+        """For a pod without classes that the ledger holds devices for: unlike others of its
+        template, it has room where these are."""
+        with self._state.own_claim_as_room(uid, required.direct):
+            return choice_of(self._state, required, self._strategy)
+
 
 def choice_of(
     state: ClusterState, required: PodRequirements, strategy: Strategy

@@ -5,19 +5,24 @@ The ledger knows of everybody, but late. A pod's annotation speaks for bound pod
 ledger was lost. A plan that is being carried out speaks before both. A device counts as held while
 any of them says so: the inventory may be too careful for a moment, never too generous.
 
-Pools of device plugins are also held by pods that ask for them directly, without a class. Of these
-neither ledger nor annotations know, only what the pods ask for and where they are.
+Pools of device plugins are also held by pods that ask for them directly, without a class. Of most
+of these neither ledger nor annotations know, only what the pods ask for and where they are. Where
+the ledger holds devices for a pod that asks for no class, as for units of machines, they are what
+the pod uses directly: on its node it counts once, by the larger of both.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 
 import msgspec
+from msgspec.structs import replace
 
 from dovetail.devices.allocation.inventory import DeviceInventory
 from dovetail.devices.allocation.request import DeviceHolding
+from dovetail.kube.classes.extended_resources import Pools, pool_name
 from dovetail.kube.scheduler.plans import amounts
 
 Amounts = Mapping[str, int]
@@ -38,6 +43,17 @@ class HeldOnNode(msgspec.Struct, frozen=True):
     holdings: tuple[DeviceHolding, ...]
 
 
+class DirectUse(msgspec.Struct, frozen=True):
+    """What a holder uses without a class."""
+
+    held: HeldOnNode
+    is_claimed: bool
+    """What the ledger holds for it is this very use, as far as it goes, and nothing besides."""
+
+    def units(self, node: str, device: str) -> int:
+        return amounts(self.held.holdings).get(device, 0) if node == self.held.node else 0
+
+
 class DeviceHolders:
     def __init__(self, inventory: DeviceInventory) -> None:
         self._inventory = inventory
@@ -48,6 +64,7 @@ class DeviceHolders:
         """The consumers that the ledger has, by node."""
         self._pods: dict[str, HeldOnNode] = {}
         self._assumed: dict[str, HeldOnNode] = {}
+        self._direct: dict[str, DirectUse] = {}
         self._names: dict[tuple[str, str], str] = {}
         """What the inventory calls a holder on a node: by its uid, unless it holds on several."""
 
@@ -92,26 +109,75 @@ class DeviceHolders:
         """The plan was carried out, or came to nothing: it holds no devices any more."""
         self._witness(self._assumed, uid, None)
 
-    def use(self, uid: str, held: HeldOnNode | None) -> None:
+    def use(self, uid: str, used: DirectUse | None) -> None:
         """What a pod uses without a class; None: nothing any more."""
-        if held is None:
-            self._inventory.release(uid + DIRECT)
+        before = self._direct.pop(uid, None)
+        if used is not None:
+            self._direct[uid] = used
+        self._hold_directly(uid)
+        nodes = {each.held.node for each in (before, used) if each is not None}
+        self._changed_nodes |= nodes & self._claims.get(uid, {}).keys()
+
+    def _hold_directly(self, uid: str) -> None:
+        """Have the inventory hold what is used directly, beyond what is claimed for it."""
+        used = self._direct.get(uid)
+        beyond: tuple[DeviceHolding, ...] = ()
+        if used is not None:
+            beyond = used.held.holdings
+            claimed = self._claims.get(uid, {}).get(used.held.node)
+            if claimed and used.is_claimed:
+                left = ((each, each.units - claimed.get(each.device, 0)) for each in beyond)
+                beyond = tuple(replace(each, units=units) for each, units in left if units > 0)
+        if used is not None and beyond:
+            self._inventory.hold(uid + DIRECT, used.held.node, beyond)
         else:
-            self._inventory.hold(uid + DIRECT, held.node, held.holdings)
+            self._inventory.release(uid + DIRECT)
 
     @contextmanager
     def using(self, node: str, holdings: tuple[DeviceHolding, ...]) -> Iterator[None]:
         """The inventory as it would be if somebody used these without a class."""
-        self.use("", HeldOnNode(node, holdings) if holdings else None)
+        used = DirectUse(HeldOnNode(node, holdings), is_claimed=False)
+        self.use("", used if holdings else None)
         try:
             yield
         finally:
             self.use("", None)
 
-    def units_held_by_class(self, node: str, device: str) -> int:
-        """Units that are held otherwise than directly."""
-        held = self._inventory.units_by_holder(node, device)
-        return sum(units for name, units in held.items() if not name.endswith(DIRECT))
+    @contextmanager
+    def using_claim(
+        self, uid: str, node: str, holdings: tuple[DeviceHolding, ...]
+    ) -> Iterator[None]:
+        """What is set aside as it would be if the pod used these, which are claimed for it."""
+        before = self._direct.get(uid)
+        self._direct[uid] = DirectUse(HeldOnNode(node, holdings), is_claimed=True)
+        try:
+            yield
+        finally:
+            if before is None:
+                del self._direct[uid]
+            else:
+                self._direct[uid] = before
+
+    def units_set_aside(self, node: str, pools: Pools) -> dict[str, int]:
+        """By resource, units that are held otherwise than by pods that ask for them directly."""
+        held: dict[str, Counter[str]] = {}
+        for device, resource in pools:
+            holders = held.setdefault(resource, Counter())
+            for name, units in self._inventory.units_by_holder(node, device).items():
+                if not name.endswith(DIRECT):
+                    holders[holder_of(name)] += units
+        return {
+            resource: sum(
+                max(units - self._units_counted(uid, node, resource), 0)
+                for uid, units in holders.items()
+            )
+            for resource, holders in held.items()
+        }
+
+    def _units_counted(self, uid: str, node: str, resource: str) -> int:
+        """Of what is claimed for a pod, units that count already as what it asks for."""
+        used = self._direct.get(uid)
+        return used.units(node, pool_name(resource)) if used and used.is_claimed else 0
 
     def _set_claim(self, uid: str, node: str, amounts: Amounts) -> None:
         if amounts:
@@ -123,6 +189,7 @@ class DeviceHolders:
             if not self._claims[uid]:
                 del self._claims[uid]
         self._believe(uid, node)
+        self._hold_directly(uid)
 
     def _witness(self, witness: dict[str, HeldOnNode], uid: str, held: HeldOnNode | None) -> None:
         before = witness.pop(uid, None)

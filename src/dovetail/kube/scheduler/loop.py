@@ -27,7 +27,7 @@ from dovetail.kube.runtime.leader import Leader
 from dovetail.kube.scheduler import metrics
 from dovetail.kube.scheduler.binding import Binder, BindingOutcome
 from dovetail.kube.scheduler.claims import PodClaims
-from dovetail.kube.scheduler.decide import Decider, Refusal, holdings_for
+from dovetail.kube.scheduler.decide import Choice, Decider, Refusal, holdings_for
 from dovetail.kube.scheduler.device_holders import Amounts
 from dovetail.kube.scheduler.ledger_watch import LedgerWatch
 from dovetail.kube.scheduler.plans import BindingPlan, fence_of
@@ -149,12 +149,7 @@ class SchedulingLoop:
         try:
             with metrics.timed("decide"):
                 required = self._requirements.of(pod)
-                claimed = self._state.holders.claim_of(pod.metadata.uid)
-                found = (
-                    self._decider.decide(required)
-                    if claimed is None
-                    else self._resumed_plan(entry, pod, required, *claimed)
-                )
+                found = self._decision(entry, pod, required)
         except UnschedulablePod as error:
             self._refuse(pod, Wake(0), str(error))
             return
@@ -173,6 +168,18 @@ class SchedulingLoop:
                 self._start_binding(found)
             case _:
                 self._start_binding(BindingPlan(pod, found.node, found.holdings))
+
+    def _decision(
+        self, entry: QueuedPod, pod: Pod, required: PodRequirements
+    ) -> Choice | Refusal | BindingPlan | None:
+        """None: there will be one later."""
+        claimed = self._state.holders.claim_of(pod.metadata.uid)
+        if claimed is None:
+            return self._decider.decide(required)
+        if not required.device_requests:
+            # Not ours to finish or to give back: a unit of a machine, or whatever others claimed.
+            return self._decider.decide_with_claim(required, pod.metadata.uid)
+        return self._resumed_plan(entry, pod, required, *claimed)
 
     def _resumed_plan(
         self, entry: QueuedPod, pod: Pod, required: PodRequirements, node: str, claimed: Amounts

@@ -11,7 +11,8 @@ forgotten. No I/O.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Set
+from collections.abc import Iterable, Iterator, Mapping, Set
+from contextlib import contextmanager
 
 from dovetail.core.rows import Rows
 from dovetail.devices.allocation.request import DeviceHolding
@@ -19,7 +20,13 @@ from dovetail.kube.classes.catalogue import DeviceCatalogue, DevicesOf
 from dovetail.kube.classes.device_requests import requested_classes
 from dovetail.kube.classes.extended_resources import Pools, direct_holdings_of, pool_name, pools_of
 from dovetail.kube.runtime.workqueue import WorkQueue
-from dovetail.kube.scheduler.device_holders import Amounts, DeviceHolders, HeldOnNode, holder_of
+from dovetail.kube.scheduler.device_holders import (
+    Amounts,
+    DeviceHolders,
+    DirectUse,
+    HeldOnNode,
+    holder_of,
+)
 from dovetail.kube.scheduler.plans import BindingPlan, holdings_of, is_over
 from dovetail.kube.scheduler.queue import SchedulingQueue, Wake
 from dovetail.podfit.objects import Namespace, Node, Pod, ResourceClass, ResourceSlice
@@ -74,6 +81,21 @@ class ClusterState:
                 return resource
         return ""
 
+    @contextmanager
+    def own_claim_as_room(self, uid: str, direct: tuple[DeviceHolding, ...]) -> Iterator[None]:
+        """The nodes as a pod sees them that uses directly what the ledger holds for it."""
+        claimed = self.holders.claim_of(uid)
+        if claimed is None or not direct:
+            yield
+            return
+        node, _ = claimed
+        try:
+            with self.holders.using_claim(uid, node, direct):
+                self._count_pools(node)
+                yield
+        finally:
+            self._count_pools(node)
+
     # Plans.
 
     def is_planned(self, uid: str) -> bool:
@@ -89,7 +111,7 @@ class ClusterState:
         self._count_pod(plan.pod, plan.node)
         if plan.holdings:
             self.holders.assume(plan.uid, HeldOnNode(plan.node, plan.holdings))
-            self._recount_pools()
+        self._recount_pools()
 
     def forget(self, uid: str) -> None:
         """The plan came to nothing."""
@@ -105,7 +127,8 @@ class ClusterState:
     def _count_pod(self, pod: Pod, node: str) -> None:
         self.nodes.add_pod(pod, node)
         direct = direct_holdings_of(pod_request_of(pod))
-        self.holders.use(pod.metadata.uid, HeldOnNode(node, direct) if direct else None)
+        used = DirectUse(HeldOnNode(node, direct), is_claimed=not requested_classes(pod))
+        self.holders.use(pod.metadata.uid, used if direct else None)
 
     def _uncount_pod(self, uid: str) -> None:
         self.nodes.remove_pod(uid)
@@ -187,11 +210,8 @@ class ClusterState:
             self._count_pools(node)
 
     def _count_pools(self, node: str) -> None:
-        """What is held by class is no room for pods that ask for the same units directly."""
-        held: dict[str, int] = {}
-        for device, resource in self._pools.get(node, ()):
-            held[resource] = held.get(resource, 0) + self.holders.units_held_by_class(node, device)
-        self.nodes.set_aside(node, held)
+        """What is held otherwise is no room for pods that ask for the same units directly."""
+        self.nodes.set_aside(node, self.holders.units_set_aside(node, self._pools.get(node, ())))
 
     def on_class(self, old: ResourceClass | None, new: ResourceClass | None) -> None:
         if self.catalogue.set_class(old, new):
