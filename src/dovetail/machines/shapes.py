@@ -106,3 +106,17 @@ def served_types(spec: MachineSpec, node_types: tuple[str, ...]) -> tuple[str, .
         for each in spec.machine_types
         if any(one.name in node_types for one in line_of(spec, each.name))
     )
+
+
+class ServedTypes:
+    """As `served_types`, worked out once for all nodes that serve the same."""
+
+    def __init__(self, spec: MachineSpec) -> None:
+        self._spec = spec
+        self._known: dict[tuple[str, ...], tuple[str, ...]] = {}
+
+    def of(self, node_types: tuple[str, ...]) -> tuple[str, ...]:
+        found = self._known.get(node_types)
+        if found is None:
+            found = self._known[node_types] = served_types(self._spec, node_types)
+        return found

@@ -22,7 +22,7 @@ from dovetail.machines.pods import (
     ordinal_of,
     type_of,
 )
-from dovetail.machines.shapes import served_types
+from dovetail.machines.shapes import ServedTypes
 from dovetail.machines.snapshot import MachineSnapshot, UnitRecord
 from dovetail.machines.stock.sleepers import Sleeper, sleeper_of
 from dovetail.podfit.objects import Pod, StatefulSet
@@ -71,9 +71,10 @@ class Survey:
 
     def _look_at_nodes(self) -> None:
         spec, group = self._snapshot.spec, self._snapshot.machine.group
+        types = ServedTypes(spec)
         served: set[str] = set()
         for entry in spec.node_pool:
-            names = served_types(spec, entry.types)
+            names = types.of(entry.types)
             served.update(names)
             node = self._snapshot.nodes.get(entry.name)
             if node is None or state_of(node, entry) != READY:

@@ -1,0 +1,1 @@
+"""Machines: plans, sales and hand-overs, timed; `make bench-machines` runs it."""

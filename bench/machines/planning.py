@@ -1,0 +1,191 @@
+"""Plan of a large Machine: from cold, and after one event, beside how the cost grows."""
+
+from __future__ import annotations
+
+import statistics
+import time
+from datetime import UTC, datetime
+
+import msgspec
+
+from dovetail.core.rows import Rows
+from dovetail.machines.documents import Machine
+from dovetail.machines.marks import marks_of
+from dovetail.machines.names import (
+    GUEST,
+    HOSTNAME,
+    INJECT_RESOURCE,
+    MACHINE_GROUP,
+    RESERVATION,
+    UNIT_GATE,
+    role_labels,
+    stock_name,
+)
+from dovetail.machines.objects import sleeper_template
+from dovetail.machines.placement_rules import expressions_of, tolerations_of
+from dovetail.machines.plan import MachinePlan, plan_machine
+from dovetail.machines.shapes import UnitShape, shapes_of
+from dovetail.machines.snapshot import MachineSnapshot, StockSettings, UnitRecord
+from dovetail.podfit.objects import Namespace, Node, ObjectMeta, Pod
+from dovetail.podfit.table import NodeTable
+
+GROUP = "fleet"
+SETTINGS = StockSettings()
+NAMESPACE = Namespace(metadata=ObjectMeta(name="lab", labels={INJECT_RESOURCE: "enabled"}))
+
+
+def machine_of(nodes: int, types: int, units: int) -> Machine:
+    """Each type on its share of the nodes; a node holds `units / nodes` units and one more."""
+    spec = {
+        "nodePool": [
+            {"name": f"node-{n}", "machineType": [{"name": f"type-{n % types}"}]}
+            for n in range(nodes)
+        ],
+        "machineTypes": [
+            {
+                "name": f"type-{n}",
+                "spec": {"cpu": "4", "memory": "16Gi"},
+                "available": units // types,
+            }
+            for n in range(types)
+        ],
+    }
+    meta = {"name": GROUP, "uid": "m", "generation": 1, "labels": {MACHINE_GROUP: GROUP}}
+    return msgspec.convert({"metadata": meta, "spec": spec}, Machine)
+
+
+class PlanWorld:
+    """A cluster whose plans are carried out by assigning to a few dictionaries."""
+
+    def __init__(self, nodes: int, types: int, units: int) -> None:
+        self.machine = machine_of(nodes, types, units)
+        self.shapes = shapes_of(self.machine.spec)
+        self.table = NodeTable(Rows())
+        self.nodes = {}
+        for entry in self.machine.spec.node_pool:
+            labels = marks_of(self.machine.spec, GROUP, entry, "ready").labels
+            node = msgspec.convert(
+                {
+                    "metadata": {"name": entry.name, "labels": {**labels, HOSTNAME: entry.name}},
+                    "status": {"allocatable": {"cpu": "64", "memory": "256Gi", "pods": "110"}},
+                },
+                Node,
+            )
+            self.nodes[entry.name] = node
+            self.table.set_node(node)
+        self.guests: dict[str, Pod] = {}
+        self.sleepers: dict[str, Pod] = {}
+        self.units: dict[str, UnitRecord] = {}
+
+    def snapshot(self) -> MachineSnapshot:
+        return MachineSnapshot(
+            machine=self.machine,
+            spec=self.machine.spec,
+            accepted_generation=1,
+            settings=SETTINGS,
+            now=datetime(2026, 1, 1, tzinfo=UTC),
+            table=self.table,
+            nodes=self.nodes,
+            guests=self.guests,
+            sleepers=self.sleepers,
+            units=self.units,
+            gone=frozenset(),
+            namespaces={"lab": NAMESPACE},
+            gpus_of_others={},
+        )
+
+    def sleep(self) -> None:
+        """Sleepers of every type, behind their gates."""
+        for shape in self.shapes.values():
+            available = next(
+                each.available
+                for each in self.machine.spec.machine_types
+                if each.name == shape.name
+            )
+            template = sleeper_template(shape, GROUP, SETTINGS)
+            for n in range(available):
+                name = f"{stock_name(shape.name, GROUP)}-{n}"
+                meta = {
+                    "name": name,
+                    "namespace": SETTINGS.namespace,
+                    "uid": name,
+                    "labels": role_labels(GROUP, shape.name, RESERVATION),
+                }
+                self.sleepers[name] = msgspec.convert(
+                    {"metadata": meta, "spec": template["spec"]}, Pod
+                )
+
+    def add_guest(self, name: str, shape: UnitShape) -> None:
+        term = {"matchExpressions": expressions_of(shape, GROUP)}
+        required = {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [term]}}
+        pod = {
+            "metadata": {
+                "name": name,
+                "namespace": "lab",
+                "uid": name,
+                "labels": role_labels(GROUP, shape.name, GUEST),
+                "creationTimestamp": "2026-01-01T00:00:00Z",
+            },
+            "spec": {
+                "schedulingGates": [{"name": UNIT_GATE}],
+                "tolerations": tolerations_of(shape.name, GROUP),
+                "affinity": {"nodeAffinity": required},
+                "containers": [{"name": "main", "resources": {"requests": shape.requests}}],
+            },
+        }
+        self.guests[name] = msgspec.convert(pod, Pod)
+
+    def carry_out(self, plan: MachinePlan) -> None:
+        for sale in plan.sales:
+            for victim in sale.victims:
+                del self.sleepers[victim.uid]
+                self.units.pop(victim.uid, None)
+                self.table.remove_pod(victim.uid)
+            for order in sale.orders:
+                self._bind(self.guests, order.pod, order.type, order.node, is_stock=False)
+        for place in plan.stock.places:
+            self._bind(self.sleepers, place.pod, place.type, place.node, is_stock=True)
+
+    def _bind(
+        self, pods: dict[str, Pod], pod: Pod, name: str, node: str, *, is_stock: bool
+    ) -> None:
+        spec = msgspec.structs.replace(pod.spec, node_name=node, scheduling_gates=())
+        bound = msgspec.structs.replace(pod, spec=spec)
+        uid = pod.metadata.uid
+        pods[uid] = bound
+        self.units[uid] = UnitRecord(name, node, is_stock, 1_700_000_000)
+        self.table.add_pod(bound)
+
+
+def timed_plan(world: PlanWorld) -> tuple[float, MachinePlan]:
+    started = time.perf_counter()
+    plan = plan_machine(world.snapshot())
+    return time.perf_counter() - started, plan
+
+
+def measure(nodes: int, types: int, guests: int, events: int = 20) -> dict[str, float]:
+    """Milliseconds: all stock placed, all guests sold, and one guest more or less."""
+    world = PlanWorld(nodes, types, guests + types * 10)
+    world.sleep()
+    stocking, plan = timed_plan(world)
+    world.carry_out(plan)
+    shapes = list(world.shapes.values())
+    for n in range(guests):
+        world.add_guest(f"guest-{n}", shapes[n % types])
+    selling, plan = timed_plan(world)
+    assert sum(len(sale.orders) for sale in plan.sales) == guests
+    world.carry_out(plan)
+    cold, _ = timed_plan(world)
+    times = []
+    for n in range(events):
+        world.add_guest(f"late-{n}", shapes[n % types])
+        seconds, plan = timed_plan(world)
+        world.carry_out(plan)
+        times.append(seconds)
+    return {
+        "stock placed": stocking * 1e3,
+        "guests sold": selling * 1e3,
+        "nothing to do": cold * 1e3,
+        "one guest, median": statistics.median(times) * 1e3,
+        "one guest, worst": max(times) * 1e3,
+    }
