@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from dovetail.machines.validation import findings
-from tests.machines.building import changed, machine
+from tests.machines.building import GONE, changed, machine
 from tests.machines.validation.worlds import faults, world
 
 HOLDERS = {"compute-medium": ["vision/train-0", "speech/train-0"]}
@@ -63,6 +63,7 @@ def test_letter_j_nothing_is_in_the_way_of_deletion() -> None:
         {"machineTypes[0].spec.memory": "49Gi"},
         {"machineTypes[0].spec.gpu.num": 2},
         {"machineTypes[0].spec.gpu": {"type": "nvidia.com/gpu", "num": 1, "family": "volta"}},
+        {"machineTypes[0].spec.gpu": GONE},
     ],
 )
 def test_letter_n_a_shape_does_not_change_while_units_are_sold(changes: dict[str, Any]) -> None:

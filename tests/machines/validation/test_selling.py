@@ -6,7 +6,6 @@ from typing import Any
 
 import pytest
 
-from tests.machines.building import changed
 from tests.machines.validation.worlds import faults
 
 TYPE = "spec.machineTypes[0]"
@@ -111,7 +110,3 @@ def test_a_window_counts_with_the_stock_of_its_type() -> None:
     """Lowered below what the window sets aside, the stock cannot keep the promise."""
     found = faults({**windows(), "machineTypes[0].available": 3})
     assert [path for path, _ in found] == [f"{TYPE}.windows[0].units"]
-
-
-def test_changed_does_not_change_the_example() -> None:
-    assert "windows" not in changed({})["machineTypes"][0]

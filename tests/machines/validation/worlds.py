@@ -8,12 +8,14 @@ from typing import Any
 from dovetail.machines.documents import Machine
 from dovetail.machines.validation import findings
 from dovetail.machines.validation.world import World
+from dovetail.podfit.objects import Node
 from tests.machines.building import changed, machine, node
 
+DGX = {"nvidia.com/gpu.machine": "DGX-1", "nvidia.com/gpu.family": "volta"}
 NODES = {
     "michiru": node("michiru", labels={"nvidia.com/gpu.product": "NVIDIA-GeForce-RTX-3090"}),
-    "utaha": node("utaha", labels={"nvidia.com/gpu.machine": "DGX-1"}),
-    "eriri": node("eriri", labels={"nvidia.com/gpu.machine": "DGX-1"}),
+    "utaha": node("utaha", labels=DGX),
+    "eriri": node("eriri", labels=DGX),
 }
 
 
@@ -22,8 +24,9 @@ def world(
     accepted: Machine | None = None,
     sold: Mapping[str, Sequence[str]] | None = None,
     without: Sequence[str] = (),
+    nodes: Mapping[str, Node] = NODES,
 ) -> World:
-    nodes = {name: each for name, each in NODES.items() if name not in without}
+    nodes = {name: each for name, each in nodes.items() if name not in without}
     return World(machines=machines, nodes=nodes, accepted=accepted, sold=sold or {})
 
 

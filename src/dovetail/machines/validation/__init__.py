@@ -15,6 +15,7 @@ from dovetail.machines.validation.pool import node_faults, served_type_faults
 from dovetail.machines.validation.selling import term_faults, window_faults
 from dovetail.machines.validation.shapes import dependence_faults, host_limit_faults, shape_faults
 from dovetail.machines.validation.sold import sold_faults
+from dovetail.machines.validation.stock import stock_faults
 from dovetail.machines.validation.world import FieldFault, World
 
 RULES: tuple[Callable[[Machine], Iterator[FieldFault]], ...] = (
@@ -41,7 +42,8 @@ def findings(machine: Machine, world: World) -> tuple[FieldFault, ...]:
     if world.accepted is not None:
         known = {(each.subject, each.message) for each in _faults(world.accepted, world)}
         found = [each for each in found if (each.subject, each.message) not in known]
-    return (*found, *sold_faults(machine, world))
+    found += sold_faults(machine, world)
+    return tuple(found or stock_faults(machine, world))
 
 
 def _faults(machine: Machine, world: World) -> list[FieldFault]:
