@@ -34,7 +34,7 @@ from dovetail.machines.shapes import shapes_of
 from dovetail.machines.snapshot import MachineSnapshot
 from dovetail.machines.status import ConditionFound, PlanOutcome, conditions_of, status_of
 from dovetail.machines.stock.families import FamilyBook, families_of
-from dovetail.machines.stock.places import StockPlan, place_stock, wanted_replicas
+from dovetail.machines.stock.places import Stocking, StockPlan, wanted_replicas
 from dovetail.machines.stock.room import Room
 from dovetail.machines.stock.sleepers import Sleeper, SleeperBook
 from dovetail.machines.survey import Survey
@@ -99,7 +99,7 @@ def plan_machine(snapshot: MachineSnapshot) -> MachinePlan:
     sales, waiting = seller.sell(survey.waiting, groups_sold)
     # 3. Hold the rest as stock.
     excess = [each.pod for book in families for each in seller.remove_excess(book)]
-    stock = stock_of(snapshot, survey, families, sleepers, room)
+    stock, moved = stock_of(snapshot, survey, families, sleepers, room)
     replicas = dict.fromkeys(books, 0)
     for book in families:
         if book.family.root.name not in survey.unserved:
@@ -126,7 +126,11 @@ def plan_machine(snapshot: MachineSnapshot) -> MachinePlan:
         sales=tuple(sales),
         puts=puts,
         drops=drops,
-        removals=(*survey.removals, *((pod, "its unit is sold or gone") for pod in excess)),
+        removals=(
+            *survey.removals,
+            *((pod, "its unit is sold or gone") for pod in excess),
+            *((each.pod, "it is in the way of other stock") for each in moved),
+        ),
         lifts=tuple(survey.lifts),
         stock=stock,
         waiting=waiting,
@@ -158,21 +162,25 @@ def stock_of(
     families: Sequence[FamilyBook],
     sleepers: SleeperBook,
     room: Room,
-) -> StockPlan:
+) -> tuple[StockPlan, list[Sleeper]]:
+    """Where sleepers go, and those that go elsewhere for it."""
     group, settings = snapshot.machine.group, snapshot.settings
     shapes = shapes_of(snapshot.spec)
-    requests = {name: sleeper_request(shape, group, settings) for name, shape in shapes.items()}
-    served = [book for book in families if book.family.root.name not in survey.unserved]
-    plan = place_stock(
-        served,
-        requests=requests,
+    stocking = Stocking(
+        [book for book in families if book.family.root.name not in survey.unserved],
+        requests={name: sleeper_request(shape, group, settings) for name, shape in shapes.items()},
         serving=survey.serving,
         gated=survey.gated,
         sleepers=sleepers,
         room=room,
     )
-    # What a node offers is not known before it carries its marks.
-    return msgspec.structs.replace(plan, shortages=()) if survey.unmarked else plan
+    if survey.unmarked:
+        # What a node offers is not known before it carries its marks.
+        return msgspec.structs.replace(stocking.place(), shortages=()), []
+    if not snapshot.spec.several_types_per_node:
+        return stocking.place(), []
+    serving = sorted({name for names in survey.serving.values() for name in names})
+    return stocking.place_exactly(snapshot.nodes[name] for name in serving)
 
 
 def object_changes(

@@ -34,6 +34,13 @@ class Room:
         for name, amount in amounts:
             self._taken[node, name] = self._taken.get((node, name), 0) + sign * amount
 
+    def taken(self) -> Mapping[tuple[str, str], int]:
+        """What the plan takes so far, for `restore`."""
+        return dict(self._taken)
+
+    def restore(self, taken: Mapping[tuple[str, str], int]) -> None:
+        self._taken = dict(taken)
+
     def eligible(self, request: PodRequest) -> frozenset[str]:
         """Nodes that would take the pod if there were room; worked out once for a template."""
         found = self._eligible.get(id(request))
