@@ -7,7 +7,6 @@ alone and can be made again at any time: nothing is remembered between two plans
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any
@@ -25,19 +24,15 @@ from dovetail.machines.objects import (
     stateful_set_of,
 )
 from dovetail.machines.parameters import shape_parameters
-from dovetail.machines.pods import type_of, unit_group_of
-from dovetail.machines.selling.buying import Buying
-from dovetail.machines.selling.seller import Sale, Seller
+from dovetail.machines.selling.seller import Sale
+from dovetail.machines.selling.standing import MachineStanding
 from dovetail.machines.selling.waiting import Waiting
 from dovetail.machines.selling.windows import next_change
 from dovetail.machines.shapes import shapes_of
 from dovetail.machines.snapshot import MachineSnapshot
 from dovetail.machines.status import ConditionFound, PlanOutcome, conditions_of, status_of
-from dovetail.machines.stock.families import FamilyBook, families_of
 from dovetail.machines.stock.places import Stocking, StockPlan, wanted_replicas
-from dovetail.machines.stock.room import Room
-from dovetail.machines.stock.sleepers import Sleeper, SleeperBook
-from dovetail.machines.survey import Survey
+from dovetail.machines.stock.sleepers import Sleeper
 from dovetail.podfit.objects import ConfigMap, KubeObject, Pod, Service, StatefulSet
 
 
@@ -80,27 +75,14 @@ class MachinePlan(msgspec.Struct, frozen=True, kw_only=True):
 
 def plan_machine(snapshot: MachineSnapshot) -> MachinePlan:
     # 1. Where everything stands, and what is sold.
-    survey = Survey(snapshot)
-    books = books_of(snapshot, survey)
-    families = list({id(book): book for book in books.values()}.values())
-    room = Room(snapshot.table, snapshot.gpus_of_others)
-    sleepers = SleeperBook(survey.sleepers, room)
-    buying = Buying(snapshot.spec, snapshot.namespaces, survey.holders, snapshot.now)
+    standing = MachineStanding(snapshot)
+    survey, families, seller = standing.survey, standing.families, standing.seller
     # 2. Sell what can be sold.
-    seller = Seller(
-        shapes=shapes_of(snapshot.spec),
-        books=books,
-        serving=survey.serving,
-        room=room,
-        sleepers=sleepers,
-        buying=buying,
-    )
-    groups_sold = Counter(filter(None, map(unit_group_of, survey.holders)))
-    sales, waiting = seller.sell(survey.waiting, groups_sold)
+    sales, waiting = seller.sell(survey.waiting, standing.groups_sold)
     # 3. Hold the rest as stock.
     excess = [each.pod for book in families for each in seller.remove_excess(book)]
-    stock, moved = stock_of(snapshot, survey, families, sleepers, room)
-    replicas = dict.fromkeys(books, 0)
+    stock, moved = stock_of(standing)
+    replicas = dict.fromkeys(standing.books, 0)
     for book in families:
         if book.family.root.name not in survey.unserved:
             replicas |= wanted_replicas(book)
@@ -109,8 +91,8 @@ def plan_machine(snapshot: MachineSnapshot) -> MachinePlan:
     leases = leases_of(snapshot, survey.holders)
     outcome = PlanOutcome(
         survey=survey,
-        books=books,
-        buying=buying,
+        books=standing.books,
+        buying=standing.buying,
         sales=tuple(sales),
         waiting=waiting,
         shortages=stock.shortages,
@@ -141,38 +123,19 @@ def plan_machine(snapshot: MachineSnapshot) -> MachinePlan:
     )
 
 
-def books_of(snapshot: MachineSnapshot, survey: Survey) -> dict[str, FamilyBook]:
-    """By type, those of a family share one: what is sold, and where."""
-    books: dict[str, FamilyBook] = {}
-    for family in families_of(snapshot.spec):
-        books |= dict.fromkeys(family.available, FamilyBook(family))
-    for pod in survey.holders:
-        name = type_of(pod)
-        if name in books:
-            books[name].add(name, survey.places[pod.metadata.uid])
-    for unit in survey.lost:
-        if unit.type in books:
-            books[unit.type].add(unit.type, unit.node)
-    return books
-
-
-def stock_of(
-    snapshot: MachineSnapshot,
-    survey: Survey,
-    families: Sequence[FamilyBook],
-    sleepers: SleeperBook,
-    room: Room,
-) -> tuple[StockPlan, list[Sleeper]]:
-    """Where sleepers go, and those that go elsewhere for it."""
+def stock_of(standing: MachineStanding) -> tuple[StockPlan, list[Sleeper]]:
+    """Where sleepers go when all is sold that can be, and those that go elsewhere for it."""
+    snapshot, survey = standing.snapshot, standing.survey
     group, settings = snapshot.machine.group, snapshot.settings
-    shapes = shapes_of(snapshot.spec)
     stocking = Stocking(
-        [book for book in families if book.family.root.name not in survey.unserved],
-        requests={name: sleeper_request(shape, group, settings) for name, shape in shapes.items()},
+        [book for book in standing.families if book.family.root.name not in survey.unserved],
+        requests={
+            name: sleeper_request(shape, group, settings) for name, shape in standing.shapes.items()
+        },
         serving=survey.serving,
         gated=survey.gated,
-        sleepers=sleepers,
-        room=room,
+        sleepers=standing.sleepers,
+        room=standing.room,
     )
     if survey.unmarked:
         # What a node offers is not known before it carries its marks.

@@ -52,44 +52,58 @@ class Buying:
 
     def refusal(self, pod: Pod, name: str, book: FamilyBook) -> Waiting | None:
         """Why this guest may not have another unit now; None: it may."""
-        kind = self._types[name]
-        namespace = self._namespaces.get(pod.metadata.namespace, UNKNOWN_NAMESPACE)
-        for buyers in (self._spec.buyers, kind.buyers):
+        return (
+            self.not_a_buyer(pod, name)
+            or self.at_its_cap(pod, name)
+            or self.sold_out(name, book)
+            or self.held_back(pod, name, book)
+        )
+
+    def not_a_buyer(self, pod: Pod, name: str) -> Waiting | None:
+        namespace = self._namespace(pod)
+        for buyers in (self._spec.buyers, self._types[name].buyers):
             if not may_buy(buyers, namespace):
                 return Waiting(
                     WaitReason.NOT_A_BUYER,
                     f"namespace {pod.metadata.namespace!r} is not among the buyers of {name}",
                 )
-        return self._cap(pod, kind) or self._stock(kind, namespace, book)
+        return None
 
-    def _cap(self, pod: Pod, kind: MachineType) -> Waiting | None:
-        namespace, user = pod.metadata.namespace, self.user(pod)
-        most = kind.caps.per_namespace
-        if most is not None and self._by_namespace[kind.name, namespace] >= most:
+    def at_its_cap(self, pod: Pod, name: str) -> Waiting | None:
+        caps, namespace, user = self._types[name].caps, pod.metadata.namespace, self.user(pod)
+        most = caps.per_namespace
+        if most is not None and self._by_namespace[name, namespace] >= most:
             return Waiting(
                 WaitReason.NAMESPACE_CAP_REACHED,
-                f"namespace {namespace!r} holds {most} units of {kind.name}, the most it may have",
+                f"namespace {namespace!r} holds {most} units of {name}, the most it may have",
             )
-        most = kind.caps.per_user
-        if most is not None and user and self._by_user[kind.name, user] >= most:
+        most = caps.per_user
+        if most is not None and user and self._by_user[name, user] >= most:
             return Waiting(
                 WaitReason.USER_CAP_REACHED,
-                f"user {user!r} holds {most} units of {kind.name}, the most one user may have",
+                f"user {user!r} holds {most} units of {name}, the most one user may have",
             )
         return None
 
-    def _stock(self, kind: MachineType, namespace: Namespace, book: FamilyBook) -> Waiting | None:
-        free = book.free(kind.name)
-        if free <= 0:
-            return Waiting(WaitReason.SOLD_OUT, sold_out_words(kind, book))
-        held = self.held_for_windows(kind.name, namespace)
-        if held and free <= sum(held.values()):
-            names = ", ".join(repr(name) for name in held)
-            return Waiting(
-                WaitReason.HELD_FOR_WINDOW,
-                f"the {free} units of {kind.name} that are left are held for window {names}",
-            )
-        return None
+    def sold_out(self, name: str, book: FamilyBook) -> Waiting | None:
+        if book.free(name) > 0:
+            return None
+        return Waiting(WaitReason.SOLD_OUT, sold_out_words(self._types[name], book))
+
+    def held_back(self, pod: Pod, name: str, book: FamilyBook) -> Waiting | None:
+        """For windows of others, where there are units left."""
+        free = book.free(name)
+        held = self.held_for_windows(name, self._namespace(pod))
+        if not held or free > sum(held.values()):
+            return None
+        names = ", ".join(repr(each) for each in held)
+        return Waiting(
+            WaitReason.HELD_FOR_WINDOW,
+            f"the {free} units of {name} that are left are held for window {names}",
+        )
+
+    def _namespace(self, pod: Pod) -> Namespace:
+        return self._namespaces.get(pod.metadata.namespace, UNKNOWN_NAMESPACE)
 
     def held_for_windows(self, name: str, namespace: Namespace | None) -> dict[str, int]:
         """Units by window that others than its buyers cannot have now; none that this namespace,
