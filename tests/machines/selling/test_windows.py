@@ -15,9 +15,7 @@ from dovetail.machines.selling.windows import (
     WindowHold,
     check_rule,
     duration_of,
-    held_units,
     holds,
-    lease_announcement,
     lease_end,
     next_change,
     occurrence,
@@ -285,35 +283,26 @@ def hold(name: str, units: int, *buyers: str) -> WindowHold:
     return found
 
 
-def test_others_may_not_take_what_the_window_still_needs() -> None:
+def test_units_of_a_windows_buyers_count_for_it() -> None:
     windows = (hold("course", 2, "course"),)
-    assert held_units(windows, [], OTHER) == 2
-    assert held_units(windows, [COURSE], OTHER) == 1
-    assert held_units(windows, [COURSE, OTHER], OTHER) == 1
-    assert held_units(windows, [COURSE, COURSE, COURSE], OTHER) == 0
-
-
-def test_buyers_of_a_window_are_held_off_by_other_windows_only() -> None:
-    windows = (hold("course", 2, "course"), hold("lab", 1, "lab"))
-    assert held_units(windows, [], COURSE) == 1
-    assert held_units(windows, [], LAB) == 2
-    assert held_units(windows, [], OTHER) == 3
-    assert held_units(windows, [LAB], COURSE) == 0
+    assert units_taken(windows, []) == (0,)
+    assert units_taken(windows, [(COURSE, 1), (OTHER, 5)]) == (1,)
+    assert units_taken(windows, [(COURSE, 3)]) == (2,)
 
 
 def test_a_unit_counts_for_one_window_only() -> None:
     windows = (hold("course", 1, "course"), hold("both", 2, "course", "lab"))
-    assert units_taken(windows, [COURSE]) == (1, 0)
-    assert units_taken(windows, [COURSE, COURSE]) == (1, 1)
-    assert units_taken(windows, [LAB, OTHER]) == (0, 1)
-    assert held_units(windows, [COURSE], OTHER) == 2
+    assert units_taken(windows, [(COURSE, 1)]) == (1, 0)
+    assert units_taken(windows, [(COURSE, 2)]) == (1, 1)
+    assert units_taken(windows, [(LAB, 1), (OTHER, 1)]) == (0, 1)
 
 
-def test_a_lease_ends_after_its_duration_and_is_announced_before() -> None:
+def test_who_has_more_windows_to_choose_from_takes_what_others_cannot() -> None:
+    windows = (hold("both", 1, "course", "lab"), hold("course", 1, "course"))
+    assert units_taken(windows, [(COURSE, 1), (LAB, 1)]) == (1, 1)
+
+
+def test_a_lease_ends_after_its_duration() -> None:
     since = at("2026-11-16T09:00Z")
     assert lease_end(since, machine_type()) is None
-    assert lease_announcement(since, machine_type()) is None
-    lent = machine_type(maxDuration="8h")
-    assert lease_end(since, lent) == since + 8 * HOUR
-    assert lease_announcement(since, lent) == since + 7.75 * HOUR
-    assert lease_announcement(since, machine_type(maxDuration="5m")) == since
+    assert lease_end(since, machine_type(maxDuration="8h")) == since + 8 * HOUR

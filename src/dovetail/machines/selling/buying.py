@@ -13,7 +13,7 @@ from dovetail.machines.documents import MachineSpec, MachineType
 from dovetail.machines.pods import type_of, user_of
 from dovetail.machines.selling.buyers import may_buy
 from dovetail.machines.selling.waiting import Waiting, WaitReason
-from dovetail.machines.selling.windows import WindowHold, holds
+from dovetail.machines.selling.windows import WindowHold, holds, units_taken
 from dovetail.machines.stock.families import FamilyBook
 from dovetail.podfit.objects import Namespace, Pod
 
@@ -108,19 +108,20 @@ class Buying:
     def held_for_windows(self, name: str, namespace: Namespace | None) -> dict[str, int]:
         """Units by window that others than its buyers cannot have now; none that this namespace,
         if one is given, may have itself."""
-        found = {}
-        for hold in self.holds.get(name, ()):
-            if namespace is not None and may_buy(hold.buyers, namespace):
-                continue
-            has = sum(
-                count
-                for (kind, holder), count in self._by_namespace.items()
+        windows = self.holds.get(name, ())
+        taken = units_taken(
+            windows,
+            (
+                (self._namespaces.get(holder, UNKNOWN_NAMESPACE), count)
+                for (kind, holder), count in sorted(self._by_namespace.items())
                 if kind == name
-                and may_buy(hold.buyers, self._namespaces.get(holder, UNKNOWN_NAMESPACE))
-            )
-            if hold.units > has:
-                found[hold.name] = hold.units - has
-        return found
+            ),
+        )
+        return {
+            hold.name: hold.units - used
+            for hold, used in zip(windows, taken, strict=True)
+            if hold.units > used and not (namespace and may_buy(hold.buyers, namespace))
+        }
 
 
 def sold_out_words(kind: MachineType, book: FamilyBook) -> str:

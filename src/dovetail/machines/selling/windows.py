@@ -146,31 +146,26 @@ def holds(machine_type: MachineType, now: datetime) -> tuple[WindowHold, ...]:
     return tuple(sorted(found, key=lambda hold: (hold.start, hold.name)))
 
 
-def units_taken(windows: Sequence[WindowHold], holders: Iterable[Namespace]) -> tuple[int, ...]:
-    """How many units of each window its own buyers have already.
+def units_taken(
+    windows: Sequence[WindowHold], holders: Iterable[tuple[Namespace, int]]
+) -> tuple[int, ...]:
+    """How many units of each window its own buyers have already, of what each namespace holds.
 
-    `holders` has the namespace of every unit that is sold. A unit counts for the first window that
-    lets its holder in and still has units: so no unit counts twice.
+    A unit counts for one window only: the first that lets its holder in and still has units.
+    Holders that fewer windows let in come first, so that others take what these cannot.
     """
     taken = [0] * len(windows)
-    for namespace in holders:
-        for index, window in enumerate(windows):
-            if taken[index] < window.units and may_buy(window.buyers, namespace):
-                taken[index] += 1
-                break
+    open_to = [
+        ([n for n, each in enumerate(windows) if may_buy(each.buyers, namespace)], count)
+        for namespace, count in holders
+    ]
+    for places, count in sorted(open_to, key=lambda each: len(each[0])):
+        left = count
+        for place in places:
+            more = min(left, windows[place].units - taken[place])
+            taken[place] += more
+            left -= more
     return tuple(taken)
-
-
-def held_units(
-    windows: Sequence[WindowHold], holders: Iterable[Namespace], buyer: Namespace
-) -> int:
-    """How many of the units that are free are not for this buyer: kept for windows of others."""
-    taken = units_taken(windows, holders)
-    return sum(
-        window.units - used
-        for window, used in zip(windows, taken, strict=True)
-        if not may_buy(window.buyers, buyer)
-    )
 
 
 def next_change(machine_type: MachineType, now: datetime) -> datetime | None:
@@ -188,9 +183,3 @@ def lease_end(since: datetime, machine_type: MachineType) -> datetime | None:
     """When a unit that was sold then is to be given back; None: never."""
     lasts = machine_type.max_duration
     return None if lasts is None else since + duration_of(lasts)
-
-
-def lease_announcement(since: datetime, machine_type: MachineType) -> datetime | None:
-    """When the holder of a unit that was sold then is told of its end; None: never."""
-    end = lease_end(since, machine_type)
-    return None if end is None else max(since, end - duration_of(machine_type.announce_before))

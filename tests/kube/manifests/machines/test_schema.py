@@ -113,7 +113,7 @@ BAD = {
     "a cap of nothing": (one_type(caps={"perUser": 0}), f"{TYPE}.caps.perUser"),
     "no time": (one_type(maxDuration="soon"), f"{TYPE}.maxDuration"),
     "a time of nothing": (one_type(maxDuration="0m"), f"{TYPE}.maxDuration"),
-    "a time in days": (one_type(announceBefore="1d"), f"{TYPE}.announceBefore"),
+    "a time in weeks": (one_type(announceBefore="1w"), f"{TYPE}.announceBefore"),
     "an unknown answer when sold out": (one_type(whenSoldOut="queue"), f"{TYPE}.whenSoldOut"),
     "an unknown end": (one_type(whenExpired="kill"), f"{TYPE}.whenExpired"),
     "an unknown way to count": (one_type() | {"counting": "twice"}, "spec.counting"),
@@ -163,7 +163,7 @@ GOOD = {
     | {"buyers": {"namespaceSelector": {"matchLabels": {"team": "a"}}}},
     "a selection": selecting("NotIn", "a"),
     "a lease": one_type(
-        maxDuration="1h30m", announceBefore="0s", whenExpired="evict", whenSoldOut="refuse"
+        maxDuration="2d1h30m", announceBefore="0s", whenExpired="evict", whenSoldOut="refuse"
     ),
     "caps": one_type(caps={"perNamespace": 2, "perUser": 1}),
     "windows": in_a_window(rrule="BYDAY=MO,WE;FREQ=WEEKLY", timeZone="Asia/Tokyo", holdBefore="0m"),
