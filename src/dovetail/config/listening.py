@@ -1,13 +1,21 @@
-"""Addresses to listen on: binding a TCP socket, and whether other machines can reach it.
+"""Addresses to listen on: read, bound to a TCP socket, and whether other machines can reach them.
 
-`dovetail serve` and the HTTP servers of `dovetail scheduler` bind before they start, so that an
-address that cannot be used is told before anything runs.
+`dovetail serve` and the HTTP servers of `dovetail scheduler` and `dovetail operator` bind before
+they start, so that an address that cannot be used is told before anything runs.
 """
 
 from __future__ import annotations
 
 import ipaddress
 import socket
+
+
+def host_and_port(written: str) -> tuple[str, int] | None:
+    """Of `HOST:PORT`, or `[ADDRESS]:PORT`; None if it is neither."""
+    host, colon, port = written.rpartition(":")
+    if not (host and colon and port.isascii() and port.isdecimal() and int(port) <= 65535):
+        return None
+    return host.strip("[]"), int(port)
 
 
 def bound_socket(host: str, port: int) -> socket.socket:

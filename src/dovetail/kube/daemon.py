@@ -14,7 +14,7 @@ from collections.abc import Callable
 import structlog
 
 from dovetail.aio.supervise import run_together
-from dovetail.config.listening import is_loopback
+from dovetail.config.listening import host_and_port, is_loopback
 from dovetail.config.values import BadSettings
 from dovetail.devices.allocation.strategies import Strategy
 from dovetail.kube.api.client import connect
@@ -81,16 +81,16 @@ def address_of(extender: ExtenderSettings) -> tuple[str, int] | None:
     """Of `HOST:PORT`, or `[ADDRESS]:PORT`. Raises BadSettings."""
     if extender.listen is None:
         return None
-    given, colon, port = extender.listen.rpartition(":")
-    if not (given and colon and port.isascii() and port.isdecimal() and int(port) <= 65535):
+    address = host_and_port(extender.listen)
+    if address is None:
         raise BadSettings(
             f"--extender-listen: {extender.listen!r} is not HOST:PORT, such as 127.0.0.1:8888"
         )
-    host = given.strip("[]")
+    host, _ = address
     if extender.client_ca is None and not (is_loopback(host) or extender.open_beyond_loopback):
         raise BadSettings(
             f"--extender-listen: {host} is not loopback, and whoever can ask can bind pods: "
             "--extender-client-ca says whose certificates are believed (or set "
             "--extender-open-beyond-loopback)"
         )
-    return host, int(port)
+    return address

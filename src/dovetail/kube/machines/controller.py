@@ -13,11 +13,11 @@ from typing import Any
 
 import msgspec
 import structlog
-from msgspec.structs import replace
 
 from dovetail.kube.api.port import ApiConflict, ApiError, ApiNotFound, KubeApi
 from dovetail.kube.machines.acceptance import Accepted, record_name, record_of
 from dovetail.kube.machines.executor import Executor
+from dovetail.kube.machines.judging import seller_of, standing_machines, world_of
 from dovetail.kube.machines.metrics import PLANNING, UNITS
 from dovetail.kube.machines.state import MachineState
 from dovetail.kube.machines.telling import Teller
@@ -33,7 +33,6 @@ from dovetail.machines.pods import group_of, is_gated_guest
 from dovetail.machines.selling.waiting import Waiting, WaitReason
 from dovetail.machines.status import ConditionFound, accepted_condition
 from dovetail.machines.validation import findings
-from dovetail.machines.validation.world import World
 from dovetail.podfit.objects import ConfigMap, Pod
 
 LOG = structlog.get_logger("dovetail.kube.machines")
@@ -76,19 +75,15 @@ class MachineController:
         self._dropped.clear()
 
     async def work(self, group: str) -> None:
-        machines = [
-            each
-            for each in self._state.machines_of(group)
-            if each.metadata.deletion_timestamp is None
-        ]
+        machines = standing_machines(self._state, group)
         for machine in machines:
             await self._judge(machine)
-        sellers = [each for each in machines if self._state.accepted.of(each) is not None]
+        seller = seller_of(self._state, group)
         for machine in machines:
-            if not sellers or machine is not sellers[0]:
+            if seller is None or machine.metadata.uid != seller[0].metadata.uid:
                 await self._refused(machine)
-        if sellers:
-            await self._plan(sellers[0])
+        if seller is not None:
+            await self._plan(*seller)
         else:
             await self._without_machine(group)
 
@@ -99,7 +94,7 @@ class MachineController:
         accepted = self._state.accepted
         if accepted.is_current(machine):
             return
-        faults = findings(machine, self._world(machine))
+        faults = findings(machine, world_of(self._state, machine))
         if faults:
             accepted.refuse(machine, map(str, faults))
             self._teller.machine(machine, "Invalid", "; ".join(accepted.faults_of(machine)))
@@ -117,28 +112,6 @@ class MachineController:
             if each is not machine and not accepted.is_current(each)
         )
 
-    def _world(self, machine: Machine) -> World:
-        state = self._state
-        before = state.accepted.of(machine)
-        units, pods = state.units.get(machine.group, {}), state.guests_of(machine.group)
-        sold: dict[str, list[str]] = {}
-        for uid, unit in units.items():
-            if not unit.is_stock:
-                pod = pods.get(uid)
-                sold.setdefault(unit.type, []).append(pod.key if pod is not None else uid)
-        others = []
-        for each in state.machines.values():
-            found = state.accepted.of(each)
-            is_going = each.metadata.deletion_timestamp is not None
-            if each is not machine and found is not None and not is_going:
-                others.append(replace(each, spec=found.spec))
-        return World(
-            machines=tuple(others),
-            nodes=state.nodes,
-            sold={name: tuple(sorted(holders)) for name, holders in sold.items()},
-            accepted=None if before is None else replace(machine, spec=before.spec),
-        )
-
     async def _refused(self, machine: Machine) -> None:
         """Tell of a Machine that has never been accepted, or whose group is another's."""
         faults = self._state.accepted.faults_of(machine)
@@ -153,9 +126,7 @@ class MachineController:
 
     # -- planning --------------------------------------------------------------------------------
 
-    async def _plan(self, machine: Machine) -> None:
-        accepted = self._state.accepted.of(machine)
-        assert accepted is not None
+    async def _plan(self, machine: Machine, accepted: Accepted) -> None:
         group = machine.group
         if self._stocked.get(group) != accepted:
             await self._units.ledger.set_stock(group, stock_of(accepted.spec))
