@@ -120,3 +120,13 @@ class ServedTypes:
         if found is None:
             found = self._known[node_types] = served_types(self._spec, node_types)
         return found
+
+
+def types_unserved(spec: MachineSpec) -> tuple[str, ...]:
+    """Types that no node serves, nor any that they depend on: legal, but nobody can buy them."""
+    named = {name for node in spec.node_pool for name in node.types}
+    return tuple(
+        each.name
+        for each in spec.machine_types
+        if not any(one.name in named for one in line_of(spec, each.name))
+    )

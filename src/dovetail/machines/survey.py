@@ -22,7 +22,7 @@ from dovetail.machines.pods import (
     ordinal_of,
     type_of,
 )
-from dovetail.machines.shapes import ServedTypes
+from dovetail.machines.shapes import ServedTypes, types_unserved
 from dovetail.machines.snapshot import MachineSnapshot, UnitRecord
 from dovetail.machines.stock.sleepers import Sleeper, sleeper_of
 from dovetail.podfit.objects import Pod, StatefulSet
@@ -72,10 +72,8 @@ class Survey:
     def _look_at_nodes(self) -> None:
         spec, group = self._snapshot.spec, self._snapshot.machine.group
         types = ServedTypes(spec)
-        served: set[str] = set()
         for entry in spec.node_pool:
             names = types.of(entry.types)
-            served.update(names)
             node = self._snapshot.nodes.get(entry.name)
             if node is None or state_of(node, entry) != READY:
                 continue
@@ -88,7 +86,7 @@ class Survey:
                 continue
             for name in names:
                 self.serving[name].append(entry.name)
-        self.unserved = tuple(each.name for each in spec.machine_types if each.name not in served)
+        self.unserved = types_unserved(spec)
         self._serving_sets = {name: frozenset(nodes) for name, nodes in self.serving.items()}
 
     def _look_at_guest(self, uid: str, pod: Pod) -> None:

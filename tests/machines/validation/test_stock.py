@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
+from dovetail.machines.shapes import types_unserved
 from dovetail.machines.validation import findings
-from dovetail.machines.validation.stock import types_unserved
 from dovetail.podfit.objects import NodeSpec, Taint
 from tests.machines.building import changed, machine, node
 from tests.machines.validation.worlds import NODES, faults, world

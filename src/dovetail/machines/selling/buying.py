@@ -11,7 +11,7 @@ from datetime import datetime
 
 from dovetail.machines.documents import MachineSpec, MachineType
 from dovetail.machines.pods import type_of, user_of
-from dovetail.machines.selling.buyers import may_buy
+from dovetail.machines.selling.buyers import may_buy, may_buy_type
 from dovetail.machines.selling.waiting import Waiting, WaitReason
 from dovetail.machines.selling.windows import WindowHold, holds, units_taken
 from dovetail.machines.stock.families import FamilyBook
@@ -60,14 +60,12 @@ class Buying:
         )
 
     def not_a_buyer(self, pod: Pod, name: str) -> Waiting | None:
-        namespace = self._namespace(pod)
-        for buyers in (self._spec.buyers, self._types[name].buyers):
-            if not may_buy(buyers, namespace):
-                return Waiting(
-                    WaitReason.NOT_A_BUYER,
-                    f"namespace {pod.metadata.namespace!r} is not among the buyers of {name}",
-                )
-        return None
+        if may_buy_type(self._spec, self._types[name], self._namespace(pod)):
+            return None
+        return Waiting(
+            WaitReason.NOT_A_BUYER,
+            f"namespace {pod.metadata.namespace!r} is not among the buyers of {name}",
+        )
 
     def at_its_cap(self, pod: Pod, name: str) -> Waiting | None:
         caps, namespace, user = self._types[name].caps, pod.metadata.namespace, self.user(pod)

@@ -16,7 +16,7 @@ from dovetail.machines.documents import Machine, MachineSpec
 from dovetail.machines.marks import PREFIX, marks_of
 from dovetail.machines.names import READY
 from dovetail.machines.objects import sleeper_request
-from dovetail.machines.shapes import UnitShape, served_types, shapes_of
+from dovetail.machines.shapes import UnitShape, served_types, shapes_of, types_unserved
 from dovetail.machines.snapshot import StockSettings
 from dovetail.machines.validation.world import FieldFault, World, type_fields
 from dovetail.podfit.objects import NodeSpec
@@ -56,23 +56,14 @@ def stock_faults(machine: Machine, world: World) -> Iterator[FieldFault]:
         yield fields[list(kinds)[found.kind]].at("available").fault(found.words)
 
 
-def types_unserved(spec: MachineSpec) -> tuple[str, ...]:
-    """Types that no node serves, nor any that they depend on: legal, but nobody can buy them."""
-    served = _served(spec)
-    return tuple(each.name for each in spec.machine_types if each.name not in served)
-
-
-def _served(spec: MachineSpec) -> set[str]:
-    return {name for node in spec.node_pool for name in served_types(spec, node.types)}
-
-
 def _demand(spec: MachineSpec) -> Demand:
     """Of the types whose units have to find room: a child is part of a parent that is served."""
-    served, shapes = _served(spec), shapes_of(spec)
+    unserved, shapes = types_unserved(spec), shapes_of(spec)
     found: Demand = {}
     for each in spec.machine_types:
         parent = each.spec.dependence.parent if each.spec.dependence is not None else None
-        if each.name in served and parent not in served and each.available:
+        is_part = parent is not None and parent not in unserved
+        if each.name not in unserved and not is_part and each.available:
             shape = shapes[each.name]
             found[each.name] = (shape.amounts, shape.gpu_label, each.available)
     return found
