@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from random import Random
 
-from tests.podfit.building import Fleet, Json, node, pod
+from tests.podfit.building import REQUIRED, Fleet, Json, node, pod
 from tests.podfit.packing.brute import Kinds
 
 GPU = "example.com/gpu"
 ZONE = "example.com/zone"
+TOPOLOGIES = (ZONE, "kubernetes.io/hostname")
+LABELS: tuple[dict[str, str], ...] = ({"app": "x"}, {"app": "y"}, {"app": "x", "tier": "t"}, {})
 MOST_PODS = 6
 
 
@@ -28,7 +31,13 @@ def fleet(rng: Random, nodes: int = 4) -> Fleet:
         taints = [{"key": "k", "value": "v", "effect": "NoSchedule"}] if rng.random() < 0.2 else []
         made.append(node(f"n{at}", labels, taints=taints, unschedulable=False, **amounts))
     there = [
-        pod(f"there-{at}", on=rng.choice(made).metadata.name, requests={"cpu": "500m"})
+        pod(
+            f"there-{at}",
+            rng.choice(LABELS),
+            on=rng.choice(made).metadata.name,
+            requests={"cpu": "500m"},
+            **(apart(rng) if rng.random() < 0.2 else {}),
+        )
         for at in range(rng.choice((0, 0, 1, 2)))
     ]
     return Fleet(made, there)
@@ -56,4 +65,89 @@ def kinds_by_amounts(rng: Random) -> Kinds:
         count = rng.randint(0, min(left, 4))
         left -= count
         found.append((pod(f"kind-{at}", requests=amounts(rng), **spec), count))
+    return found
+
+
+def selector(rng: Random) -> Json:
+    return rng.choice(
+        (
+            {"matchLabels": {"app": "x"}},
+            {"matchLabels": {"app": "x"}},
+            {"matchLabels": {"app": "y"}},
+            {"matchExpressions": [{"key": "app", "operator": "Exists"}]},
+            {"matchLabels": {"tier": "t"}},
+            {},
+        )
+    )
+
+
+def pod_terms(rng: Random) -> Json:
+    terms = [
+        {"labelSelector": selector(rng), "topologyKey": rng.choice(TOPOLOGIES)}
+        for _ in range(rng.choice((1, 1, 2)))
+    ]
+    return {REQUIRED: terms}
+
+
+def apart(rng: Random) -> Json:
+    return {"affinity": {"podAntiAffinity": pod_terms(rng)}}
+
+
+def near(rng: Random) -> Json:
+    return {"affinity": {"podAffinity": pod_terms(rng)}}
+
+
+def spread(rng: Random) -> Json:
+    return {
+        "topologySpreadConstraints": [
+            {
+                "topologyKey": key,
+                "maxSkew": rng.choice((1, 1, 2)),
+                "whenUnsatisfiable": "DoNotSchedule",
+                "labelSelector": selector(rng),
+                "minDomains": rng.choice((1, 1, 3)),
+                "nodeAffinityPolicy": rng.choice(("Honor", "Ignore")),
+                "nodeTaintsPolicy": rng.choice(("Honor", "Ignore")),
+            }
+            for key in rng.sample(TOPOLOGIES, rng.choice((1, 1, 2)))
+        ]
+    }
+
+
+def host_ports(rng: Random) -> Json:
+    ports = [{"hostPort": 8000 + rng.choice((0, 1)), "protocol": rng.choice(("TCP", "UDP"))}]
+    container = {"name": "main", "ports": ports, "resources": {"requests": {"cpu": "500m"}}}
+    return {"containers": [container]}
+
+
+DEMANDS: dict[str, Callable[[Random], Json]] = {
+    "apart": apart,
+    "near": near,
+    "spread": spread,
+    "ports": host_ports,
+}
+
+
+def kinds_with(rng: Random, *demands: str) -> Kinds:
+    """Pods that demand something of each other, or of pods that are there."""
+    found = []
+    left = MOST_PODS
+    for at in range(rng.randint(1, 3)):
+        spec: Json = {}
+        for each in demands:
+            if rng.random() < 0.6:
+                made = DEMANDS[each](rng)
+                affinity = {**spec.get("affinity", {}), **made.get("affinity", {})}
+                spec |= made
+                if affinity:
+                    spec["affinity"] = affinity
+        if rng.random() < 0.2:
+            spec["nodeSelector"] = {"size": rng.choice(("s", "l"))}
+        if rng.random() < 0.2:
+            spec["tolerations"] = [{"key": "k", "operator": "Exists"}]
+        count = rng.randint(0, min(left, 4))
+        left -= count
+        little = {"cpu": rng.choice(("250m", "500m", "1"))}
+        one = pod(f"kind-{at}", rng.choice(LABELS), requests=little, **spec)
+        found.append((one, count))
     return found

@@ -5,14 +5,24 @@ from __future__ import annotations
 from collections.abc import Mapping
 from random import Random
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dovetail.podfit.objects import Pod
-from dovetail.podfit.packing import STEPS, Packed, Undecided, Unpackable, pack
-from tests.podfit.building import Fleet, node, pod
+from dovetail.podfit.packing import (
+    STEPS,
+    MostThatFit,
+    Packed,
+    PodsToPack,
+    Undecided,
+    Unpackable,
+    most,
+    pack,
+)
+from tests.podfit.building import REQUIRED, Fleet, Json, node, pod
 from tests.podfit.packing.brute import Brute, Kinds, to_pack
-from tests.podfit.packing.sets import fleet, kinds_by_amounts
+from tests.podfit.packing.sets import fleet, kinds_by_amounts, kinds_with
 
 SEEDS = st.integers(min_value=0, max_value=2**32)
 
@@ -41,11 +51,37 @@ def test_amounts_and_eligibility_equal_trying_everything(seed: int) -> None:
     assert_right(fleet(rng), kinds_by_amounts(rng))
 
 
+@pytest.mark.parametrize(
+    "demands",
+    [
+        ("ports",),
+        ("apart",),
+        ("near",),
+        ("spread",),
+        ("apart", "near"),
+        ("near", "spread"),
+        ("apart", "near", "spread", "ports"),
+    ],
+    ids=" and ".join,
+)
+@settings(max_examples=150, deadline=None)
+@given(seed=SEEDS)
+def test_demands_of_each_other_equal_trying_every_order(
+    demands: tuple[str, ...], seed: int
+) -> None:
+    rng = Random(seed)
+    assert_right(fleet(rng), kinds_with(rng, *demands))
+
+
 @settings(max_examples=100, deadline=None)
 @given(SEEDS, st.integers(min_value=0, max_value=40))
 def test_with_hardly_any_budget_it_is_undecided_but_never_wrong(seed: int, budget: int) -> None:
     rng = Random(seed)
     assert_right(fleet(rng), kinds_by_amounts(rng), budget)
+
+
+def term(app: str, topology: str) -> Json:
+    return {"labelSelector": {"matchLabels": {"app": app}}, "topologyKey": topology}
 
 
 def packed(a_fleet: Fleet, *kinds: tuple[Pod, int]) -> tuple[Mapping[str, int], ...]:
@@ -153,3 +189,50 @@ def test_the_table_is_as_it_was(seed: int) -> None:
     first = pack(a_fleet.table, to_pack(kinds))
     assert seen() == before
     assert pack(a_fleet.table, to_pack(kinds)) == first
+
+
+@settings(max_examples=100, deadline=None)
+@given(SEEDS, st.sampled_from([(), ("apart",), ("near",), ("spread",)]))
+def test_how_many_more_fit_equals_trying_every_number(seed: int, demands: tuple[str, ...]) -> None:
+    rng = Random(seed)
+    a_fleet, kinds = fleet(rng, nodes=2), kinds_with(rng, *demands)
+    *beside, (kind, _) = [(each, min(count, 2)) for each, count in kinds]
+    brute = Brute(a_fleet, [*beside, (kind, 7)])
+    counts = [count for _, count in beside]
+    numbers = [number for number in range(8) if brute.fits([*counts, number])]
+    found = most(a_fleet.table, to_pack([(kind, 1)])[0].request, beside=to_pack(beside))
+    if max(numbers, default=0) < 7:
+        assert found.is_exact
+        assert found.at_least == max(numbers, default=0)
+    else:
+        assert found.at_least >= 7
+
+
+def test_a_forecast_of_a_thousand_nodes_is_exact() -> None:
+    thousand = Fleet([node(f"n{at}", cpu="64", memory="256Gi") for at in range(1000)])
+    small, large = to_pack(
+        [(pod("s", requests={"cpu": "7"}), 1), (pod("l", requests={"cpu": "40"}), 1)]
+    )
+    assert most(thousand.table, small.request) == MostThatFit(9000, 9000)
+    beside = [PodsToPack(large.request, 500)]
+    assert most(thousand.table, small.request, beside=beside).at_least == 6000
+    assert most(thousand.table, small.request, among=["n7"]) == MostThatFit(9, 9)
+
+
+def test_nothing_more_fits_where_the_rest_does_not() -> None:
+    kind, *beside = to_pack([(pod("p"), 1), (pod("q", requests={"cpu": "5"}), 1)])
+    assert most(Fleet([node("a")]).table, kind.request, beside=beside) == MostThatFit(0, 0)
+
+
+def test_more_may_fit_where_less_does_not() -> None:
+    """The pods beside want one of the kind near."""
+    app = pod(
+        "app", affinity={"podAffinity": {REQUIRED: [term("cache", "kubernetes.io/hostname")]}}
+    )
+    cache = pod("cache", {"app": "cache"}, requests={"cpu": "2"})
+    found = most(
+        Fleet([node("a"), node("b")]).table,
+        to_pack([(cache, 1)])[0].request,
+        beside=to_pack([(app, 1)]),
+    )
+    assert found == MostThatFit(4, 4)

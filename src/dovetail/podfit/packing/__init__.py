@@ -2,13 +2,20 @@
 
 Stock of machines and hardware intents ask it. An assignment is feasible if there is an order in
 which kube-scheduler's filters accept each pod where it is assigned, one after another; so says
-`NodeTable.filter`, and so it is tested. The parts:
+`NodeTable.filter`, and so it is tested. The parts, as a question passes them:
 
-    answers        the question's kinds of pods; packed, unpackable or undecided
-    question       kinds and nodes that are alike taken together
-    node_classes   nodes that are the same to every kind
-    relations      what pods of the set demand of each other
-    solver/        vector bin packing: which patterns do nodes get?
+    answers         kinds of pods to pack; packed, unpackable or undecided
+    deciding        one set: a question, and who answers it
+    question        kinds that are alike taken together
+    relations       what pods of the set demand of each other
+    node_classes    nodes that are the same to every kind
+    conflicts       pods that cannot share a node
+    solver/         vector bin packing: which patterns do nodes get?
+    regions         nodes in the same domains, for demands that go beyond a node
+    region_search   pods put into regions one after another, over layouts, in stages
+    completion      the nodes for a layout, by the solver
+    counting        how many fit
+    explaining      why not more, and the blocking node
 """
 
 from __future__ import annotations
@@ -16,12 +23,23 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 
 from dovetail.podfit.packing.answers import MostThatFit, Packed, PodsToPack, Undecided, Unpackable
+from dovetail.podfit.packing.counting import Attempts
 from dovetail.podfit.packing.deciding import assignment_of
-from dovetail.podfit.packing.explaining import Explaining
+from dovetail.podfit.packing.explaining import unpackable
 from dovetail.podfit.packing.solver.problem import BudgetSpent, StepBudget
+from dovetail.podfit.pod_request import PodRequest
 from dovetail.podfit.table import NodeTable
 
-__all__ = ["STEPS", "MostThatFit", "Packed", "PodsToPack", "Undecided", "Unpackable", "pack"]
+__all__ = [
+    "STEPS",
+    "MostThatFit",
+    "Packed",
+    "PodsToPack",
+    "Undecided",
+    "Unpackable",
+    "most",
+    "pack",
+]
 
 STEPS = 100_000
 """What a question may take by default: about a second."""
@@ -46,4 +64,26 @@ def pack(
         return Undecided(steps.spent)
     if assignment is not None:
         return Packed(assignment)
-    return Explaining(table.nodes, kinds, among, StepBudget(budget)).unpackable()
+    return unpackable(kinds, Attempts(table.nodes, among, StepBudget(budget)))
+
+
+def most(
+    table: NodeTable,
+    request: PodRequest,
+    *,
+    beside: Sequence[PodsToPack] = (),
+    among: Collection[str] | None = None,
+    budget: int = STEPS,
+) -> MostThatFit:
+    """How many pods of a kind fit on these nodes, beside what is there and all pods of `beside`;
+    none, if those do not fit."""
+    attempts = Attempts(table.nodes, among, StepBudget(budget))
+    asked = [*beside, PodsToPack(request, attempts.room(request))]
+    try:
+        nothing = attempts.assignment([*beside, PodsToPack(request, 0)])
+    except BudgetSpent:
+        return MostThatFit(0, asked[-1].count)
+    if nothing is None and not attempts.is_watched(asked, len(beside)):
+        return MostThatFit(0, 0)
+    found = attempts.pods(asked, len(beside), nothing or ())
+    return MostThatFit(found.at_least, found.at_most)

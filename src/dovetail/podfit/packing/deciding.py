@@ -5,10 +5,16 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 
+import numpy as np
+
 from dovetail.podfit.nodes import Nodes
 from dovetail.podfit.packing.answers import Assignment, PodsToPack
+from dovetail.podfit.packing.completion import placements_of
+from dovetail.podfit.packing.conflicts import apart_marks, by_reach
 from dovetail.podfit.packing.question import Question
-from dovetail.podfit.packing.solver.problem import BudgetSpent, StepBudget
+from dovetail.podfit.packing.region_search import RegionSearch
+from dovetail.podfit.packing.regions import region_map
+from dovetail.podfit.packing.solver.problem import PackingProblem, StepBudget
 from dovetail.podfit.packing.solver.solve import solve
 
 
@@ -19,9 +25,20 @@ def assignment_of(
     if not any(each.count for each in asked):
         return ({},) * len(asked)
     question = Question(nodes, asked, among)
-    relations = question.relations
-    if relations.ports or relations.apart or relations.near or relations.spread:
-        raise BudgetSpent
-    problem, classes = question.problem()
+    on_node, beyond = by_reach(question)
+    apart = apart_marks(question, on_node)
+    # Without relations beyond a node: if that is too much, so is more.
+    classes = question.node_classes(apart, np.zeros(len(question.rows), np.int32))
+    problem = PackingProblem(
+        amounts=tuple(each.kind.amounts for each in question.kinds),
+        counts=tuple(each.kind.count for each in question.kinds),
+        classes=tuple(each.node_class for each in classes),
+    )
     packing = solve(problem, budget)
-    return None if packing is None else question.assignment(packing, classes)
+    if packing is None:
+        return None
+    if beyond or question.relations.near or question.relations.spread:
+        regions = region_map(question, beyond, apart)
+        placements = RegionSearch(question, regions, budget).run()
+        return None if placements is None else question.assignment(placements)
+    return question.assignment(list(placements_of(packing, [each.rows for each in classes])))

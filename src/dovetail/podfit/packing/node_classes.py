@@ -36,6 +36,8 @@ class ClassRows(msgspec.Struct, frozen=True):
 
     node_class: NodeClass
     rows: tuple[int, ...]
+    region: int
+    """Nodes of one class are in one region."""
 
 
 def free_amounts(nodes: Nodes, resources: Sequence[str], rows: Numbers) -> Amounts:
@@ -48,23 +50,29 @@ def free_amounts(nodes: Nodes, resources: Sequence[str], rows: Numbers) -> Amoun
     return found
 
 
+class ApartMarks(msgspec.Struct, frozen=True):
+    """Which kinds cannot share a node."""
+
+    numbers: Numbers
+    """By row, which of the sets holds there."""
+    sets: tuple[tuple[int, ...] | None, ...]
+    """By kind, a bit for each that it cannot share a node with; None: there are none."""
+
+
 def node_classes(
     rows: Numbers,
     free: Amounts,
     kinds: Sequence[PodKind],
-    apart: Sequence[tuple[int, ...] | None],
-    marks: Amounts,
+    apart: ApartMarks,
+    regions: Numbers,
 ) -> list[ClassRows]:
-    """Rows that may take any pod, in classes; those in which the first kinds fit come first.
-
-    `apart`: by number, which kinds cannot share a node; `marks`: by row, that number and whatever
-    else tells nodes from each other.
-    """
+    """Rows that may take any pod, in classes; nodes of different regions are not alike."""
     if not len(rows):
         return []
     takes: Mask = np.stack([kind.rows[rows] for kind in kinds], axis=1)
     usable = usable_amounts(free, takes, kinds)
-    keys = np.concatenate((usable, marks, np.packbits(takes, axis=1).astype(np.int64)), axis=1)
+    others = (regions[:, None], apart.numbers[:, None], np.packbits(takes, axis=1))
+    keys = np.concatenate((usable, *(each.astype(np.int64) for each in others)), axis=1)
     found: dict[bytes, list[int]] = {}
     for at in np.flatnonzero(takes.any(axis=1)).tolist():
         found.setdefault(keys[at].tobytes(), []).append(at)
@@ -75,9 +83,10 @@ def node_classes(
             size=len(members),
             free=tuple(usable[first].tolist()),
             kinds=tuple(np.flatnonzero(takes[first]).tolist()),
-            apart=apart[int(marks[first, 0])],
+            apart=apart.sets[apart.numbers[first]],
         )
-        classes.append(ClassRows(node_class, tuple(rows[members].tolist())))
+        members_rows = tuple(rows[members].tolist())
+        classes.append(ClassRows(node_class, members_rows, int(regions[first])))
     # Nodes that few kinds can use have the fewest patterns: a search begins with them.
     classes.sort(key=lambda each: (len(each.node_class.kinds), each.node_class.kinds, each.rows))
     return classes

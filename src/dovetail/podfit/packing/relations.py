@@ -7,7 +7,7 @@ no relation: it decides which rows a kind may go to (`rows_for`).
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import msgspec
 
@@ -19,6 +19,9 @@ from dovetail.podfit.nodes import Nodes
 from dovetail.podfit.pod_request import PodRequest
 from dovetail.podfit.selectors import matches
 from dovetail.podfit.terms import TopologySpread
+
+NODE = ""
+"""The topology in which each node is a domain of its own, whatever its labels are."""
 
 
 class ApartFrom(msgspec.Struct, frozen=True, order=True):
@@ -35,6 +38,11 @@ class NearTo(msgspec.Struct, frozen=True):
     kind: int
     wanted: tuple[int, ...]
 
+    @property
+    def is_of_itself(self) -> bool:
+        """Its first pod may go anywhere."""
+        return self.kind in self.wanted
+
 
 class SpreadAmong(msgspec.Struct, frozen=True):
     """A kind, one of its constraints, and the kinds that are counted.
@@ -48,42 +56,66 @@ class SpreadAmong(msgspec.Struct, frozen=True):
 
 
 class Relations(msgspec.Struct, frozen=True):
-    ports: tuple[tuple[int, int], ...]
-    """Kinds that cannot share a node for their host ports."""
     apart: tuple[ApartFrom, ...]
     near: tuple[NearTo, ...]
     spread: tuple[SpreadAmong, ...]
 
+    def kinds(self) -> set[int]:
+        """Those that any other, or another of their own, makes a difference to."""
+        found = {kind for each in self.apart for kind in (each.one, each.other)}
+        found |= {kind for near in self.near for kind in (near.kind, *near.wanted)}
+        return found | {kind for spread in self.spread for kind in (spread.kind, *spread.counted)}
+
+    def looks(self) -> set[tuple[int, int]]:
+        """Pairs of which the first, when it is placed, is asked where the other is."""
+        found = {(near.kind, kind) for near in self.near for kind in near.wanted}
+        return found | {(one.kind, kind) for one in self.spread for kind in one.counted}
+
+    def renumbered(self, numbers: Sequence[int]) -> Relations:
+        """By the new numbers of kinds."""
+        new = numbers.__getitem__
+        return Relations(
+            tuple(
+                ApartFrom(each.topology, *sorted((new(each.one), new(each.other))))
+                for each in self.apart
+            ),
+            tuple(NearTo(new(each.kind), tuple(map(new, each.wanted))) for each in self.near),
+            tuple(
+                SpreadAmong(new(each.kind), each.constraint, tuple(map(new, each.counted)))
+                for each in self.spread
+            ),
+        )
+
 
 def relations_among(nodes: Nodes, requests: Sequence[PodRequest]) -> Relations:
     """Kinds are numbered as they stand here."""
+    apart = {*_apart_by_port(requests), *_apart_by_term(nodes, requests)}
     return Relations(
-        ports=tuple(
-            (one, other)
-            for other, second in enumerate(requests)
-            for one, first in enumerate(requests[: other + 1])
-            if any(
-                ports.is_conflict(ours, theirs) for ours in first.ports for theirs in second.ports
-            )
-        ),
-        apart=tuple(sorted(set(_apart(nodes, requests)))),
+        apart=tuple(sorted(apart)),
         near=tuple(_near(nodes, requests)),
         spread=tuple(_spread(requests)),
     )
 
 
-def _apart(nodes: Nodes, requests: Sequence[PodRequest]) -> list[ApartFrom]:
-    return [
-        ApartFrom(term.topology_key, min(at, other), max(at, other))
-        for at, request in enumerate(requests)
-        for term in request.pod_anti_affinity
-        for other, met in enumerate(requests)
-        if selects(nodes, term, met.selectable)
-    ]
+def _apart_by_port(requests: Sequence[PodRequest]) -> Iterator[ApartFrom]:
+    using = [(at, each.ports) for at, each in enumerate(requests) if each.ports]
+    for at, ours in using:
+        for other, theirs in using:
+            if other <= at and any(
+                ports.is_conflict(one, another) for one in ours for another in theirs
+            ):
+                yield ApartFrom(NODE, other, at)
 
 
-def _near(nodes: Nodes, requests: Sequence[PodRequest]) -> list[NearTo]:
-    found = []
+def _apart_by_term(nodes: Nodes, requests: Sequence[PodRequest]) -> Iterator[ApartFrom]:
+    for at, request in enumerate(requests):
+        for term in request.pod_anti_affinity:
+            for other, met in enumerate(requests):
+                if selects(nodes, term, met.selectable):
+                    yield ApartFrom(term.topology_key, min(at, other), max(at, other))
+
+
+def _near(nodes: Nodes, requests: Sequence[PodRequest]) -> Iterator[NearTo]:
     for at, request in enumerate(requests):
         if request.pod_affinity:
             wanted = tuple(
@@ -92,20 +124,17 @@ def _near(nodes: Nodes, requests: Sequence[PodRequest]) -> list[NearTo]:
                 if all(selects(nodes, term, met.selectable) for term in request.pod_affinity)
             )
             if wanted:
-                found.append(NearTo(at, wanted))
-    return found
+                yield NearTo(at, wanted)
 
 
-def _spread(requests: Sequence[PodRequest]) -> list[SpreadAmong]:
-    found = []
+def _spread(requests: Sequence[PodRequest]) -> Iterator[SpreadAmong]:
     for at, request in enumerate(requests):
         of_one = [
             SpreadAmong(at, constraint, _counted(request, constraint, requests))
             for constraint in request.spread
         ]
         if any(each.counted for each in of_one):
-            found += of_one
-    return found
+            yield from of_one
 
 
 def _counted(
