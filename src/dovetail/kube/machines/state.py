@@ -98,6 +98,8 @@ class MachineState:
         self._sleepers: dict[str, dict[str, Pod]] = {}
         self._gone: set[str] = set()
         """Pods that held a unit when they were deleted."""
+        self.deleted: set[tuple[str, str]] = set()
+        """Kind and name of owned objects that were seen to go, and not to come again."""
         self.stateful_sets = OwnedObjects[StatefulSet]()
         self.services = OwnedObjects[Service]()
         self.config_maps = OwnedObjects[ConfigMap]()
@@ -351,15 +353,24 @@ class MachineState:
         found = new or old
         assert found is not None
         self.pools.pop(found.metadata.name, None)
+        self._note_deleted(old, new)
         if new is not None:
             self.pools[new.metadata.name] = new
             self._pool_queue.add(new.metadata.name)
         self.wake({label_of(each) for each in (old, new) if each is not None} - {""})
 
+    def _note_deleted(self, old: KubeObject | None, new: KubeObject | None) -> None:
+        if new is not None:
+            self.deleted.discard((new.API.kind, new.metadata.name))
+        elif old is not None:
+            self.deleted.add((old.API.kind, old.metadata.name))
+
     def on_stateful_set(self, old: StatefulSet | None, new: StatefulSet | None) -> None:
+        self._note_deleted(old, new)
         self.wake(self.stateful_sets.change(old, new))
 
     def on_service(self, old: Service | None, new: Service | None) -> None:
+        self._note_deleted(old, new)
         self.wake(self.services.change(old, new))
 
     def on_config_map(self, old: ConfigMap | None, new: ConfigMap | None) -> None:
@@ -367,6 +378,7 @@ class MachineState:
         if record is not None:
             self.accepted.put(*record)
             self.own_nodes()
+        self._note_deleted(old, new)
         self.wake(self.config_maps.change(old, new))
 
 

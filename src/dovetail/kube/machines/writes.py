@@ -43,12 +43,14 @@ class Writer:
         """Own these fields of the object; `there` is what the cache has of it."""
         key = (kind.API.kind, name)
         before = self._applied.get(key)
-        if before is not None and before[0] == body and is_behind(there, before[1]):
+        is_known = before is not None and before[0] == body and is_behind(there, before[1])
+        if is_known and key not in self._state.deleted:
             return
         namespace = self._state.settings.namespace if kind.API.namespaced else ""
         WRITES.labels(kind.API.kind).inc()
         found = await self._fields.put(kind, name, body, namespace=namespace, owner=owner)
         self._applied[key] = (body, found.metadata.resource_version)
+        self._state.deleted.discard(key)
 
     async def drop(self, kind: type[KubeObject], name: str) -> None:
         namespace = self._state.settings.namespace if kind.API.namespaced else ""
