@@ -6,6 +6,7 @@ it was, the plan is made of how things are now.
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable
 from datetime import UTC, datetime
 from time import perf_counter
@@ -68,6 +69,9 @@ class MachineController:
         """Groups that the ledger has no more."""
         self._written: dict[str, float] = {}
         """By Machine: when its status was last written."""
+        self._judging = asyncio.Lock()
+        self._evictions: dict[str, float] = {}
+        """By uid: when a guest was last asked to go."""
 
     def begin(self) -> None:
         """A term begins: what another leader did since is not known."""
@@ -90,10 +94,20 @@ class MachineController:
     # -- judging ---------------------------------------------------------------------------------
 
     async def _judge(self, machine: Machine) -> None:
-        """Whether the newest specification is accepted, if that is not settled yet."""
+        """Whether the newest specification is accepted, if that is not settled yet.
+
+        One at a time: of two that want the same node, the second has to know of the first.
+        """
+        if not self._state.accepted.is_current(machine) or self._is_unrecorded(machine):
+            async with self._judging:
+                await self._settle(machine)
+
+    def _is_unrecorded(self, machine: Machine) -> bool:
+        """Whether somebody deleted what another replica would know the accepted one by."""
+        return (ConfigMap.API.kind, record_name(machine.metadata.name)) in self._state.deleted
+
+    async def _settle(self, machine: Machine) -> None:
         accepted = self._state.accepted
-        if accepted.is_current(machine):
-            return
         faults = findings(machine, world_of(self._state, machine))
         if faults:
             accepted.refuse(machine, map(str, faults))
@@ -151,9 +165,13 @@ class MachineController:
 
     async def _evict(self, notice: LeaseNotice) -> None:
         """Through the eviction API, where disruption budgets have their say."""
-        if not notice.evict:
+        meta, now = notice.pod.metadata, perf_counter()
+        is_asked = now < self._evictions.get(meta.uid, -EVICTION_SECONDS) + EVICTION_SECONDS
+        if not notice.evict or is_asked:
             return
-        meta = notice.pod.metadata
+        self._evictions = {
+            uid: at for uid, at in self._evictions.items() if uid in self._state.pods
+        } | {meta.uid: now}
         body = {
             "apiVersion": "policy/v1",
             "kind": "Eviction",
