@@ -13,6 +13,9 @@ from dovetail.machines.names import MACHINE_GROUP, MACHINE_TYPE, SHAPE_PARAMETER
 from dovetail.machines.shapes import UnitShape
 from dovetail.podfit.pod_sum import CPU, MEMORY
 
+OPERATOR_PARAMETERS = "dovetail-operator"
+"""Name of the ConfigMap that says who the operator is, in the namespace where it is."""
+
 
 def shape_parameters(group: str, shape: UnitShape) -> dict[str, Any]:
     """The fields of the ConfigMap of a type that is sold."""
@@ -27,3 +30,8 @@ def shape_parameters(group: str, shape: UnitShape) -> dict[str, Any]:
         data["gpuLabelKey"], data["gpuLabelValue"] = shape.gpu_label
     labels = {SHAPE_PARAMETERS: "true", MACHINE_GROUP: group, MACHINE_TYPE: shape.name}
     return {"metadata": {"labels": labels}, "data": data}
+
+
+def operator_parameters(username: str) -> dict[str, Any]:
+    """The fields of the ConfigMap that says who alone lifts gates and makes stock."""
+    return {"data": {"username": username}}
