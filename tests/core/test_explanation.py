@@ -24,6 +24,7 @@ from dovetail.engine.explain import (
     nearest,
     relaxations,
 )
+from dovetail.machines.explaining.guest import explain_guest
 from dovetail.node.admission.admission_log import AdmissionRecord, ResourceRecord
 from dovetail.node.admission.explain import explanation_of
 from dovetail.node.common import reasons
@@ -31,6 +32,7 @@ from dovetail.node.common.cpus import CpuSet
 from dovetail.node.hints import Hint, TopologyOptions, TopologyPolicy, explain
 from tests.engine.answers import loaded
 from tests.engine.forest import grow, node
+from tests.machines.lab import Lab, kind, small
 from tests.podfit.building import Fleet, pod
 from tests.podfit.building import node as pods_node
 from tests.support.paths import ROOT
@@ -100,10 +102,17 @@ def of_admission() -> Explanation:
     return explanation_of(record)
 
 
+def of_guest() -> Explanation:
+    lab = Lab(small(kind("small", available=1), nodes={"n1": "small"}))
+    lab.sold("first", "small")
+    return explain_guest(lab.snapshot(), lab.ask("second", "small"))
+
+
 EXPLAINERS: dict[str, Callable[[], Explanation]] = {
     "candidates": of_candidates,
     "device class": of_device_class,
     "pod on nodes": of_pod_on_nodes,
+    "guest of a machine": of_guest,
     "NUMA hints": of_numa_hints,
     "admission": of_admission,
 }

@@ -1,9 +1,9 @@
 """Explanation: why something fits or does not, in one shape that every finder fills.
 
-Candidates of the engine, device classes, pods on nodes and NUMA hints are explained by these
-values, and every door shows them as `document` writes them: REST, `-o json` of the command line,
-and `dovetail agent explain`. Reasons are stable tokens that programs may rely on; words are for
-people, and may change. OpenAPI's schema is made of the same classes (`rest/openapi`).
+Candidates of the engine, device classes, pods on nodes, guests of machines and NUMA hints are
+explained by these values, and every door shows them as `document` writes them: REST, `-o json` of
+the command line, and `dovetail agent explain`. Reasons are stable tokens that programs may rely on;
+words are for people, and may change. OpenAPI's schema is made of the same classes (`rest/openapi`).
 """
 
 from __future__ import annotations
@@ -69,6 +69,22 @@ class Reason(StrEnum):
     POD_AFFINITY = "pod_affinity"
     POD_ANTI_AFFINITY = "pod_anti_affinity"
     EXISTING_ANTI_AFFINITY = "existing_anti_affinity"
+
+    # Guests of machines: what is between a pod and its unit, before nodes are asked.
+    MACHINE = "machine"
+    """One that is accepted, of the group that the pod names."""
+    MACHINE_TYPE = "machine_type"
+    SCHEDULING_GATE = "scheduling_gate"
+    """Of others, behind which the pod could not use its unit."""
+    UNIT_SHAPE = "unit_shape"
+    UNIT_GROUP = "unit_group"
+    BUYER = "buyer"
+    CAP = "cap"
+    STOCK = "stock"
+    """A unit that is not sold."""
+    WINDOW = "window"
+    POOL_NODE = "pool_node"
+    """Nodes that serve the type, and are ready."""
 
     # NUMA hints: what each resource offers, what the policy makes of it, and how that came out.
     NUMA_HINT = "numa_hint"

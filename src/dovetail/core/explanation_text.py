@@ -178,3 +178,27 @@ FILTER_TEXTS = {
     Reason.EXISTING_ANTI_AFFINITY: "away from pods whose anti-affinity means the pod",
 }
 """What each filter demands of a node."""
+
+
+# -- a unit for a guest ----------------------------------------------------------------------------
+
+GUEST_TEXTS = {
+    Reason.MACHINE: "a Machine of its group, and accepted",
+    Reason.MACHINE_TYPE: "a type of that name",
+    Reason.SCHEDULING_GATE: "no scheduling gates of others",
+    Reason.UNIT_SHAPE: "requests of just one unit",
+    Reason.UNIT_GROUP: "all pods of its unit group",
+    Reason.BUYER: "a namespace that may buy",
+    Reason.CAP: "caps of its namespace and user",
+    Reason.STOCK: "a unit that is not sold",
+    Reason.WINDOW: "a unit that no window keeps for others",
+    Reason.POOL_NODE: "serving the type, and ready",
+    Reason.AMOUNT: "room for a unit where stock makes way",
+}
+"""What each rule demands of the guest, or of a node of its pool."""
+
+
+def guest_relaxation(changes: Sequence[str], nodes: int) -> str:
+    """`nodes` fit if all of this is so."""
+    fits = "fits" if nodes == 1 else "fit"
+    return f"{count_of(nodes, 'node')} {fits} if {' and '.join(changes)}"

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 import msgspec
+from msgspec.structs import replace
 
 from dovetail.machines.documents import MachineSpec, PoolNode
 from dovetail.machines.names import (
@@ -86,6 +87,34 @@ def change_of(node: Node, wanted: NodeMarks | None) -> MarkChange | None:
         return None
     stale = tuple(key for key in labels if key not in wanted_labels)
     return MarkChange(wanted, stale, is_marked, are_right)
+
+
+def marked(node: Node, wanted: NodeMarks | None) -> Node:
+    """The node as it is once its marks are right; what others put there stays."""
+    labels = {k: v for k, v in node.metadata.labels.items() if not k.startswith(PREFIX)}
+    annotations = {k: v for k, v in node.metadata.annotations.items() if k != MACHINE_GROUP}
+    own = own_taints(node.spec.taints)
+    taints = [t for t in node.spec.taints if t.key not in own or t.effect != NO_SCHEDULE]
+    if wanted is not None:
+        labels |= wanted.labels
+        annotations[MACHINE_GROUP] = wanted.group
+        taints += [Taint(key=k, value=v, effect=NO_SCHEDULE) for k, v in wanted.taints.items()]
+    return replace(
+        node,
+        metadata=replace(node.metadata, labels=labels, annotations=annotations),
+        spec=replace(node.spec, taints=tuple(taints)),
+    )
+
+
+def healed(node: Node) -> Node:
+    """The node as it is once nothing keeps its pool from using it."""
+    taints = tuple(each for each in node.spec.taints if each.key not in UNHEALTHY_TAINTS)
+    conditions = tuple(each for each in node.status.conditions if each.type != "Ready")
+    return replace(
+        node,
+        spec=replace(node.spec, taints=taints, unschedulable=False),
+        status=replace(node.status, conditions=conditions),
+    )
 
 
 def own_taints(taints: tuple[Taint, ...]) -> dict[str, str]:

@@ -5,7 +5,7 @@ Scheduler and extender keep one up to date as nodes and pods come and go.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 import msgspec
 import numpy as np
@@ -166,7 +166,7 @@ class NodeTable:
 
     def eligible(self, request: PodRequest) -> list[str]:
         """Nodes that would take the pod if they had room: all filters but that of amounts."""
-        mask = FilteredNodes(self.nodes, request, without=Reason.AMOUNT).mask
+        mask = self.filter(request, without=Reason.AMOUNT).mask
         return [self._nodes.rows.names[row] for row in np.flatnonzero(mask)]
 
     def why_not_on(self, node: str, request: PodRequest) -> str:
@@ -179,8 +179,19 @@ class NodeTable:
         counted = self._pods.get(uid)
         return counted.node if counted else None
 
-    def filter(self, request: PodRequest) -> FilteredNodes:
-        return FilteredNodes(self.nodes, request)
+    def filter(
+        self,
+        request: PodRequest,
+        *,
+        among: Iterable[str] | None = None,
+        without: Reason | None = None,
+    ) -> FilteredNodes:
+        """`among`: nodes by name; None stands for all. `without`: a filter that is left out."""
+        rows: Mask | None = None
+        if among is not None:
+            rows = np.zeros(self.nodes.size, np.bool_)
+            rows[[self._rows[name] for name in among if name in self._rows]] = True
+        return FilteredNodes(self.nodes, request, without, rows)
 
     def score(self, request: PodRequest, mask: Mask) -> Floats:
         """By row, more is better; minus infinity where `mask` is not. The first of equals wins."""

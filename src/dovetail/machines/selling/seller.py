@@ -24,6 +24,8 @@ from dovetail.machines.stock.sleepers import Sleeper, SleeperBook
 from dovetail.podfit.objects import Pod
 from dovetail.podfit.pod_request import PodRequest, pod_request_of, unsupported_reason
 
+WAITS_FOR_ANOTHER = "waits until the one before it is on its node"
+
 
 class UnitOrder(msgspec.Struct, frozen=True):
     """A guest that gets a unit there."""
@@ -118,7 +120,7 @@ class Seller:
         if refusal is not None:
             return refusal
         name, request = type_of(pod), pod_request_of(pod)
-        for node, going in self._places(name, request):
+        for node, going in self.places(name, request):
             for sleeper in going:
                 self._sleepers.remove(sleeper)
             victims.extend(going)
@@ -144,21 +146,20 @@ class Seller:
         name = type_of(pod)
         shape = self._shapes.get(name)
         if shape is None:
-            known = ", ".join(self._shapes) or "none"
-            return Waiting(
-                WaitReason.UNKNOWN_TYPE, f"there is no type {name!r} in its group: it has {known}"
-            )
-        if gates := other_gates(pod):
-            return Waiting(
-                WaitReason.OTHER_GATES, f"is held by the scheduling gate {gates[0]}, too"
-            )
-        if differing := differing_amount(shape, pod_request_of(pod)):
-            return Waiting(WaitReason.SHAPE_DIFFERS, differing)
-        return self._buying.refusal(pod, name, self._books[name])
+            return unknown_type(name, self._shapes)
+        return (
+            held_by_other_gates(pod)
+            or shape_differs(shape, pod_request_of(pod))
+            or self._buying.refusal(pod, name, self._books[name])
+        )
 
-    def _places(self, name: str, request: PodRequest) -> Iterator[tuple[str, list[Sleeper]]]:
+    def waits_for_another(self, request: PodRequest) -> bool:
+        """Whether one like it, which it has terms about, was sold in this plan."""
+        return id(request) in self._apart
+
+    def places(self, name: str, request: PodRequest) -> Iterator[tuple[str, list[Sleeper]]]:
         """Nodes for one unit, with the sleepers that have to go there; the best first."""
-        if id(request) in self._apart:
+        if self.waits_for_another(request):
             return
         eligible = self._room.eligible(request)
         book = self._books[name]
@@ -219,8 +220,8 @@ class Seller:
 
     def _no_place(self, name: str, request: PodRequest) -> Waiting:
         """A unit is left, but no node of the pool takes this pod."""
-        if id(request) in self._apart:
-            return Waiting(WaitReason.NO_NODE_FITS, "waits until the one before it is on its node")
+        if self.waits_for_another(request):
+            return Waiting(WaitReason.NO_NODE_FITS, WAITS_FOR_ANOTHER)
         serving = self._serving.get(name, ())
         if not serving:
             return Waiting(
@@ -251,16 +252,31 @@ def is_pinned(pod: Pod) -> bool:
     return unsupported_reason(pod) is None
 
 
-def differing_amount(shape: UnitShape, request: PodRequest) -> str:
-    """In words, how the pod's requests differ from the unit; empty if they do not."""
+def unknown_type(name: str, types: Iterable[str]) -> Waiting:
+    known = ", ".join(types) or "none"
+    return Waiting(
+        WaitReason.UNKNOWN_TYPE, f"there is no type {name!r} in its group: it has {known}"
+    )
+
+
+def held_by_other_gates(pod: Pod) -> Waiting | None:
+    gates = other_gates(pod)
+    if not gates:
+        return None
+    return Waiting(WaitReason.OTHER_GATES, f"is held by the scheduling gate {gates[0]}, too")
+
+
+def shape_differs(shape: UnitShape, request: PodRequest) -> Waiting | None:
+    """Whether the pod's requests are not those of a unit."""
     has = dict(request.amounts)
     for name, amount in shape.amounts.items():
         if has.get(name, 0) != amount:
-            return (
+            return Waiting(
+                WaitReason.SHAPE_DIFFERS,
                 f"requests {has.get(name, 0)} of {name} where a unit of {shape.name} has {amount}:"
-                " it was created by another specification of the type"
+                " it was created by another specification of the type",
             )
-    return ""
+    return None
 
 
 def group_lacking(members: Sequence[Pod], sold: int) -> Waiting | None:

@@ -13,7 +13,7 @@ from msgspec.structs import replace
 
 from dovetail.core.rows import Rows
 from dovetail.machines.documents import Machine, MachineSpec
-from dovetail.machines.marks import PREFIX, marks_of
+from dovetail.machines.marks import marked, marks_of
 from dovetail.machines.names import READY
 from dovetail.machines.objects import sleeper_request
 from dovetail.machines.shapes import UnitShape, served_types, shapes_of, types_unserved
@@ -105,8 +105,6 @@ def _idle_pool(machine: Machine, world: World) -> NodeTable:
     for entry in machine.spec.node_pool:
         node = world.nodes.get(entry.name)
         if node is not None:
-            marks = marks_of(machine.spec, machine.group, entry, READY).labels
-            labels = {k: v for k, v in node.metadata.labels.items() if not k.startswith(PREFIX)}
-            meta = replace(node.metadata, labels={**labels, **marks})
-            table.set_node(replace(node, metadata=meta, spec=NodeSpec()))
+            found = marked(node, marks_of(machine.spec, machine.group, entry, READY))
+            table.set_node(replace(found, spec=NodeSpec()))
     return table

@@ -11,7 +11,7 @@ from dovetail.core.explanation import Reason
 from dovetail.podfit.nodes import Nodes
 from dovetail.podfit.objects import NodeSelectorTerm, SelectorRequirement
 from dovetail.podfit.pod_request import PodRequest
-from dovetail.podfit.selectors import is_met
+from dovetail.podfit.selectors import Labels, is_met
 
 TOKEN = Reason.NODE_AFFINITY
 FIELD = "nodeSelector, affinity.nodeAffinity"
@@ -70,6 +70,16 @@ def why(nodes: Nodes, request: PodRequest, row: int) -> str:
     labels = nodes.labels.of(row)
     for term in request.node_labels:
         if not is_met(term, labels.get(term.key)):
-            has = f"is {labels[term.key]!r}" if term.key in labels else "is not set"
-            return f"nodeSelector wants label {term.key}={term.values[0]}, which {has}"
+            return (
+                f"nodeSelector wants label {term.key}={term.values[0]}, which {has(labels, term)}"
+            )
+    if request.node_terms is not None and len(request.node_terms) == 1:
+        for one in request.node_terms[0].match_expressions:
+            if not is_met(one, labels.get(one.key)):
+                wanted = " ".join((one.operator, *filter(None, (", ".join(one.values),))))
+                return f"node affinity wants label {one.key} {wanted}, which {has(labels, one)}"
     return "the node meets none of the terms of the pod's required node affinity"
+
+
+def has(labels: Labels, term: SelectorRequirement) -> str:
+    return f"is {labels[term.key]!r}" if term.key in labels else "is not set"
