@@ -1,0 +1,1 @@
+"""Machines on a real cluster: API server, controllers, scheduler, kwok, and operators."""
