@@ -7,7 +7,7 @@ import yaml
 from click.testing import CliRunner, Result
 
 from dovetail.cli.main import main
-from dovetail.kube.manifests import PARTS
+from dovetail.kube.manifests import OPTIONAL_PARTS, PARTS
 
 
 def run(*arguments: str) -> Result:
@@ -33,12 +33,18 @@ def test_all_of_them_are_printed_one_after_the_other() -> None:
     assert objects("crds", "crds") == objects("crds")
 
 
+def test_what_is_optional_is_printed_when_it_is_asked_for() -> None:
+    webhook = ("MutatingWebhookConfiguration", "dovetail-webhook")
+    assert webhook in objects("machines-webhook")
+    assert webhook not in objects()
+
+
 def listed(*parts: str) -> list[list[str]]:
     return [line.split(maxsplit=1) for line in run("--list", *parts).stdout.splitlines()]
 
 
 def test_they_are_listed_with_what_they_hold() -> None:
-    assert listed() == [["PART", "HOLDS"], *map(list, PARTS.items())]
+    assert listed() == [["PART", "HOLDS"], *map(list, (PARTS | OPTIONAL_PARTS).items())]
     assert listed("use") == [["PART", "HOLDS"], ["use", PARTS["use"]]]
 
 

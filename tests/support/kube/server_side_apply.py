@@ -1,7 +1,8 @@
 """Server-side apply for the in-memory API: who owns which field.
 
-Mappings are merged field by field. Of lists, `conditions` (by type), `taints` (by key and effect)
-and `ownerReferences` (by uid) are merged by entry, as the real API does; any other is one field.
+Mappings are merged field by field. Of lists, `conditions` (by type), `taints` (by key and effect),
+`ownerReferences` (by uid) and `webhooks` (by name) are merged by entry, as the real API does; any
+other is one field.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ KEYS: dict[str, tuple[str, ...]] = {
     "conditions": ("type",),
     "taints": ("key", "effect"),
     "ownerReferences": ("uid",),
+    "webhooks": ("name",),
 }
 
 

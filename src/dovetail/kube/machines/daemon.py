@@ -15,6 +15,7 @@ from dovetail.aio.supervise import run_together
 from dovetail.kube.api.client import connect
 from dovetail.kube.machines.operator import OperatorReplica
 from dovetail.kube.machines.settings import OperatorSettings
+from dovetail.kube.machines.webhook.replica import WebhookReplica
 from dovetail.kube.runtime.events import Recorder
 from dovetail.kube.runtime.leader import Election, LeaseTiming
 from dovetail.kube.runtime.serving import ALL_ADDRESSES, listen, monitoring, serve
@@ -44,8 +45,13 @@ async def run(
                 StockSettings(namespace=settings.namespace, image=settings.image),
                 election if settings.leader_elect else None,
             )
+            webhook = None
+            if settings.webhook.listen is not None:
+                webhook = WebhookReplica(api, operator, settings.webhook)
             servers = []
             if settings.metrics_port is not None:
                 bound = listen(ALL_ADDRESSES, settings.metrics_port)
-                servers.append(serve(monitoring(lambda: operator.is_ready), bound))
+                servers.append(serve(monitoring(lambda: (webhook or operator).is_ready), bound))
+            if webhook is not None:
+                servers.append(webhook.run())
             await run_together(*servers, operator.run(stop, ready))

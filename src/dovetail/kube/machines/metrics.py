@@ -22,3 +22,13 @@ HAND_OVER = METRICS.histogram(
     SECONDS,
 )
 WRITES = METRICS.counter("machines_writes_total", "Writes to the API server, by kind.", "kind")
+REVIEWS = METRICS.counter(
+    "machines_webhook_reviews_total",
+    "Reviews by the admission webhook, of guests and of Machines: allowed or refused.",
+    "kind",
+    "outcome",
+)
+CERTIFICATE_ENDS = METRICS.gauge(
+    "machines_webhook_certificate_end_seconds",
+    "Until when the certificate is valid that the webhook serves, in Unix seconds.",
+)

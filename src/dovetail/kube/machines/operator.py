@@ -77,6 +77,10 @@ class OperatorReplica:
         """Whether it knows the cluster."""
         return self._known.is_set()
 
+    async def known(self) -> None:
+        """Until it knows the cluster."""
+        await self._known.wait()
+
     async def run(self, stop: asyncio.Event, ready: Callable[[], None] = lambda: None) -> None:
         """Until `stop`; the lease is given back when all work of the leader has ended."""
         await run_together(
@@ -88,7 +92,7 @@ class OperatorReplica:
         )
 
     async def _stand_for_election(self) -> None:
-        await self._known.wait()
+        await self.known()
         await self.leader.run()
 
     async def _work(self, ready: Callable[[], None]) -> None:

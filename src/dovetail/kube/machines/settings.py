@@ -18,6 +18,40 @@ class OperatorLease(SettingsStruct, frozen=True):
     ] = 15.0
 
 
+class WebhookSettings(SettingsStruct, frozen=True):
+    listen: Annotated[
+        str | None,
+        Meta(
+            description="`HOST:PORT` at which the API server finds the admission webhook; without"
+            " it there is none."
+        ),
+    ] = None
+    name: Annotated[
+        str,
+        Meta(
+            min_length=1,
+            description="Name of its Service, of the Secret with its certificates, and of the"
+            " configurations by which it is called.",
+        ),
+    ] = "dovetail-webhook"
+    certificates: Annotated[
+        Literal["self-managed", "files"],
+        Meta(
+            description="`self-managed`: the operator makes and renews them. `files`: somebody"
+            " else does, such as cert-manager; they are read again when they change."
+        ),
+    ] = "self-managed"
+    cert: Annotated[str | None, Meta(description="Certificate chain (PEM), for `files`.")] = None
+    key: Annotated[str | None, Meta(description="Its private key (PEM), for `files`.")] = None
+    hosts: Annotated[
+        tuple[str, ...],
+        Meta(
+            description="Further names and addresses that self-managed certificates are for: of"
+            " the URL, where the API server does not call the Service."
+        ),
+    ] = ()
+
+
 class OperatorSettings(SettingsStruct, frozen=True):
     """The settings of `dovetail operator`."""
 
@@ -50,3 +84,6 @@ class OperatorSettings(SettingsStruct, frozen=True):
         Meta(description="The least important lines that are logged."),
     ] = "info"
     lease: Annotated[OperatorLease, Meta(description="Leader election.")] = OperatorLease()
+    webhook: Annotated[WebhookSettings, Meta(description="Immediate refusals, if wanted.")] = (
+        WebhookSettings()
+    )

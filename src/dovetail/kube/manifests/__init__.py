@@ -15,6 +15,10 @@ PARTS = {
     "machines-admission": "guests get what their unit has, and nobody but the operator sells",
 }
 """Name of the file, and what is in it."""
+OPTIONAL_PARTS = {
+    "machines-webhook": "guests are refused at once; only for operators that serve it",
+}
+"""Those that have to be asked for by name: without somebody who serves them they are in the way."""
 
 
 def text(parts: Sequence[str] = tuple(PARTS)) -> str:

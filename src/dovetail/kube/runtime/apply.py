@@ -13,7 +13,7 @@ from dovetail.kube.api.port import KubeApi
 from dovetail.podfit.objects import KubeObject
 
 T = TypeVar("T", bound=KubeObject)
-Manager = Literal["dovetail-machines", "dovetail-node-pool"]
+Manager = Literal["dovetail-machines", "dovetail-node-pool", "dovetail-webhook"]
 
 
 class FieldOwner:

@@ -1,0 +1,1 @@
+"""The optional admission webhook of machines: immediate refusals, served by every replica."""
