@@ -145,6 +145,14 @@ class NodePoolStatus(ApiStruct, frozen=True, kw_only=True):
     node_pool: tuple[NodeCondition, ...] = ()
 
 
+class MachineShape(KubeObject, frozen=True, kw_only=True):
+    """A type as it is sold: what the admission policies give to guests. See `parameters`."""
+
+    API = ApiResource("dovetail.dev", VERSION, "machineshapes", "MachineShape", namespaced=False)
+
+    spec: dict[str, Any] = {}
+
+
 class MachineNodePool(KubeObject, frozen=True, kw_only=True):
     API = ApiResource(GROUP, VERSION, "machinenodepools", "MachineNodePool", namespaced=False)
 

@@ -37,8 +37,8 @@ UNIT_GROUP_SIZE = f"{DOMAIN}/unit-group-size"
 
 FINALIZER = f"{DOMAIN}/dovetail"
 """On a MachineNodePool: its marks on nodes go before it does."""
-SHAPE_PARAMETERS = f"{DOMAIN}/shape"
-"""Label of the ConfigMaps that admission policies read shapes from."""
+OPERATOR = f"{DOMAIN}/operator"
+"""Annotation of the operator's service account: as whom it runs, if not as that account."""
 
 HOSTNAME = "kubernetes.io/hostname"
 GPU_TYPE = "nvidia.com/gpu"
@@ -49,7 +49,7 @@ RESERVED_TYPES = frozenset(
     key.partition("/")[2]
     for key in (
         *(MACHINE_GROUP, MACHINE_TYPE, POD_ROLE, INJECTING_CONTAINER, INJECT_RESOURCE, NODE_POOL),
-        *(UNIT_GATE, STOCK_GATE, CREATOR, USER, UNIT_GROUP, UNIT_GROUP_SIZE, SHAPE_PARAMETERS),
+        *(UNIT_GATE, STOCK_GATE, CREATOR, USER, UNIT_GROUP, UNIT_GROUP_SIZE, OPERATOR),
     )
 )
 """A type's name becomes a key of the domain: these keys mean something else already."""

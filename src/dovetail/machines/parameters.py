@@ -1,37 +1,33 @@
-"""Parameters of the admission policies: a ConfigMap for each type, which the operator publishes.
+"""Parameters of the admission policies: a MachineShape for each type, which the operator publishes.
 
-The policies (`machines-admission.yaml`) are the same in every cluster. What they give
-to guests is here, worked out as far as it goes, so that their expressions only add and compare.
-A ConfigMap of the specification that was accepted last stays until the next one is accepted.
+The policies (`machines-admission.yaml`) are the same in every cluster. What they give to guests is
+here, worked out as far as it goes, so that their expressions only add and compare. The shape of the
+specification that was accepted last stays until the next one is accepted.
+
+A kind of its own, and no ConfigMap: API servers stop hearing of parameters of a kind that is built
+in when the last policy that has some is removed, and do not start again (Kubernetes 1.36).
 """
 
 from __future__ import annotations
 
 from typing import Any
 
-from dovetail.machines.names import MACHINE_GROUP, MACHINE_TYPE, SHAPE_PARAMETERS
+from dovetail.machines.names import MACHINE_GROUP, MACHINE_TYPE
 from dovetail.machines.shapes import UnitShape
 from dovetail.podfit.pod_sum import CPU, MEMORY
 
-OPERATOR_PARAMETERS = "dovetail-operator"
-"""Name of the ConfigMap that says who the operator is, in the namespace where it is."""
-
 
 def shape_parameters(group: str, shape: UnitShape) -> dict[str, Any]:
-    """The fields of the ConfigMap of a type that is sold."""
-    data = {
+    """The fields of the MachineShape of a type that is sold."""
+    spec: dict[str, Any] = {
         "group": group,
         "type": shape.name,
-        "cpuMilli": str(shape.amounts[CPU]),
-        "memoryBytes": str(shape.amounts[MEMORY]),
-        "gpus": str(shape.gpus),
+        "cpuMilli": shape.amounts[CPU],
+        "memoryBytes": shape.amounts[MEMORY],
+        "gpus": shape.gpus,
     }
     if shape.gpu_label is not None:
-        data["gpuLabelKey"], data["gpuLabelValue"] = shape.gpu_label
-    labels = {SHAPE_PARAMETERS: "true", MACHINE_GROUP: group, MACHINE_TYPE: shape.name}
-    return {"metadata": {"labels": labels}, "data": data}
-
-
-def operator_parameters(username: str) -> dict[str, Any]:
-    """The fields of the ConfigMap that says who alone lifts gates and makes stock."""
-    return {"data": {"username": username}}
+        key, value = shape.gpu_label
+        spec["gpuLabel"] = {"key": key, "value": value}
+    labels = {MACHINE_GROUP: group, MACHINE_TYPE: shape.name}
+    return {"metadata": {"labels": labels}, "spec": spec}

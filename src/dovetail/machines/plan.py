@@ -13,7 +13,7 @@ from typing import Any
 
 import msgspec
 
-from dovetail.machines.documents import MachineNodePool
+from dovetail.machines.documents import MachineNodePool, MachineShape
 from dovetail.machines.leases import LeaseNotice, leases_of
 from dovetail.machines.names import MACHINE_TYPE, pool_name, stock_name
 from dovetail.machines.objects import (
@@ -33,7 +33,7 @@ from dovetail.machines.snapshot import MachineSnapshot
 from dovetail.machines.status import ConditionFound, PlanOutcome, conditions_of, status_of
 from dovetail.machines.stock.places import Stocking, StockPlan, wanted_replicas
 from dovetail.machines.stock.sleepers import Sleeper
-from dovetail.podfit.objects import ConfigMap, KubeObject, Pod, Service, StatefulSet
+from dovetail.podfit.objects import KubeObject, Pod, Service, StatefulSet
 
 
 class PutObject(msgspec.Struct, frozen=True):
@@ -161,7 +161,7 @@ def object_changes(
         name = stock_name(shape.name, group)
         wanted.add(name)
         bodies: list[tuple[type[KubeObject], Mapping[str, KubeObject], dict[str, Any]]] = [
-            (ConfigMap, snapshot.parameters, shape_parameters(group, shape)),
+            (MachineShape, snapshot.shapes, shape_parameters(group, shape)),
             (Service, snapshot.services, service_of(shape, group)),
             (
                 StatefulSet,
@@ -176,7 +176,7 @@ def object_changes(
     owned: Sequence[tuple[type[KubeObject], Mapping[str, KubeObject]]] = (
         (StatefulSet, snapshot.stateful_sets),
         (Service, snapshot.services),
-        (ConfigMap, snapshot.parameters),
+        (MachineShape, snapshot.shapes),
     )
     drops = [
         DropObject(kind, found.metadata.name)

@@ -7,8 +7,8 @@ from datetime import datetime
 
 import msgspec
 
-from dovetail.machines.documents import Machine, MachineNodePool, MachineSpec
-from dovetail.podfit.objects import ConfigMap, Namespace, Node, Pod, Service, StatefulSet
+from dovetail.machines.documents import Machine, MachineNodePool, MachineShape, MachineSpec
+from dovetail.podfit.objects import Namespace, Node, Pod, Service, StatefulSet
 from dovetail.podfit.table import NodeTable
 
 
@@ -56,4 +56,4 @@ class MachineSnapshot(msgspec.Struct, frozen=True, kw_only=True):
     stateful_sets: Mapping[str, StatefulSet] = {}
     """By name, like those that follow: owned by this Machine."""
     services: Mapping[str, Service] = {}
-    parameters: Mapping[str, ConfigMap] = {}
+    shapes: Mapping[str, MachineShape] = {}

@@ -230,6 +230,7 @@ def versions(bed: Bed) -> dict[str, str]:
     paths = (
         MACHINES,
         "/apis/imperator.tenzen-y.io/v1alpha1/machinenodepools",
+        "/apis/dovetail.dev/v1alpha1/machineshapes",
         "/api/v1/nodes",
         "/api/v1/namespaces/dovetail/pods",
         "/api/v1/namespaces/lab/pods",

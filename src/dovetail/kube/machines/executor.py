@@ -27,7 +27,7 @@ from dovetail.kube.machines.telling import Teller
 from dovetail.kube.machines.unit_ledger import UnitLedger
 from dovetail.kube.machines.writes import Writer
 from dovetail.ledger.machines.units import UnitClaim, UnitTaken
-from dovetail.machines.documents import Machine
+from dovetail.machines.documents import Machine, MachineShape
 from dovetail.machines.plan import MachinePlan, PutObject
 from dovetail.machines.pods import type_of, user_of
 from dovetail.machines.selling.seller import Sale, is_pinned
@@ -35,7 +35,7 @@ from dovetail.machines.shapes import UnitShape, shapes_of
 from dovetail.machines.snapshot import MachineSnapshot
 from dovetail.machines.stock.places import StockPlace
 from dovetail.machines.stock.sleepers import Sleeper
-from dovetail.podfit.objects import ConfigMap, KubeObject, Pod, Service, StatefulSet
+from dovetail.podfit.objects import KubeObject, Pod, Service, StatefulSet
 
 LOG = structlog.get_logger("dovetail.kube.machines")
 
@@ -150,7 +150,7 @@ class Executor:
         there: dict[type[KubeObject], Any] = {
             StatefulSet: snapshot.stateful_sets,
             Service: snapshot.services,
-            ConfigMap: snapshot.parameters,
+            MachineShape: snapshot.shapes,
         }
         found = there[put.kind].get(put.name) if put.kind in there else snapshot.pool
         await self._writer.put(put.kind, put.name, put.body, found, machine)

@@ -23,7 +23,7 @@ from dovetail.kube.runtime.events import Recorder
 from dovetail.kube.runtime.informer import Informer
 from dovetail.kube.runtime.leader import Election, Leader
 from dovetail.kube.runtime.workqueue import WorkQueue
-from dovetail.machines.documents import Machine, MachineNodePool
+from dovetail.machines.documents import Machine, MachineNodePool, MachineShape
 from dovetail.machines.names import MACHINE_GROUP
 from dovetail.machines.snapshot import StockSettings
 from dovetail.podfit.objects import (
@@ -144,6 +144,7 @@ class OperatorInformers:
         self.pods = Informer(api, Pod)
         self.stateful_sets = Informer(api, StatefulSet, namespace, labels=MACHINE_GROUP)
         self.services = Informer(api, Service, namespace, labels=MACHINE_GROUP)
+        self.shapes = Informer(api, MachineShape, labels=MACHINE_GROUP)
         self.config_maps = Informer(api, ConfigMap, namespace, labels=MACHINE_GROUP)
         self.slices.on(self._on_slice)
         self.machines.on(state.on_machine)
@@ -153,6 +154,7 @@ class OperatorInformers:
         self.pods.on(state.on_pod)
         self.stateful_sets.on(state.on_stateful_set)
         self.services.on(state.on_service)
+        self.shapes.on(state.on_shape)
         self.config_maps.on(state.on_config_map)
 
     def slices_of(self, node: str) -> tuple[ResourceSlice, ...]:
@@ -177,6 +179,7 @@ class OperatorInformers:
             self.pods.run(),
             self.stateful_sets.run(),
             self.services.run(),
+            self.shapes.run(),
             self.config_maps.run(),
         )
 
@@ -189,6 +192,7 @@ class OperatorInformers:
             self.pods.synced(),
             self.stateful_sets.synced(),
             self.services.synced(),
+            self.shapes.synced(),
             self.config_maps.synced(),
         )
         with suppress(TimeoutError):

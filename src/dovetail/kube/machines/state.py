@@ -16,7 +16,7 @@ from dovetail.core.errors import DovetailError
 from dovetail.core.rows import Rows
 from dovetail.kube.machines.acceptance import Accepted, AcceptedSpecs, read_record
 from dovetail.kube.runtime.workqueue import WorkQueue
-from dovetail.machines.documents import Machine, MachineNodePool, PoolNode
+from dovetail.machines.documents import Machine, MachineNodePool, MachineShape, PoolNode
 from dovetail.machines.marks import is_marked_node
 from dovetail.machines.names import MACHINE_GROUP, pool_name
 from dovetail.machines.pods import group_of, is_guest, is_over, is_sleeper
@@ -102,6 +102,7 @@ class MachineState:
         """Kind and name of owned objects that were seen to go, and not to come again."""
         self.stateful_sets = OwnedObjects[StatefulSet]()
         self.services = OwnedObjects[Service]()
+        self.shapes = OwnedObjects[MachineShape]()
         self.config_maps = OwnedObjects[ConfigMap]()
 
     # -- what controllers ask --------------------------------------------------------------------
@@ -134,7 +135,7 @@ class MachineState:
             pool=self.pools.get(pool_name(machine.metadata.name)),
             stateful_sets=self.stateful_sets.of(group),
             services=self.services.of(group),
-            parameters=self.config_maps.of(group),
+            shapes=self.shapes.of(group),
         )
 
     def guests_of(self, group: str) -> Mapping[str, Pod]:
@@ -144,6 +145,7 @@ class MachineState:
         """Objects of the group by kind and name."""
         yield StatefulSet, self.stateful_sets.of(group)
         yield Service, self.services.of(group)
+        yield MachineShape, self.shapes.of(group)
         yield ConfigMap, self.config_maps.of(group)
         yield (
             MachineNodePool,
@@ -372,6 +374,10 @@ class MachineState:
     def on_service(self, old: Service | None, new: Service | None) -> None:
         self._note_deleted(old, new)
         self.wake(self.services.change(old, new))
+
+    def on_shape(self, old: MachineShape | None, new: MachineShape | None) -> None:
+        self._note_deleted(old, new)
+        self.wake(self.shapes.change(old, new))
 
     def on_config_map(self, old: ConfigMap | None, new: ConfigMap | None) -> None:
         record = read_record(new) if new is not None else None

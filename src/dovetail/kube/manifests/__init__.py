@@ -10,7 +10,7 @@ PARTS = {
     "scheduler": "the scheduler's account and rights, and two replicas of it",
     "guard": "only a binding writes which devices a pod has",
     "use": "who may ask for a class: the verb `use`, checked when a pod is created",
-    "machines-crds": "Machine and MachineNodePool, the kinds themselves",
+    "machines-crds": "Machine, MachineNodePool and MachineShape, the kinds themselves",
     "machines-rules": "what Machines have to keep to beside each other, and while units are sold",
     "machines-admission": "guests get what their unit has, and nobody but the operator sells",
 }

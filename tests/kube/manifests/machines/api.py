@@ -12,13 +12,17 @@ from tests.machines.building import GENERAL
 from tests.support.kube.cluster import Cluster
 
 MACHINES = "/apis/imperator.tenzen-y.io/v1alpha1/machines"
-KINDS = ("machines", "machinenodepools")
+KINDS = (
+    "machines.imperator.tenzen-y.io",
+    "machinenodepools.imperator.tenzen-y.io",
+    "machineshapes.dovetail.dev",
+)
 CREATED, INVALID = 201, 422
 
 
 def install_kinds(cluster: Cluster) -> None:
     cluster.kubectl("apply", "--server-side", "-f", "-", given=manifests.text(["machines-crds"]))
-    names = [f"crd/{kind}.imperator.tenzen-y.io" for kind in KINDS]
+    names = [f"crd/{kind}" for kind in KINDS]
     cluster.kubectl("wait", "--for=condition=Established", *names, "--timeout=20s")
     cluster.await_that(lambda: cluster.request("GET", MACHINES)[0] == 200, "list of Machines")
 

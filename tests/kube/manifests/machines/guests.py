@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from dovetail.kube import manifests
+from dovetail.machines.documents import MachineShape
 from dovetail.machines.names import (
     ENABLED,
     GUEST,
@@ -35,6 +36,7 @@ def admission(cluster: Cluster) -> Iterator[Cluster]:
     given = manifests.text(["machines-admission"])
     install_kinds(cluster)
     cluster.kubectl("create", "namespace", NAMESPACE, check=False)
+    cluster.kubectl("create", "serviceaccount", "dovetail-operator", "-n", NAMESPACE, check=False)
     cluster.kubectl("apply", "--server-side", "-f", "-", given=given)
     cluster.apply(*(parameters(name) for name in TYPES))
     if cluster.request("GET", "/api/v1/namespaces/opted-in")[0] != 200:
@@ -58,11 +60,12 @@ def is_in_force(cluster: Cluster) -> bool:
 
 
 def parameters(name: str) -> dict[str, Any]:
-    """The ConfigMap that the operator publishes for the type."""
+    """The MachineShape that the operator publishes for the type."""
     found = shape(name, PLAIN if name == "plain" else None)
     fields = shape_parameters(GROUP, found)
-    meta = {"name": stock_name(name, GROUP), "namespace": NAMESPACE, **fields["metadata"]}
-    return {"apiVersion": "v1", "kind": "ConfigMap", **fields, "metadata": meta}
+    meta = {"name": stock_name(name, GROUP), **fields["metadata"]}
+    api = MachineShape.API
+    return {"apiVersion": api.api_version, "kind": api.kind, **fields, "metadata": meta}
 
 
 def opt_in(cluster: Cluster, namespace: str) -> None:

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 import pytest
 
 from dovetail.machines.names import CREATOR, MACHINE_GROUP, MACHINE_TYPE, POD_ROLE, UNIT_GATE
+from dovetail.machines.names import OPERATOR as OPERATOR_NOTE
 from tests.kube.manifests.machines.guests import OPERATOR, admission, made, pod_object
 from tests.support.kube.cluster import Cluster
 
@@ -112,15 +113,15 @@ def test_only_the_operator_lifts_the_gate(policies: Cluster, guest: str) -> None
     assert "labeled" in change(policies, guest, "label", "team=b")
 
 
-def test_the_operator_is_who_its_config_map_says(policies: Cluster, guest: str) -> None:
-    """Where it runs as somebody else, it writes that down."""
-    patching = ("patch", "configmap", "dovetail-operator", "-n", "dovetail", "--type=merge", "-p")
+def test_the_operator_is_who_its_account_says(policies: Cluster, guest: str) -> None:
+    """Where it runs as somebody else, it notes that there."""
+    annotating = ("annotate", "serviceaccount", "dovetail-operator", "-n", "dovetail")
     policies.await_that(lambda: LIFTED in merge(policies, guest, NO_GATES), "refusal")
-    policies.kubectl(*patching, '{"data": {"username": "admin"}}')
+    policies.kubectl(*annotating, f"{OPERATOR_NOTE}=admin")
     try:
         policies.await_that(lambda: "patched" in merge(policies, guest, NO_GATES), "the operator")
     finally:
-        policies.kubectl(*patching, json.dumps({"data": {"username": OPERATOR}}))
+        policies.kubectl(*annotating, f"{OPERATOR_NOTE}-")
 
 
 def test_the_gate_of_others_is_theirs(policies: Cluster) -> None:

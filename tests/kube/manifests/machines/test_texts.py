@@ -8,7 +8,6 @@ import yaml
 
 from dovetail.kube import manifests
 from dovetail.machines import names
-from dovetail.machines.parameters import OPERATOR_PARAMETERS
 
 
 def objects(*parts: str) -> list[dict[str, Any]]:
@@ -49,8 +48,6 @@ def test_the_names_in_the_policies_are_those_of_the_code() -> None:
     used = (
         *(names.MACHINE_GROUP, names.MACHINE_TYPE, names.POD_ROLE, names.INJECTING_CONTAINER),
         *(names.INJECT_RESOURCE, names.INJECT_RESOURCE_ALIAS, names.NODE_POOL, names.UNIT_GATE),
-        *(names.STOCK_GATE, names.SHAPE_PARAMETERS, names.CREATOR.replace("/", "~1")),
+        *(names.STOCK_GATE, names.OPERATOR, names.CREATOR.replace("/", "~1")),
     )
     assert [name for name in used if name not in text] == []
-    (operator,) = [each for each in objects("machines-admission") if each["kind"] == "ConfigMap"]
-    assert operator["metadata"]["name"] == OPERATOR_PARAMETERS
