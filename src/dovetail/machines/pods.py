@@ -128,7 +128,12 @@ def unit_group_size(pod: Pod) -> int | None:
     return int(text) or None if is_number else None
 
 
-def line_order(pod: Pod) -> tuple[int, str, str]:
-    """Sorts those who wait: by priority, then age."""
+def line_order(pod: Pod) -> tuple[int, str, int, str]:
+    """Sorts those who wait: by priority, then age.
+
+    Times are in whole seconds. Within one, versions tell who was created first: hardly anybody
+    writes to a pod that waits behind its gate.
+    """
     meta = pod.metadata
-    return -pod.spec.priority, meta.creation_timestamp or "", meta.uid
+    version = int(meta.resource_version) if meta.resource_version.isdecimal() else 0
+    return -pod.spec.priority, meta.creation_timestamp or "", version, meta.uid

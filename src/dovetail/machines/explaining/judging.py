@@ -19,6 +19,7 @@ from dovetail.machines.explaining.nearest import nearest_nodes
 from dovetail.machines.names import MACHINE_GROUP, MACHINE_TYPE, UNIT_GROUP
 from dovetail.machines.pods import line_order, other_gates, type_of, unit_group_of
 from dovetail.machines.selling.seller import (
+    WAITS_FOR_ANOTHER,
     group_lacking,
     held_by_other_gates,
     shape_differs,
@@ -74,7 +75,7 @@ def judge(case: GuestCase) -> Judgement:
 def ahead_of(case: GuestCase, standing: MachineStanding) -> list[Pod]:
     """Those who are served before it, in the order of the line: a unit group all at once, when it
     is the turn of its first pod."""
-    turns: dict[str, tuple[int, str, str]] = {}
+    turns: dict[str, tuple[int, str, int, str]] = {}
     line = sorted(standing.survey.waiting, key=line_order)
     for pod in line:
         if name := unit_group_of(pod):
@@ -163,6 +164,9 @@ class _Judge:
         self._stage(Reason.POOL_NODE, name)
         filtered = standing.snapshot.table.filter(request, among=self._left, without=Reason.AMOUNT)
         self._stages += filtered.stages()
+        if standing.seller.waits_for_another(request):
+            self._faults[relation_of(request)] = WAITS_FOR_ANOTHER
+            self._left = frozenset()
         places = (node for node, _ in standing.seller.places(name, request))
         fitting = tuple(node for node in places if node in self._left)
         self._left = frozenset(fitting)
@@ -189,3 +193,12 @@ class _Judge:
                 words=GUEST_TEXTS[reason],
             )
         )
+
+
+def relation_of(request: PodRequest) -> Reason:
+    """The first of its demands on other pods."""
+    if request.ports:
+        return Reason.HOST_PORT
+    if request.spread:
+        return Reason.TOPOLOGY_SPREAD
+    return Reason.POD_AFFINITY if request.pod_affinity else Reason.POD_ANTI_AFFINITY
