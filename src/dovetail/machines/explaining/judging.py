@@ -63,13 +63,15 @@ def judge(case: GuestCase) -> Judgement:
     """Of a guest that waits."""
     with supposed(case) as snapshot:
         standing = MachineStanding(snapshot)
-        ahead = ahead_of(case, standing)
-        _, unserved = standing.seller.sell(ahead, standing.groups_sold)
-        name = type_of(case.pod)
-        waiting = tuple(
-            each for each in ahead if type_of(each) == name and each.metadata.uid in unserved
-        )
-        return _Judge(standing, case, waiting).judgement()
+        # Those before it are in their places while it is judged.
+        with standing.room.supposing():
+            ahead = ahead_of(case, standing)
+            _, unserved = standing.seller.sell(ahead, standing.groups_sold)
+            name = type_of(case.pod)
+            waiting = tuple(
+                each for each in ahead if type_of(each) == name and each.metadata.uid in unserved
+            )
+            return _Judge(standing, case, waiting).judgement()
 
 
 def ahead_of(case: GuestCase, standing: MachineStanding) -> list[Pod]:
