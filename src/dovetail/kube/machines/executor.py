@@ -4,9 +4,10 @@
     1 units given back         stock that the next plan places
     2 guests' units taken      a guest with a unit behind its gate: the next plan goes on with 3
     3 objects written          sleepers fewer than replicas once were: nothing is given to others
-    4 sleepers deleted         room that the ledger still has for the guest
-    5 gates of guests lifted   sleepers without a place: the next plan goes on with 6
-    6 stock taken and lifted   nothing
+    4 guests nominated         room that the scheduler keeps for them, if they come
+    5 sleepers deleted         room that the ledger still has for the guest
+    6 gates of guests lifted   sleepers without a place: the next plan goes on with 7
+    7 stock taken and lifted   nothing
 
 A refusal of the ledger ends the plan: somebody else was faster, and the next plan knows of it.
 """
@@ -66,10 +67,10 @@ class Executor:
             return True
         await all_done(self._put(machine, each, snapshot) for each in plan.puts)
         await all_done(self._writer.drop(each.kind, each.name) for each in plan.drops)
+        orders = await self._nominate(plan)
         going = [pod for pod, _ in plan.removals]
         going += [each.pod for sale in plan.sales for each in sale.victims]
         await all_done(self._writer.delete_sleeper(pod) for pod in going)
-        orders = [(each.pod, each.node) for sale in plan.sales for each in sale.orders]
         lifted = await all_done(self._lift(pod, node) for pod, node in (*orders, *plan.lifts))
         if orders:
             HAND_OVER.observe(perf_counter() - started)
@@ -145,6 +146,19 @@ class Executor:
         )
 
     # -- the API server --------------------------------------------------------------------------
+
+    async def _nominate(self, plan: MachinePlan) -> list[tuple[Pod, str]]:
+        """Guests that are sold a unit, as they are once the scheduler keeps their room; where no
+        sleeper goes for it, there is room anyway."""
+        orders = [
+            (each.pod, each.node, bool(sale.victims)) for sale in plan.sales for each in sale.orders
+        ]
+
+        async def nominated(pod: Pod, node: str, needed: bool) -> tuple[Pod, str]:
+            is_needed = needed and is_pinned(pod)
+            return (await self._writer.nominate(pod, node) if is_needed else pod), node
+
+        return await asyncio.gather(*(nominated(*each) for each in orders))
 
     async def _put(self, machine: Machine, put: PutObject, snapshot: MachineSnapshot) -> None:
         there: dict[type[KubeObject], Any] = {

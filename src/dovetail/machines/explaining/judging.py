@@ -19,7 +19,6 @@ from dovetail.machines.explaining.nearest import nearest_nodes
 from dovetail.machines.names import MACHINE_GROUP, MACHINE_TYPE, UNIT_GROUP
 from dovetail.machines.pods import line_order, other_gates, type_of, unit_group_of
 from dovetail.machines.selling.seller import (
-    WAITS_FOR_ANOTHER,
     group_lacking,
     held_by_other_gates,
     shape_differs,
@@ -166,9 +165,6 @@ class _Judge:
         self._stage(Reason.POOL_NODE, name)
         filtered = standing.snapshot.table.filter(request, among=self._left, without=Reason.AMOUNT)
         self._stages += filtered.stages()
-        if standing.seller.waits_for_another(request):
-            self._faults[relation_of(request)] = WAITS_FOR_ANOTHER
-            self._left = frozenset()
         places = (node for node, _ in standing.seller.places(name, request))
         fitting = tuple(node for node in places if node in self._left)
         self._left = frozenset(fitting)
@@ -195,12 +191,3 @@ class _Judge:
                 words=GUEST_TEXTS[reason],
             )
         )
-
-
-def relation_of(request: PodRequest) -> Reason:
-    """The first of its demands on other pods."""
-    if request.ports:
-        return Reason.HOST_PORT
-    if request.spread:
-        return Reason.TOPOLOGY_SPREAD
-    return Reason.POD_AFFINITY if request.pod_affinity else Reason.POD_ANTI_AFFINITY

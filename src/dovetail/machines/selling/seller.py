@@ -23,8 +23,7 @@ from dovetail.machines.stock.room import Room
 from dovetail.machines.stock.sleepers import Sleeper, SleeperBook
 from dovetail.podfit.objects import Pod
 from dovetail.podfit.pod_request import PodRequest, pod_request_of, unsupported_reason
-
-WAITS_FOR_ANOTHER = "waits until the one before it is on its node"
+from dovetail.podfit.pod_sum import CLASS_PREFIX
 
 
 class UnitOrder(msgspec.Struct, frozen=True):
@@ -60,15 +59,17 @@ class Seller:
         self._room = room
         self._sleepers = sleepers
         self._buying = buying
-        self._apart: set[int] = set()
-        """Requests with terms about other pods of which one was sold in this plan: whoever comes
-        next has to be judged with that one in its place."""
 
     def sell(
         self, waiting: Iterable[Pod], sold_by_group: Counter[str]
     ) -> tuple[list[Sale], dict[str, Waiting]]:
         """Sales, and why the others wait, by uid."""
-        line = sorted(waiting, key=line_order)
+        with self._room.supposing():
+            return self._serve(sorted(waiting, key=line_order), sold_by_group)
+
+    def _serve(
+        self, line: Sequence[Pod], sold_by_group: Counter[str]
+    ) -> tuple[list[Sale], dict[str, Waiting]]:
         groups: dict[str, list[Pod]] = {}
         for pod in line:
             if name := unit_group_of(pod):
@@ -124,18 +125,23 @@ class Seller:
             for sleeper in going:
                 self._sleepers.remove(sleeper)
             victims.extend(going)
-            self._room.take(node, request.amounts)
+            if depends_on_pods(request):
+                self._room.suppose(pod, node)
+            else:
+                self._room.take(node, request.amounts)
             self._books[name].add(name, node)
             self._buying.bought(pod, name)
             victims.extend(self.remove_excess(self._books[name], node))
-            if depends_on_pods(request):
-                self._apart.add(id(request))
             return UnitOrder(pod, name, node)
         return self._no_place(name, request)
 
     def _undo(self, orders: Sequence[UnitOrder], victims: Sequence[Sleeper]) -> None:
         for order in orders:
-            self._room.take(order.node, pod_request_of(order.pod).amounts, -1)
+            request = pod_request_of(order.pod)
+            if depends_on_pods(request):
+                self._room.unsuppose(order.pod)
+            else:
+                self._room.take(order.node, request.amounts, -1)
             self._books[order.type].remove(order.type, order.node)
             self._buying.returned(order.pod, order.type)
         for sleeper in victims:
@@ -149,18 +155,13 @@ class Seller:
             return unknown_type(name, self._shapes)
         return (
             held_by_other_gates(pod)
+            or asks_for_classes(pod)
             or shape_differs(shape, pod_request_of(pod))
             or self._buying.refusal(pod, name, self._books[name])
         )
 
-    def waits_for_another(self, request: PodRequest) -> bool:
-        """Whether one like it, which it has terms about, was sold in this plan."""
-        return id(request) in self._apart
-
     def places(self, name: str, request: PodRequest) -> Iterator[tuple[str, list[Sleeper]]]:
         """Nodes for one unit, with the sleepers that have to go there; the best first."""
-        if self.waits_for_another(request):
-            return
         eligible = self._room.eligible(request)
         book = self._books[name]
         ordered = dict.fromkeys(each.node for each in self._sleepers.of_type(name))
@@ -220,8 +221,6 @@ class Seller:
 
     def _no_place(self, name: str, request: PodRequest) -> Waiting:
         """A unit is left, but no node of the pool takes this pod."""
-        if self.waits_for_another(request):
-            return Waiting(WaitReason.NO_NODE_FITS, WAITS_FOR_ANOTHER)
         serving = self._serving.get(name, ())
         if not serving:
             return Waiting(
@@ -264,6 +263,19 @@ def held_by_other_gates(pod: Pod) -> Waiting | None:
     if not gates:
         return None
     return Waiting(WaitReason.OTHER_GATES, f"is held by the scheduling gate {gates[0]}, too")
+
+
+def asks_for_classes(pod: Pod) -> Waiting | None:
+    """A pod has one claim in the ledger: its unit, or what it asks for by class."""
+    for container in (*pod.spec.containers, *pod.spec.init_containers):
+        for name in container.resources.requests:
+            if name.startswith(CLASS_PREFIX):
+                return Waiting(
+                    WaitReason.SHAPE_DIFFERS,
+                    f"container {container.name!r} requests {name}: a unit of a machine has what"
+                    " its shape says, and no devices by class",
+                )
+    return None
 
 
 def shape_differs(shape: UnitShape, request: PodRequest) -> Waiting | None:

@@ -5,11 +5,13 @@ Selling and stocking share one `Room`, so that neither gives away what the other
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 
 from dovetail.machines.names import GPU_TYPE
 from dovetail.podfit.filters.resources import ResourceShortage
-from dovetail.podfit.pod_request import PodRequest
+from dovetail.podfit.objects import Pod
+from dovetail.podfit.pod_request import PodRequest, pod_request_of
 from dovetail.podfit.table import NodeTable
 
 Amounts = Iterable[tuple[str, int]]
@@ -20,6 +22,8 @@ class Room:
         self._table = table
         self._gpus_of_others = gpus_of_others
         self._taken: dict[tuple[str, str], int] = {}
+        self._supposing = 0
+        self._supposed: dict[str, tuple[Pod, str]] = {}
         self._eligible: dict[int, tuple[PodRequest, frozenset[str]]] = {}
 
     def free(self, node: str, resource: str) -> int:
@@ -33,6 +37,30 @@ class Room:
         """Or give back, with a `sign` of -1."""
         for name, amount in amounts:
             self._taken[node, name] = self._taken.get((node, name), 0) + sign * amount
+
+    @contextmanager
+    def supposing(self) -> Iterator[None]:
+        """While it lasts, pods can be supposed on nodes; then the table is as it was before, and
+        what they take is taken from the room. Within another, it is part of that."""
+        self._supposing += 1
+        try:
+            yield
+        finally:
+            self._supposing -= 1
+            for pod, node in () if self._supposing else list(self._supposed.values()):
+                self.unsuppose(pod)
+                self.take(node, pod_request_of(pod).amounts)
+
+    def suppose(self, pod: Pod, node: str) -> None:
+        """Judge others as if it were there: their terms, or its own, may be about each other."""
+        self._supposed[pod.metadata.uid] = (pod, node)
+        self._table.add_pod(pod, node)
+        self._eligible.clear()
+
+    def unsuppose(self, pod: Pod) -> None:
+        del self._supposed[pod.metadata.uid]
+        self._table.remove_pod(pod.metadata.uid)
+        self._eligible.clear()
 
     def taken(self) -> Mapping[tuple[str, str], int]:
         """What the plan takes so far, for `restore`."""
