@@ -78,11 +78,8 @@ class Completion:
         return self._held[key]
 
     def _solve(self, problem: PackingProblem) -> Packing | None:
-        part = self._budget.part(self._budget.left // SHARE)
-        try:
+        with self._budget.part(self._budget.left // SHARE) as part:
             return solve(problem, part)
-        finally:
-            self._budget.left -= part.spent
 
     def placements(
         self, layout: Layout, domains: PodsInDomains, left: Sequence[int]

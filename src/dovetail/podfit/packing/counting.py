@@ -96,11 +96,8 @@ class Attempts:
 
     def assignment(self, asked: Sequence[PodsToPack]) -> Assignment | None:
         """None: they do not fit. Raises BudgetSpent."""
-        part = self._budget.part(self._share)
-        try:
+        with self._budget.part(self._share) as part:
             return assignment_of(self.nodes, asked, self._among, part)
-        finally:
-            self._budget.left -= part.spent
 
     def kinds(self, asked: Sequence[PodsToPack]) -> LargestThatFits:
         """How many kinds fit in full, of those at the front."""

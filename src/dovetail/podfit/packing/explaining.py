@@ -13,8 +13,7 @@ from contextlib import contextmanager
 import msgspec
 import numpy as np
 
-from dovetail.core.columns import Mask
-from dovetail.core.explanation import Explanation
+from dovetail.core.explanation import Explanation, Reason
 from dovetail.podfit.filtered_nodes import FilteredNodes
 from dovetail.podfit.nodes import Nodes
 from dovetail.podfit.packing.answers import Assignment, PodsToPack, Unpackable
@@ -51,13 +50,14 @@ def _first_not_full(asked: Sequence[PodsToPack], assignment: Assignment) -> tupl
 
 
 def _explanation(nodes: Nodes, request: PodRequest, filtered: FilteredNodes) -> Explanation:
-    """With nodes that would take the pod if they were idle as the nearest, if there are any: they
-    are short of room, which others may have since they are of no use."""
+    """The nearest nodes are those that lack nothing but room, else those that would take the pod if
+    they were idle, if there are any: others may have room since they are of no use."""
     found = filtered.explanation()
-    idle: Mask = filtered.passing_if_idle()
-    if idle.any():
-        nearest = FilteredNodes(nodes, request, among=idle).explanation().nearest
-        found = msgspec.structs.replace(found, nearest=nearest)
+    idle = filtered.passing_if_idle()
+    for rows in (FilteredNodes(nodes, request, Reason.AMOUNT, idle).mask, idle):
+        if rows.any():
+            nearest = FilteredNodes(nodes, request, among=rows).explanation().nearest
+            return msgspec.structs.replace(found, nearest=nearest)
     return found
 
 

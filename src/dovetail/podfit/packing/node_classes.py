@@ -8,6 +8,7 @@ are 20Gi and 50Gi of memory, if that is more than three ask for.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import gcd
 
 import msgspec
 import numpy as np
@@ -17,8 +18,8 @@ from dovetail.podfit.nodes import Nodes
 from dovetail.podfit.packing.solver.problem import NodeClass
 from dovetail.podfit.pod_sum import MOST_UNITS_COUNTED
 
-MOST_SUMS = 2048
-"""Distinct sums of amounts that are listed; where there are more, any amount is of use."""
+MOST_SUMS = 2**16
+"""Sums of amounts that may come up; where there may be more, any amount is of use."""
 
 
 class PodKind(msgspec.Struct, frozen=True):
@@ -119,14 +120,24 @@ def _usable(free: Amounts, kinds: Sequence[PodKind]) -> Amounts:
 
 def _sums(wanted: Sequence[tuple[int, int]], top: int) -> Amounts | None:
     """All sums up to `top` of so many of these amounts, in ascending order; None: too many."""
-    found: Amounts = np.zeros(1, np.int64)
+    unit = gcd(*(amount for amount, _ in wanted))
+    if not unit:
+        return np.zeros(1, np.int64)
+    size = top // unit + 1
+    if size > MOST_SUMS:
+        return None
+    # By multiples of what all have in common; so many of an amount as sums of doubles of it.
+    reached: Mask = np.zeros(size, np.bool_)
+    reached[0] = True
     for amount, count in wanted:
-        times = min(count, top // amount)
-        if len(found) * (times + 1) > 8 * MOST_SUMS:
-            return None
-        found = np.unique(np.add.outer(found, np.arange(times + 1, dtype=np.int64) * amount))
-        found = found[found <= top]
-    return found if len(found) <= MOST_SUMS else None
+        step, left, times = amount // unit, count, 1
+        while left and step * times < size:
+            times = min(times, left)
+            reached[step * times :] |= reached[: size - step * times]
+            left -= times
+            times *= 2
+    found: Amounts = np.flatnonzero(reached) * unit
+    return found
 
 
 def _rounded_down(free: Amounts, sums: Sequence[Amounts | None]) -> Amounts:
@@ -146,7 +157,7 @@ def _bounded_by_others(free: Amounts, kinds: Sequence[PodKind]) -> Amounts:
         for other in range(free.shape[1]):
             if wanting and other != at and all(amounts[other] for amounts in wanting):
                 rate = max(amounts[at] / amounts[other] for amounts in wanting)
-                # A little more than it comes to, for what floats do not tell.
-                bound = np.minimum(free[:, other] * (rate * (1 + 1e-9)) + 1, MOST_UNITS_COUNTED)
+                # A little more than it comes to, so that floats round it down no further.
+                bound = np.minimum(free[:, other] * (rate * (1 + 1e-9)), MOST_UNITS_COUNTED)
                 np.minimum(found[:, at], bound.astype(np.int64), out=found[:, at])
     return found

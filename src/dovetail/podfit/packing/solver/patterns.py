@@ -10,6 +10,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+import numpy as np
+
+from dovetail.core.columns import Amounts
 from dovetail.podfit.packing.solver.problem import (
     BudgetSpent,
     Counts,
@@ -18,21 +21,42 @@ from dovetail.podfit.packing.solver.problem import (
     StepBudget,
 )
 
+Needs = list[tuple[tuple[int, int], ...]]
+"""By kind: resources, and how much of them it wants."""
+
+
+def patterns_of(problem: PackingProblem) -> list[NodePatterns]:
+    """By class of nodes."""
+    needs = [
+        tuple((at, each) for at, each in enumerate(amounts) if each) for amounts in problem.amounts
+    ]
+    if not problem.classes:
+        return []
+    free: Amounts = np.array([each.free for each in problem.classes], np.int64)
+    alone = [
+        np.minimum((free[:, wanted] // amounts[wanted]).min(axis=1), count)
+        for amounts, wanted, count in (
+            (np.array(each, np.int64), np.flatnonzero(each), problem.counts[kind])
+            for kind, each in enumerate(problem.amounts)
+        )
+    ]
+    return [
+        NodePatterns(each, needs, fitting)
+        for each, fitting in zip(problem.classes, np.stack(alone, axis=1).tolist(), strict=True)
+    ]
+
 
 class NodePatterns:
     """Of one class of nodes."""
 
-    def __init__(self, problem: PackingProblem, of: NodeClass) -> None:
-        self.of = of
-        self._width = len(problem.amounts)
-        self._needs = [
-            tuple((at, each) for at, each in enumerate(amounts) if each)
-            for amounts in problem.amounts
-        ]
-        self.caps = tuple(
-            min(problem.counts[kind], self.room(kind, of.free, 0)) if kind in of.kinds else 0
-            for kind in range(self._width)
-        )
+    def __init__(self, of: NodeClass, needs: Needs, fitting: Sequence[int]) -> None:
+        """`fitting`: how many of each kind there is room for."""
+        self.of, self._needs = of, needs
+        caps = [0] * len(fitting)
+        for kind in of.kinds:
+            one = of.apart is not None and of.apart[kind] >> kind & 1
+            caps[kind] = min(fitting[kind], 1) if one else fitting[kind]
+        self.caps = tuple(caps)
         """By kind: how many of it alone."""
 
     def room(self, kind: int, free: Sequence[int], there: int) -> int:
@@ -73,7 +97,7 @@ class NodePatterns:
         kinds = [kind for kind in self.of.kinds if prices[kind] > 0 and self.caps[kind]]
         kinds.sort(key=lambda kind: -prices[kind] * self.caps[kind])
         knapsack = _Knapsack(self, kinds, prices, budget)
-        pattern = [0] * self._width
+        pattern = [0] * len(prices)
         bound = knapsack.bound(0, self.of.free)
         try:
             knapsack.fill(0, self.of.free, pattern, 0)

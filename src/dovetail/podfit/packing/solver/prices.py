@@ -3,13 +3,14 @@
 Any prices of the kinds make a bound. A node holds no pattern worth more than the best there is for
 its class, so nodes together hold no more than the sum of these; what is wanted must not be worth
 more. Prices of one for a kind bound how many of it fit alone, a resource's amounts as prices bound
-that resource (by what patterns can really use of it), and the best prices of all are the dual
-solution of the linear relaxation (`columns`). All are whole numbers: a bound is a proof.
+that resource, and the best prices of all are the dual solution of the linear relaxation
+(`columns`). All are whole numbers: a bound is a proof.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
+from operator import mul
 
 from dovetail.podfit.packing.solver.patterns import NodePatterns
 from dovetail.podfit.packing.solver.problem import Counts, PackingProblem, StepBudget
@@ -20,36 +21,46 @@ KNAPSACK_STEPS = 500
 
 class PriceBound:
     def __init__(
-        self, prices: Counts, patterns: Sequence[NodePatterns], budget: StepBudget
+        self, prices: Counts, worth: Sequence[int], patterns: Sequence[NodePatterns]
     ) -> None:
-        self._prices = prices
-        self._worth: list[int] = []
-        """Of the best pattern, by class."""
+        """`worth`: by class, of the best pattern or more."""
+        self._prices, self._worth = prices, worth
         self._after = [0] * (len(patterns) + 1)
         """What all nodes of the classes from there on can hold."""
-        for each in patterns:
-            part = budget.part(KNAPSACK_STEPS)
-            self._worth.append(each.best(prices, part)[0])
-            budget.spend(part.spent)
         for at in range(len(patterns) - 1, -1, -1):
-            self._after[at] = self._after[at + 1] + self._worth[at] * patterns[at].of.size
+            self._after[at] = self._after[at + 1] + worth[at] * patterns[at].of.size
 
     def allows(self, left: Counts, node_class: int = 0, nodes: int | None = None) -> bool:
         """Whether nodes from that class on, of it only so many, may hold what is left."""
         held = self._after[node_class]
         if nodes is not None:
             held = self._after[node_class + 1] + nodes * self._worth[node_class]
-        return sum(map(_product, left, self._prices)) <= held
+        wanted: int = sum(map(mul, left, self._prices))
+        return wanted <= held
 
 
-def _product(count: int, price: int) -> int:
-    return count * price
+def plain_bounds(problem: PackingProblem, patterns: Sequence[NodePatterns]) -> list[PriceBound]:
+    """By kind, and by resource. A pattern has no more of a kind than fit alone, and uses no more of
+    a resource than is free."""
+    kinds = range(len(problem.counts))
+    found = [
+        PriceBound(
+            tuple(int(other == kind) for other in kinds),
+            [each.caps[kind] for each in patterns],
+            patterns,
+        )
+        for kind, count in enumerate(problem.counts)
+        if count
+    ]
+    for at, prices in enumerate(zip(*problem.amounts, strict=True)):
+        found.append(PriceBound(prices, [each.of.free[at] for each in patterns], patterns))
+    return found
 
 
-def plain_prices(problem: PackingProblem) -> Iterator[Counts]:
-    """One for each kind, and the amounts of each resource."""
-    kinds = range(len(problem.amounts))
-    for kind in kinds:
-        yield tuple(int(other == kind) for other in kinds)
-    if len(problem.amounts) > 1:
-        yield from dict.fromkeys(zip(*problem.amounts, strict=True))
+def best_bound(prices: Counts, patterns: Sequence[NodePatterns], budget: StepBudget) -> PriceBound:
+    """By the best patterns, at any prices."""
+    worth = []
+    for each in patterns:
+        with budget.part(KNAPSACK_STEPS) as part:
+            worth.append(each.best(prices, part)[0])
+    return PriceBound(prices, worth, patterns)

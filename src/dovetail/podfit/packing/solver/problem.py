@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+
 import msgspec
 
 Counts = tuple[int, ...]
@@ -51,6 +54,11 @@ class StepBudget:
         if self.left < 0:
             raise BudgetSpent
 
-    def part(self, steps: int) -> StepBudget:
-        """One for a part of the work; what it spends is yet to be spent here."""
-        return StepBudget(min(steps, max(self.left, 0)))
+    @contextmanager
+    def part(self, steps: int) -> Iterator[StepBudget]:
+        """One for a part of the work, with so many steps or what is left; spent here as well."""
+        part = StepBudget(min(steps, max(self.left, 0)))
+        try:
+            yield part
+        finally:
+            self.left -= part.spent

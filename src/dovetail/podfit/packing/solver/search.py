@@ -17,6 +17,9 @@ from dovetail.podfit.packing.solver.patterns import NodePatterns
 from dovetail.podfit.packing.solver.prices import PriceBound
 from dovetail.podfit.packing.solver.problem import Counts, Packing, StepBudget
 
+SHORT_SEARCH = 1000
+"""Steps that are enough for what is small."""
+
 Position = tuple[int, int, Counts]
 """Class of nodes, how many of them are left, and what is left of each kind of pod."""
 
@@ -28,6 +31,8 @@ def search(
     budget: StepBudget,
 ) -> Packing | None:
     """A packing; None: there is none. Raises BudgetSpent."""
+    if not all(each.allows(counts) for each in bounds):
+        return None
     failed: set[Position] = set()
     start = _position(0, patterns[0].of.size, counts, patterns) if patterns else None
     if start is None:
