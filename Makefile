@@ -4,12 +4,13 @@ BIN := .venv/bin
 REFERENCE := .venv-reference/bin
 HOST ?= 127.0.0.1
 PORT ?= 8778
+MACHINE_TESTS := tests/kube/machines tests/kube/manifests/machines
 export UV_PYTHON_DOWNLOADS = never
 # Tests start hundreds of servers: compiling their modules anew each time would take minutes.
 export PYTHONDONTWRITEBYTECODE =
 
 .DEFAULT_GOAL := help
-.PHONY: help setup reference run run-agent test check format conformance client differential stress bench bench-agent bench-classes soak-kube kube kube-demo test-numa man lock clean
+.PHONY: help setup reference run run-agent test test-machines check format conformance client differential stress bench bench-agent bench-classes soak-kube kube kube-demo test-numa man lock clean
 
 help: ## Show this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):[^#]*## (.*)/  make \1\t\2/' | expand -t 22
@@ -45,10 +46,13 @@ kube-demo: setup kube ## Start a cluster to try resource classes on
 
 # Coverage is of what runs in the tests' own processes: servers and daemons they start are not traced.
 # It makes the suite about a seventh slower; tests/conftest.py keeps it at that.
-test: setup reference ## Run all tests, PostgreSQL and the conformance suites included; then the coverage
-	$(BIN)/pytest -n 2 --dist loadfile --cov --cov-report=
+test: setup reference ## Run all tests but those of `make test-machines`, PostgreSQL and the conformance suites included; then the coverage
+	$(BIN)/pytest -n 2 --dist loadfile --cov --cov-report= $(MACHINE_TESTS:%=--ignore=%)
 	@echo "Coverage: the modules with the least, and all of them"
 	@$(BIN)/coverage report --sort=-cover | tail -n 23
+
+test-machines: setup kube ## Run the tests of machines on real clusters, with their operators, policies and webhooks
+	$(BIN)/pytest -n 2 --dist loadfile $(MACHINE_TESTS)
 
 check: setup ## Formatting, lint, types, layers
 	$(BIN)/ruff format --check .
