@@ -5,19 +5,22 @@ from __future__ import annotations
 import statistics
 import time
 from datetime import UTC, datetime
+from typing import Any
 
 import msgspec
 
 from dovetail.core.rows import Rows
-from dovetail.machines.documents import Machine
+from dovetail.machines.documents import Machine, MachineNodePool
 from dovetail.machines.marks import marks_of
 from dovetail.machines.names import (
+    GPU_TYPE,
     GUEST,
     HOSTNAME,
     INJECT_RESOURCE,
     MACHINE_GROUP,
     RESERVATION,
     UNIT_GATE,
+    pool_name,
     role_labels,
     stock_name,
 )
@@ -26,12 +29,25 @@ from dovetail.machines.placement_rules import expressions_of, tolerations_of
 from dovetail.machines.plan import MachinePlan, plan_machine
 from dovetail.machines.shapes import UnitShape, shapes_of
 from dovetail.machines.snapshot import MachineSnapshot, StockSettings, UnitRecord
-from dovetail.podfit.objects import Namespace, Node, ObjectMeta, Pod
+from dovetail.podfit.objects import (
+    ConfigMap,
+    KubeObject,
+    Namespace,
+    Node,
+    ObjectMeta,
+    Pod,
+    Service,
+    StatefulSet,
+)
 from dovetail.podfit.table import NodeTable
 
 GROUP = "fleet"
 SETTINGS = StockSettings()
 NAMESPACE = Namespace(metadata=ObjectMeta(name="lab", labels={INJECT_RESOURCE: "enabled"}))
+PRODUCT = "NVIDIA-H100-80GB-HBM3"
+GPU = {"type": GPU_TYPE, "num": 1, "product": PRODUCT}
+"""Every other type has one."""
+ALLOCATABLE = {"cpu": "64", "memory": "256Gi", "pods": "110", GPU_TYPE: "16"}
 
 
 def machine_of(nodes: int, types: int, units: int) -> Machine:
@@ -44,7 +60,7 @@ def machine_of(nodes: int, types: int, units: int) -> Machine:
         "machineTypes": [
             {
                 "name": f"type-{n}",
-                "spec": {"cpu": "4", "memory": "16Gi"},
+                "spec": {"cpu": "4", "memory": "16Gi", **({"gpu": GPU} if n % 2 else {})},
                 "available": units // types,
             }
             for n in range(types)
@@ -64,18 +80,19 @@ class PlanWorld:
         self.nodes = {}
         for entry in self.machine.spec.node_pool:
             labels = marks_of(self.machine.spec, GROUP, entry, "ready").labels
+            labels |= {HOSTNAME: entry.name, f"{GPU_TYPE}.product": PRODUCT}
+            meta = {"name": entry.name, "labels": labels}
             node = msgspec.convert(
-                {
-                    "metadata": {"name": entry.name, "labels": {**labels, HOSTNAME: entry.name}},
-                    "status": {"allocatable": {"cpu": "64", "memory": "256Gi", "pods": "110"}},
-                },
-                Node,
+                {"metadata": meta, "status": {"allocatable": ALLOCATABLE}}, Node
             )
             self.nodes[entry.name] = node
             self.table.set_node(node)
         self.guests: dict[str, Pod] = {}
         self.sleepers: dict[str, Pod] = {}
         self.units: dict[str, UnitRecord] = {}
+        self.owned: dict[type[KubeObject], dict[str, Any]] = {
+            kind: {} for kind in (MachineNodePool, StatefulSet, Service, ConfigMap)
+        }
 
     def snapshot(self) -> MachineSnapshot:
         return MachineSnapshot(
@@ -92,6 +109,10 @@ class PlanWorld:
             gone=frozenset(),
             namespaces={"lab": NAMESPACE},
             gpus_of_others={},
+            pool=self.owned[MachineNodePool].get(pool_name(GROUP)),
+            stateful_sets=self.owned[StatefulSet],
+            services=self.owned[Service],
+            parameters=self.owned[ConfigMap],
         )
 
     def sleep(self) -> None:
@@ -109,7 +130,13 @@ class PlanWorld:
                     "name": name,
                     "namespace": SETTINGS.namespace,
                     "uid": name,
-                    "labels": role_labels(GROUP, shape.name, RESERVATION),
+                    # As its StatefulSet has it: no two sleepers have the same labels.
+                    "labels": {
+                        **role_labels(GROUP, shape.name, RESERVATION),
+                        "apps.kubernetes.io/pod-index": str(n),
+                        "controller-revision-hash": "first",
+                        "statefulset.kubernetes.io/pod-name": name,
+                    },
                 }
                 self.sleepers[name] = msgspec.convert(
                     {"metadata": meta, "spec": template["spec"]}, Pod
@@ -123,7 +150,7 @@ class PlanWorld:
                 "name": name,
                 "namespace": "lab",
                 "uid": name,
-                "labels": role_labels(GROUP, shape.name, GUEST),
+                "labels": {**role_labels(GROUP, shape.name, GUEST), "app": name},
                 "creationTimestamp": "2026-01-01T00:00:00Z",
             },
             "spec": {
@@ -136,6 +163,9 @@ class PlanWorld:
         self.guests[name] = msgspec.convert(pod, Pod)
 
     def carry_out(self, plan: MachinePlan) -> None:
+        for put in plan.puts:
+            body = {**put.body, "metadata": {**put.body["metadata"], "name": put.name}}
+            self.owned[put.kind][put.name] = msgspec.convert(body, put.kind)
         for sale in plan.sales:
             for victim in sale.victims:
                 del self.sleepers[victim.uid]
@@ -149,7 +179,9 @@ class PlanWorld:
     def _bind(
         self, pods: dict[str, Pod], pod: Pod, name: str, node: str, *, is_stock: bool
     ) -> None:
-        spec = msgspec.structs.replace(pod.spec, node_name=node, scheduling_gates=())
+        spec = msgspec.structs.replace(
+            pod.spec, node_name=node, node_selector={HOSTNAME: node}, scheduling_gates=()
+        )
         bound = msgspec.structs.replace(pod, spec=spec)
         uid = pod.metadata.uid
         pods[uid] = bound
