@@ -74,7 +74,8 @@ async def hand_overs(bed: Bed, count: int = HAND_OVERS, beside: int = REACTIVE) 
 
 async def sold_at_once(bed: Bed, count: int = SOLD, nodes: int = POOL) -> Sold:
     fill_pool(bed, "many", nodes=nodes, units=count)
-    bed.cluster.add_nodes(nodes, prefix="plain", labels=PLAIN, **amounts(count // nodes))
+    cpu, memory = amounts(count // nodes)
+    bed.cluster.add_nodes(nodes, prefix="plain", labels=PLAIN, cpu=cpu, memory=memory)
     bed.cluster.make_namespace("plain")
     kubeconfig = str(bed.cluster.kubeconfig)
     async with PodTimes.watched(kubeconfig, "plain") as times:
@@ -98,14 +99,15 @@ def fill_pool(bed: Bed, group: str, *, nodes: int, units: int) -> None:
     """A Machine whose stock leaves no room on its nodes."""
     progress(f"{nodes} nodes, {units} units held")
     names = [f"{group}-{number}" for number in range(nodes)]
-    bed.cluster.add_nodes(nodes, prefix=group, **amounts(units // nodes))
+    cpu, memory = amounts(units // nodes)
+    bed.cluster.add_nodes(nodes, prefix=group, cpu=cpu, memory=memory)
     bed.create_machine(simple_spec(names, units), group)
     bed.await_that(lambda: held(bed, group) == units, "stock", READY_SECONDS)
 
 
-def amounts(units: int) -> dict[str, str]:
-    """Of a node that holds so many units, and nothing else."""
-    return {"cpu": str(CPU * units), "memory": f"{MEMORY * units}Gi"}
+def amounts(units: int) -> tuple[str, str]:
+    """CPU and memory of a node that holds so many units, and nothing else."""
+    return str(CPU * units), f"{MEMORY * units}Gi"
 
 
 def held(bed: Bed, group: str) -> float:
@@ -131,7 +133,8 @@ def guest(group: str, number: int) -> dict[str, Any]:
 
 def plain_pod(number: int) -> dict[str, Any]:
     """What a guest is after injection, less the gate."""
-    unit = {"cpu": str(CPU), "memory": f"{MEMORY}Gi"}
+    cpu, memory = amounts(1)
+    unit = {"cpu": cpu, "memory": memory}
     resources = {"requests": unit, "limits": unit}
     return {
         "metadata": {"name": f"plain-{number}"},

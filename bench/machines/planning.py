@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 
 from dovetail.core.rows import Rows
-from dovetail.machines.documents import Machine, MachineNodePool
+from dovetail.machines.documents import Machine, MachineNodePool, MachineShape
 from dovetail.machines.marks import marks_of
 from dovetail.machines.names import (
     GPU_TYPE,
@@ -30,7 +30,6 @@ from dovetail.machines.plan import MachinePlan, plan_machine
 from dovetail.machines.shapes import UnitShape, shapes_of
 from dovetail.machines.snapshot import MachineSnapshot, StockSettings, UnitRecord
 from dovetail.podfit.objects import (
-    ConfigMap,
     KubeObject,
     Namespace,
     Node,
@@ -82,16 +81,14 @@ class PlanWorld:
             labels = marks_of(self.machine.spec, GROUP, entry, "ready").labels
             labels |= {HOSTNAME: entry.name, f"{GPU_TYPE}.product": PRODUCT}
             meta = {"name": entry.name, "labels": labels}
-            node = msgspec.convert(
-                {"metadata": meta, "status": {"allocatable": ALLOCATABLE}}, Node
-            )
+            node = msgspec.convert({"metadata": meta, "status": {"allocatable": ALLOCATABLE}}, Node)
             self.nodes[entry.name] = node
             self.table.set_node(node)
         self.guests: dict[str, Pod] = {}
         self.sleepers: dict[str, Pod] = {}
         self.units: dict[str, UnitRecord] = {}
         self.owned: dict[type[KubeObject], dict[str, Any]] = {
-            kind: {} for kind in (MachineNodePool, StatefulSet, Service, ConfigMap)
+            kind: {} for kind in (MachineNodePool, StatefulSet, Service, MachineShape)
         }
 
     def snapshot(self) -> MachineSnapshot:
@@ -112,7 +109,7 @@ class PlanWorld:
             pool=self.owned[MachineNodePool].get(pool_name(GROUP)),
             stateful_sets=self.owned[StatefulSet],
             services=self.owned[Service],
-            parameters=self.owned[ConfigMap],
+            shapes=self.owned[MachineShape],
         )
 
     def sleep(self) -> None:

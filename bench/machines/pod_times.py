@@ -1,4 +1,4 @@
-"""When pods were asked for, let go by the last of their gates, and running, as one watch sees it."""
+"""When pods were asked for, let go by their last gate, and running, as one watch sees it."""
 
 from __future__ import annotations
 

@@ -246,7 +246,8 @@ class MachineController:
         """Objects of Machines that are no more: the garbage collector would come to them later."""
         uids = {each.metadata.uid for each in self._state.machines.values()}
         for kind, there in self._state.owned_by(group):
-            for found in there.values():
+            # A list: what goes leaves the cache while the next one is deleted.
+            for found in list(there.values()):
                 owners = {
                     each.uid
                     for each in found.metadata.owner_references

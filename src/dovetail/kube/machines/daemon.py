@@ -30,9 +30,13 @@ async def run(
     """Until `stop` is set. Raises DovetailError if it cannot start."""
     identity = f"{socket.gethostname()}_{os.getpid()}_{uuid.uuid4().hex[:8]}"
     with opened(settings.database) as ledger:
-        async with connect(settings.kubeconfig, agent="dovetail-operator") as api:
+        # The lease has connections of its own: it must not wait behind thousands of sales.
+        async with (
+            connect(settings.kubeconfig, agent="dovetail-operator") as api,
+            connect(settings.kubeconfig, agent="dovetail-operator") as lease_api,
+        ):
             election = Election(
-                api,
+                lease_api,
                 settings.namespace,
                 "dovetail-operator",
                 identity,

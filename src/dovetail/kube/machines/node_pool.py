@@ -99,7 +99,8 @@ class NodePoolController:
             await self._enter(node)
         elif name in self._entered:
             await self._ledger.leave_node(name)
-            del self._entered[name]
+            # Its pool, if that is going, too, may have been faster.
+            self._entered.pop(name, None)
 
     # -- marks -----------------------------------------------------------------------------------
 

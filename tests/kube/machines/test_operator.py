@@ -1,0 +1,83 @@
+"""The operator on an API in memory: what it does while caches and other parts of it move."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from typing import Any
+
+import msgspec
+from structlog.testing import capture_logs
+
+from dovetail.kube.machines.operator import OperatorReplica
+from dovetail.kube.runtime.events import Recorder
+from dovetail.ledger import Ledger
+from dovetail.machines.documents import Machine, MachineNodePool, MachineShape
+from dovetail.machines.names import MACHINE_GROUP
+from dovetail.machines.snapshot import StockSettings
+from dovetail.podfit.objects import ConfigMap, Node, Service, StatefulSet
+from dovetail.service.machine_units import MachineLedger
+from tests.machines.building import machine, node
+from tests.support.kube.memory import MemoryApi
+
+TYPES = 6
+OWNED = (StatefulSet, Service, ConfigMap, MachineShape, MachineNodePool)
+
+
+def spec_of(types: int) -> dict[str, Any]:
+    """A node for each type."""
+    names = [f"type-{number}" for number in range(types)]
+    return {
+        "nodePool": [{"name": f"n-{name}", "machineType": [{"name": name}]} for name in names],
+        "machineTypes": [
+            {"name": name, "spec": {"cpu": 2, "memory": "4Gi"}, "available": 2} for name in names
+        ],
+    }
+
+
+@asynccontextmanager
+async def operator(api: MemoryApi, ledger: Ledger) -> AsyncIterator[OperatorReplica]:
+    replica = OperatorReplica(
+        api, MachineLedger(ledger), Recorder(api, "operator", "one"), StockSettings()
+    )
+    stop = asyncio.Event()
+    running = asyncio.create_task(replica.run(stop))
+    try:
+        yield replica
+    finally:
+        stop.set()
+        await running
+
+
+async def until(holds: Callable[[], bool]) -> None:
+    async with asyncio.timeout(20):
+        while not holds():  # noqa: ASYNC110
+            await asyncio.sleep(0.01)
+
+
+async def create_machine(api: MemoryApi, types: int = TYPES) -> None:
+    for number in range(types):
+        await api.create(Node, msgspec.to_builtins(node(f"n-type-{number}")))
+    await api.create(Machine, msgspec.to_builtins(machine(spec_of(types), "lab", "lab")))
+
+
+def marked(api: MemoryApi) -> int:
+    return sum(MACHINE_GROUP in each.metadata.annotations for each in api.everything(Node).values())
+
+
+async def test_a_machine_of_many_types_goes_without_a_step_that_fails(ledger: Ledger) -> None:
+    """Its objects leave the caches while they are deleted, and its nodes are let go by the pool
+    and by themselves at the same time."""
+    api = MemoryApi()
+    with capture_logs() as logs:
+        async with operator(api, ledger):
+            await create_machine(api)
+            await until(lambda: len(api.everything(StatefulSet)) == TYPES and marked(api) == TYPES)
+            await api.delete(Machine, "lab")
+            await until(lambda: not any(api.everything(kind) for kind in OWNED))
+            await until(lambda: marked(api) == 0)
+            units = MachineLedger(ledger)
+            while await units.nodes():  # noqa: ASYNC110
+                await asyncio.sleep(0.01)
+    assert [each for each in logs if each["event"] == "work failed"] == []
