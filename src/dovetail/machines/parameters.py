@@ -1,6 +1,6 @@
 """Parameters of the admission policies: a MachineShape for each type, which the operator publishes.
 
-The policies (`machines-admission.yaml`) are the same in every cluster. What they give to guests is
+The policies (`machines-injection.yaml`) are the same in every cluster. What they give to guests is
 here, worked out as far as it goes, so that their expressions only add and compare. The shape of the
 specification that was accepted last stays until the next one is accepted.
 

@@ -13,6 +13,8 @@ from copy import deepcopy
 from pathlib import Path
 from typing import Any
 
+import yaml
+
 from dovetail.kube import manifests
 from dovetail.machines.names import (
     ENABLED,
@@ -31,7 +33,7 @@ from tests.support.processes import Process
 
 ACCOUNT = "system:serviceaccount:dovetail:dovetail-operator"
 GROUPS = ("system:serviceaccounts", "system:serviceaccounts:dovetail", "system:authenticated")
-PARTS = ("machines-crds", "machines-admission", "machines-rules")
+PARTS = [each for each in manifests.PARTS if each.startswith("machines")]
 MACHINES = "/apis/imperator.tenzen-y.io/v1alpha1/machines"
 POOLS = "/apis/imperator.tenzen-y.io/v1alpha1/machinenodepools"
 PODS = "/api/v1/namespaces/{}/pods"
@@ -260,11 +262,10 @@ def machine_bed(directory: Path, *, operator: bool = True) -> Iterator[Bed]:
 
 
 def install(cluster: Cluster) -> None:
+    """Everything but the operator's own pods, which would need an image."""
     cluster.make_namespace("dovetail")
-    cluster.kubectl(
-        "create", "clusterrolebinding", "op", "--clusterrole=cluster-admin", f"--user={ACCOUNT}"
-    )
-    cluster.kubectl("apply", "--server-side", "-f", "-", given=manifests.text(PARTS))
+    parts = list(yaml.safe_load_all(manifests.text(PARTS)))
+    cluster.apply(*(each for each in parts if each["kind"] != "Deployment"))
     cluster.kubectl("wait", "--for=condition=Established", "crd/machines.imperator.tenzen-y.io")
 
 

@@ -11,8 +11,10 @@ PARTS = {
     "guard": "only a binding writes which devices a pod has",
     "use": "who may ask for a class: the verb `use`, checked when a pod is created",
     "machines-crds": "Machine, MachineNodePool and MachineShape, the kinds themselves",
+    "machines": "the operator's account and rights, two replicas of it, and a role for buyers",
+    "machines-injection": "guests get what their unit has when they are created",
+    "machines-admission": "what no unit can hold is refused, and nobody but the operator sells",
     "machines-rules": "what Machines have to keep to beside each other, and while units are sold",
-    "machines-admission": "guests get what their unit has, and nobody but the operator sells",
 }
 """Name of the file, and what is in it."""
 OPTIONAL_PARTS = {

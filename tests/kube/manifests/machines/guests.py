@@ -33,7 +33,7 @@ PLAIN = one_type("plain")
 @contextmanager
 def admission(cluster: Cluster) -> Iterator[Cluster]:
     """Everything that judges guests, with the shapes of the specification's example."""
-    given = manifests.text(["machines-admission"])
+    given = manifests.text(["machines-injection", "machines-admission"])
     install_kinds(cluster)
     cluster.kubectl("create", "namespace", NAMESPACE, check=False)
     cluster.kubectl("create", "serviceaccount", "dovetail-operator", "-n", NAMESPACE, check=False)

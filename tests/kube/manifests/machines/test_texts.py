@@ -9,6 +9,8 @@ import yaml
 from dovetail.kube import manifests
 from dovetail.machines import names
 
+ADMISSION = ("machines-injection", "machines-admission")
+
 
 def objects(*parts: str) -> list[dict[str, Any]]:
     return list(yaml.safe_load_all(manifests.text(parts)))
@@ -17,7 +19,7 @@ def objects(*parts: str) -> list[dict[str, Any]]:
 def test_a_variable_that_two_policies_have_is_the_same_in_both() -> None:
     """A document cannot refer to another: the sums of injection and refusal are written twice."""
     found: dict[str, set[str]] = {}
-    for each in objects("machines-admission"):
+    for each in objects(*ADMISSION):
         for variable in each.get("spec", {}).get("variables", []):
             found.setdefault(variable["name"], set()).add(variable["expression"])
     assert {"optedIn", "requests", "left", "fits", "demands"} <= found.keys()
@@ -25,7 +27,7 @@ def test_a_variable_that_two_policies_have_is_the_same_in_both() -> None:
 
 
 def test_every_policy_is_bound_and_refuses_when_it_cannot_tell() -> None:
-    everything = objects("machines-admission", "machines-rules")
+    everything = objects(*ADMISSION, "machines-rules")
     bindings = {
         each["spec"]["policyName"]: each["spec"]
         for each in everything
@@ -44,7 +46,7 @@ def test_every_policy_is_bound_and_refuses_when_it_cannot_tell() -> None:
 
 
 def test_the_names_in_the_policies_are_those_of_the_code() -> None:
-    text = manifests.text(["machines-admission"])
+    text = manifests.text(ADMISSION)
     used = (
         *(names.MACHINE_GROUP, names.MACHINE_TYPE, names.POD_ROLE, names.INJECTING_CONTAINER),
         *(names.INJECT_RESOURCE, names.INJECT_RESOURCE_ALIAS, names.NODE_POOL, names.UNIT_GATE),
