@@ -157,7 +157,7 @@ def test_kubectl_shows_what_is_sold_to_whom_since_when_and_why_one_waits(bed: Be
     assert columns[:3] == [GROUP, GROUP, "compute-medium,compute-xlarge,compute-large"]
     assert columns[3:8] == ["4,1,2", "4,0,0", "0,1,0", "0,1,0", "True"]
     told = bed.cluster.kubectl("describe", "machine", GROUP)
-    for words in ("holder", "Since", "waits", "SoldOut", "all 1 units of compute-xlarge are sold"):
+    for words in ("holder", "Since", "waits", "SoldOut", "the only unit of compute-xlarge is sold"):
         assert words in told
     bed.await_that(lambda: bed.events("SoldOut") == ["waits"], "event")
     bed.drop_pod("holder")

@@ -96,7 +96,7 @@ def test_those_ahead_in_the_line_are_served_first() -> None:
     lab.ask("urgent", "small", minutes_ago=5, priority=100)
     late = explained(lab, "late")
     assert late.summary.endswith(
-        "all 1 units of small are sold. 2 guests of its type wait before it."
+        "the only unit of small is sold. 2 guests of its type wait before it."
     )
     assert helps(late) == ["1 node fits if there are 4 units of small"]
     assert "1 node fits if there are 2 units of small" in helps(explained(lab, "urgent"))

@@ -9,6 +9,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from datetime import datetime
 
+from dovetail.core.explanation_text import count_of
 from dovetail.machines.documents import MachineSpec, MachineType
 from dovetail.machines.pods import type_of, user_of
 from dovetail.machines.selling.buyers import may_buy, may_buy_type
@@ -73,13 +74,15 @@ class Buying:
         if most is not None and self._by_namespace[name, namespace] >= most:
             return Waiting(
                 WaitReason.NAMESPACE_CAP_REACHED,
-                f"namespace {namespace!r} holds {most} units of {name}, the most it may have",
+                f"namespace {namespace!r} holds {count_of(most, 'unit')} of {name}, the most it may"
+                " have",
             )
         most = caps.per_user
         if most is not None and user and self._by_user[name, user] >= most:
             return Waiting(
                 WaitReason.USER_CAP_REACHED,
-                f"user {user!r} holds {most} units of {name}, the most one user may have",
+                f"user {user!r} holds {count_of(most, 'unit')} of {name}, the most one user may"
+                " have",
             )
         return None
 
@@ -97,7 +100,7 @@ class Buying:
         names = ", ".join(repr(each) for each in held)
         return Waiting(
             WaitReason.HELD_FOR_WINDOW,
-            f"the {free} units of {name} that are left are held for window {names}",
+            f"what is left of {name}, {count_of(free, 'unit')}, is held for window {names}",
         )
 
     def _namespace(self, pod: Pod) -> Namespace:
@@ -125,6 +128,10 @@ class Buying:
 def sold_out_words(kind: MachineType, book: FamilyBook) -> str:
     name = kind.name
     sold = book.sold[name]
+    if not kind.available:
+        return f"{name} has no stock"
+    if sold >= kind.available == 1:
+        return f"the only unit of {name} is sold"
     if sold >= kind.available:
         return f"all {kind.available} units of {name} are sold"
     root = book.family.root.name

@@ -201,7 +201,7 @@ async def test_a_sold_out_type_refuses_or_has_guests_wait_as_it_says() -> None:
     assert refused["status"] == {
         "code": 403,
         "reason": "Forbidden",
-        "message": "SoldOut: all 1 units of whole are sold",
+        "message": "SoldOut: the only unit of whole is sold",
     }
     sold(found, "other")
     assert (await reviewed(found, "guests", pod("lab", "other")))["allowed"]
