@@ -10,7 +10,7 @@ export UV_PYTHON_DOWNLOADS = never
 export PYTHONDONTWRITEBYTECODE =
 
 .DEFAULT_GOAL := help
-.PHONY: help setup reference run run-agent test test-machines check format conformance client differential stress bench bench-agent bench-classes soak-kube kube kube-demo test-numa man lock clean
+.PHONY: help setup reference run run-agent test test-machines check format conformance client differential stress bench bench-agent bench-classes soak-kube kube kube-demo machines-demo test-numa man lock clean
 
 help: ## Show this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):[^#]*## (.*)/  make \1\t\2/' | expand -t 22
@@ -43,6 +43,9 @@ kube: setup ## Build Kubernetes, etcd, kwok and Helm for the tests, once, into a
 
 kube-demo: setup kube ## Start a cluster to try resource classes on
 	@$(BIN)/python -m tests.kube.demo
+
+machines-demo: setup kube ## Start a cluster to try machines on
+	@$(BIN)/python -m tests.kube.machines.demo
 
 # Coverage is of what runs in the tests' own processes: servers and daemons they start are not traced.
 # It makes the suite about a seventh slower; tests/conftest.py keeps it at that.
