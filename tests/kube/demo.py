@@ -18,9 +18,10 @@ from typing import Any
 from dovetail.kube import manifests
 from dovetail.kube.classes.node_annotation import DEVICES
 from tests.support.kube.cluster import Cluster, node_object
+from tests.support.kube.tour import Demo
 from tests.support.paths import DOVETAIL
 from tests.support.processes import Process
-from tests.support.server import Server, running
+from tests.support.server import running
 
 
 def gpu(number: int, memory: str, **more: str) -> dict[str, Any]:
@@ -87,13 +88,6 @@ spec:
           resourceclass.dovetail.dev/nvidia.high.mem: 2
           resourceclass.dovetail.dev/fast.nic: 1
 """
-
-
-class Demo:
-    def __init__(self, directory: Path, cluster: Cluster, server: Server) -> None:
-        self.directory = directory
-        self.cluster = cluster
-        self.server = server
 
 
 @contextmanager

@@ -7,7 +7,6 @@ the tour of docs/resource-classes.md, which wants a cluster where nothing has ha
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Iterator
 from contextlib import suppress
 from typing import Any
@@ -17,10 +16,11 @@ import yaml
 
 from dovetail.kube.classes.node_annotation import DEVICES
 from dovetail.kube.classes.pod_annotation import ALLOCATION
-from tests.kube import tour
 from tests.kube.conftest import needs_kubernetes
-from tests.kube.demo import CLASSES, Demo, a_demo_cluster, gpu, nic
+from tests.kube.demo import CLASSES, a_demo_cluster, gpu, nic
+from tests.kube.tour import PAGE
 from tests.support.kube.cluster import node_object
+from tests.support.kube.tour import Demo, played, without_varying
 
 KEY = "resourceclass.dovetail.dev/"
 RESOURCE_CLASSES = "/apis/dovetail.dev/v1alpha1/resourceclasses"
@@ -109,14 +109,10 @@ def story(demo: Demo) -> Iterator[Story]:
     demo.cluster.kubectl("delete", "resourceclasses", "--all", "--timeout=30s")
 
 
-VARYING = re.compile(r"\b\d+(?:s|m\d*s?)\b|(?<=hash\":\")[0-9a-f]+|[0-9a-f]{8}-[0-9a-f-]{27}")
-"""Ages, hashes and uids."""
-
-
 @pytest.mark.usefixtures("story")
 def test_everything_the_tour_shows_is_what_is_printed(demo: Demo) -> None:
-    page, played = tour.PAGE.read_text(encoding="utf-8"), tour.played(demo)
-    assert VARYING.sub("…", played) == VARYING.sub("…", page)
+    page = PAGE.read_text(encoding="utf-8")
+    assert without_varying(played(PAGE, demo)) == without_varying(page)
     assert page.count("    $ kubectl ") >= 8
 
 

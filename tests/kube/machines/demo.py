@@ -13,9 +13,9 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
-from tests.kube.demo import Demo
 from tests.kube.machines.bed import Bed, example_nodes, install
 from tests.support.kube.cluster import Cluster
+from tests.support.kube.tour import Demo
 from tests.support.paths import DOVETAIL
 from tests.support.server import running
 
