@@ -448,13 +448,13 @@ async def test_a_node_that_left_keeps_what_is_held(ledger: Ledger) -> None:
     unit = guest(shape(gpus=1))
     machines = await shop(ledger, unit.shape, devices=cards("a", "b"))
     await machines.move([unit])
-    await machines.leave_node("n1")
+    assert not await machines.leave_node("n1")
     assert held_by(ledger, unit.consumer)["n1/a"] == {DEVICE_CLASS: 1}
     assert stocked(ledger, "n1/b") == {}
     assert await machines.gpus(["n1"]) == {"n1": NodeGpus(0, 0, 0)}
     assert await machines.nodes() == {"n1"}
     await machines.release([unit.consumer])
-    await machines.leave_node("n1")
+    assert await machines.leave_node("n1")
     assert await machines.nodes() == frozenset()
     assert "n1" not in [name for name, _ in generations(ledger)]
 

@@ -47,10 +47,13 @@ class MachineLedger:
         if not await self._read(lambda tx: pool_nodes.is_entered(tx, root, totals, devices)):
             await self._write(lambda tx: pool_nodes.enter(tx, root, totals, devices))
 
-    async def leave_node(self, node: str) -> None:
-        """Take out what was put there and nobody holds; to be repeated while `nodes` has it."""
+    async def leave_node(self, node: str) -> bool:
+        """Take out what was put there and nobody holds; to be repeated while something is left.
+
+        Whether nothing is.
+        """
         root = self._prefix + node
-        await self._write(lambda tx: pool_nodes.leave(tx, root))
+        return await self._write(lambda tx: pool_nodes.leave(tx, root))
 
     async def nodes(self) -> frozenset[str]:
         """Those that were entered, and of which something is left."""

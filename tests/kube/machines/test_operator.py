@@ -14,11 +14,17 @@ from dovetail.kube.machines.operator import OperatorReplica
 from dovetail.kube.runtime.events import Recorder
 from dovetail.ledger import Ledger
 from dovetail.machines.documents import Machine, MachineNodePool, MachineShape
-from dovetail.machines.names import MACHINE_GROUP
+from dovetail.machines.names import (
+    ENABLED,
+    GUEST,
+    INJECT_RESOURCE,
+    MACHINE_GROUP,
+    role_labels,
+)
 from dovetail.machines.snapshot import StockSettings
-from dovetail.podfit.objects import ConfigMap, Node, Service, StatefulSet
+from dovetail.podfit.objects import ConfigMap, Namespace, Node, Pod, Service, StatefulSet
 from dovetail.service.machine_units import MachineLedger
-from tests.machines.building import machine, node
+from tests.machines.building import machine, namespace, node
 from tests.support.kube.memory import MemoryApi
 
 TYPES = 6
@@ -81,3 +87,33 @@ async def test_a_machine_of_many_types_goes_without_a_step_that_fails(ledger: Le
             while await units.nodes():  # noqa: ASYNC110
                 await asyncio.sleep(0.01)
     assert [each for each in logs if each["event"] == "work failed"] == []
+
+
+async def test_a_node_leaves_the_ledger_with_its_last_guest(ledger: Ledger) -> None:
+    """Of a Machine that is deleted while a unit is held there."""
+    api, units = MemoryApi(), MachineLedger(ledger)
+    await api.create(Namespace, msgspec.to_builtins(namespace("team", {INJECT_RESOURCE: ENABLED})))
+    async with operator(api, ledger):
+        await create_machine(api, types=1)
+        await until(lambda: marked(api) == 1)
+        await api.create(Pod, guest("held"), namespace="team")
+        while not await units.units():  # noqa: ASYNC110
+            await asyncio.sleep(0.01)
+        await api.delete(Machine, "lab")
+        await until(lambda: marked(api) == 0)
+        assert await units.nodes() == {"n-type-0"}
+        await api.delete(Pod, "held", "team", grace=0)
+        while await units.nodes():  # noqa: ASYNC110
+            await asyncio.sleep(0.01)
+    assert not await units.units()
+
+
+def guest(name: str) -> dict[str, Any]:
+    """On the node of the first type already."""
+    amounts = {"cpu": "2", "memory": "4Gi"}
+    container = {"name": "main", "resources": {"requests": amounts, "limits": amounts}}
+    return {
+        "metadata": {"name": name, "labels": role_labels("lab", "type-0", GUEST)},
+        "spec": {"nodeName": "n-type-0", "containers": [container]},
+        "status": {"phase": "Running"},
+    }

@@ -97,8 +97,7 @@ class NodePoolController:
                 await self._mark(name, change)
         if owner is not None and node is not None:
             await self._enter(node)
-        elif name in self._entered:
-            await self._ledger.leave_node(name)
+        elif name in self._entered and await self._ledger.leave_node(name):
             # Its pool, if that is going, too, may have been faster.
             self._entered.pop(name, None)
 

@@ -176,9 +176,11 @@ class MachineState:
         self._recount(uid)
 
     def drop_unit(self, group: str, uid: str) -> None:
-        self.units.get(group, {}).pop(uid, None)
+        unit = self.units.get(group, {}).pop(uid, None)
         self._gone.discard(uid)
         self._recount(uid)
+        if unit is not None and unit.node not in self.owners:
+            self._node_queue.add(unit.node)  # The last one that was held kept it in the ledger.
 
     def set_units(self, units: Mapping[str, Mapping[str, UnitRecord]]) -> None:
         """All that the ledger has, by group."""

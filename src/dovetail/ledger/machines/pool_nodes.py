@@ -91,12 +91,13 @@ def enter(tx: Transaction, node: str, totals: dict[str, int], found: Sequence[De
     put_mark(tx, root, NodeMark(ours, has_devices))
 
 
-def leave(tx: Transaction, node: str) -> None:
-    """Take out what was put there and nobody holds; the mark tells what is left."""
+def leave(tx: Transaction, node: str) -> bool:
+    """Take out what was put there and nobody holds; the mark tells what is left. Whether nothing
+    is."""
     root = devices.by_name(tx, node)
     mark = mark_of(tx, root) if root is not None else None
     if root is None or mark is None:
-        return
+        return True
     if mark.has_devices:
         for name in devices.units_of(tx, node):
             devices.retire(tx, name)
@@ -110,8 +111,10 @@ def leave(tx: Transaction, node: str) -> None:
         else:
             root = inventories.remove(tx, root, name)
     has_devices = mark.has_devices and bool(devices.units_of(tx, node))
-    put_mark(tx, root, NodeMark(left, has_devices) if left or has_devices else None)
+    is_empty = not left and not has_devices
+    put_mark(tx, root, None if is_empty else NodeMark(left, has_devices))
     devices.drop_if_own(tx, root)
+    return is_empty
 
 
 def is_ours(now: RecordedInventory, marked: int | None) -> bool:
