@@ -121,6 +121,11 @@ def unit_group_of(pod: Pod) -> str:
     return f"{pod.metadata.namespace}/{name}" if name else ""
 
 
+def controller_of(pod: Pod) -> str:
+    """Uid of the Job, or whatever else it is, that makes the pod again; empty if nothing does."""
+    return next((each.uid for each in pod.metadata.owner_references if each.controller), "")
+
+
 def unit_group_size(pod: Pod) -> int | None:
     """How many pods its group has; None if that is not written, or makes no sense."""
     text = pod.metadata.annotations.get(UNIT_GROUP_SIZE, "")

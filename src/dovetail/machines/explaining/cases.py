@@ -18,7 +18,7 @@ from dovetail.core.rows import Rows
 from dovetail.machines.documents import MachineSpec
 from dovetail.machines.marks import healed, marked, marks_of
 from dovetail.machines.names import READY, UNIT_GROUP
-from dovetail.machines.pods import other_gates, unit_group_of
+from dovetail.machines.pods import is_bound, is_over, other_gates, unit_group_of
 from dovetail.machines.selling.seller import group_lacking
 from dovetail.machines.snapshot import MachineSnapshot
 from dovetail.podfit.objects import Affinity, Node, Pod
@@ -47,12 +47,13 @@ class GuestCase(msgspec.Struct, frozen=True, kw_only=True):
         return replace(self, gone=self.gone | frozenset(holders))
 
     def members(self) -> list[Pod]:
-        """The pods of its unit group that are there; itself alone, if it has none."""
+        """The pods of its unit group that wait; itself alone, if it has none."""
         name = unit_group_of(self.pod)
         others = [
             each
             for uid, each in self.snapshot.guests.items()
             if name and unit_group_of(each) == name and uid != self.pod.metadata.uid
+            if uid not in self.snapshot.units and not is_bound(each) and not is_over(each)
         ]
         return [self.pod, *others]
 

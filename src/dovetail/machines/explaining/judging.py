@@ -63,7 +63,7 @@ def judge(case: GuestCase) -> Judgement:
     with supposed(case) as snapshot:
         standing = MachineStanding(snapshot)
         # Those before it are in their places while it is judged.
-        with standing.room.supposing():
+        with standing.room.supposing([case.pod]):
             ahead = ahead_of(case, standing)
             _, unserved = standing.seller.sell(ahead, standing.groups_sold)
             name = type_of(case.pod)

@@ -64,8 +64,9 @@ class Seller:
         self, waiting: Iterable[Pod], sold_by_group: Counter[str]
     ) -> tuple[list[Sale], dict[str, Waiting]]:
         """Sales, and why the others wait, by uid."""
-        with self._room.supposing():
-            return self._serve(sorted(waiting, key=line_order), sold_by_group)
+        line = sorted(waiting, key=line_order)
+        with self._room.supposing(line):
+            return self._serve(line, sold_by_group)
 
     def _serve(
         self, line: Sequence[Pod], sold_by_group: Counter[str]
@@ -78,28 +79,32 @@ class Seller:
         reasons: dict[str, Waiting] = {}
         served: set[str] = set()
         for pod in line:
-            name = unit_group_of(pod)
-            if name in served:
+            if pod.metadata.uid in served or pod.metadata.uid in reasons:
                 continue
             members = [pod]
-            if name:
-                served.add(name)
-                members = groups[name]
-                if lacking := group_lacking(members, sold_by_group[name]):
-                    reasons |= {each.metadata.uid: lacking for each in members}
+            name = unit_group_of(pod)
+            group = groups.pop(name, [])
+            if group:
+                if lacking := group_lacking(group, sold_by_group[name]):
+                    reasons |= {each.metadata.uid: lacking for each in group}
                     continue
+                members = group[: group_missing(pod, sold_by_group[name])]
             outcome = self._sell_together(members)
             if isinstance(outcome, Sale):
                 sales.append(outcome)
+                served.update(each.metadata.uid for each in members)
             else:
-                reasons |= outcome
+                # Who is in the group besides these is not served before they are.
+                behind = group[len(members) :] if len(members) > 1 else ()
+                why = outcome[pod.metadata.uid]
+                reasons |= outcome | {each.metadata.uid: why for each in behind}
         return sales, reasons
 
     def _sell_together(self, members: Sequence[Pod]) -> Sale | dict[str, Waiting]:
-        """All of them, or none and why."""
+        """All of them, or none and why: what speaks against each alone, else against all."""
         orders: list[UnitOrder] = []
         victims: list[Sleeper] = []
-        for pod in members:
+        for pod in self._hardest_first(members):
             outcome = self._sell_one(pod, victims)
             if isinstance(outcome, UnitOrder):
                 orders.append(outcome)
@@ -112,8 +117,23 @@ class Seller:
                 f"unit group {unit_group_of(pod).partition('/')[2]!r} gets all units or none:"
                 f" {pod.metadata.name}: {outcome.message}",
             )
-            return {each.metadata.uid: why for each in members} | {pod.metadata.uid: outcome}
+            return {each.metadata.uid: self._unfit(each) or why for each in members}
         return Sale(tuple(orders), tuple(victims))
+
+    def _hardest_first(self, members: Sequence[Pod]) -> Sequence[Pod]:
+        """Those that the fewest nodes would take come first: the others find their places after."""
+        if len(members) == 1:
+            return members
+        return sorted(members, key=lambda pod: len(self._room.eligible(pod_request_of(pod))))
+
+    def _unfit(self, pod: Pod) -> Waiting | None:
+        """Why the guest gets no unit even if it is the only one who wants any."""
+        refusal = self._refusal(pod)
+        if refusal is not None:
+            return refusal
+        name, request = type_of(pod), pod_request_of(pod)
+        is_placed = next(self.places(name, request), None) is not None
+        return None if is_placed else self._no_place(name, request)
 
     def _sell_one(self, pod: Pod, victims: list[Sleeper]) -> UnitOrder | Waiting:
         """Take a unit for the pod; sleepers that go for it are added to `victims`."""
@@ -125,10 +145,7 @@ class Seller:
             for sleeper in going:
                 self._sleepers.remove(sleeper)
             victims.extend(going)
-            if depends_on_pods(request):
-                self._room.suppose(pod, node)
-            else:
-                self._room.take(node, request.amounts)
+            self._room.put(pod, node)
             self._books[name].add(name, node)
             self._buying.bought(pod, name)
             victims.extend(self.remove_excess(self._books[name], node))
@@ -137,11 +154,7 @@ class Seller:
 
     def _undo(self, orders: Sequence[UnitOrder], victims: Sequence[Sleeper]) -> None:
         for order in orders:
-            request = pod_request_of(order.pod)
-            if depends_on_pods(request):
-                self._room.unsuppose(order.pod)
-            else:
-                self._room.take(order.node, request.amounts, -1)
+            self._room.lift(order.pod, order.node)
             self._books[order.type].remove(order.type, order.node)
             self._buying.returned(order.pod, order.type)
         for sleeper in victims:
@@ -238,13 +251,6 @@ class Seller:
         )
 
 
-def depends_on_pods(request: PodRequest) -> bool:
-    """Whether where it may go depends on where other pods are."""
-    return bool(
-        request.pod_affinity or request.pod_anti_affinity or request.spread or request.ports
-    )
-
-
 def is_pinned(pod: Pod) -> bool:
     """Whether the node can be chosen for the pod: volumes and claims may tie it to others, which
     only the scheduler knows."""
@@ -289,6 +295,12 @@ def shape_differs(shape: UnitShape, request: PodRequest) -> Waiting | None:
                 " it was created by another specification of the type",
             )
     return None
+
+
+def group_missing(pod: Pod, sold: int) -> int:
+    """How many units its group is sold at once. Pods beyond that, and those that come in the place
+    of others when all were there, get theirs one by one."""
+    return max((unit_group_size(pod) or 0) - sold, 1)
 
 
 def group_lacking(members: Sequence[Pod], sold: int) -> Waiting | None:

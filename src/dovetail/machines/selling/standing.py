@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 
-from dovetail.machines.pods import type_of, unit_group_of
+from dovetail.machines.pods import controller_of, is_bound, is_over, type_of, unit_group_of
 from dovetail.machines.selling.buying import Buying
 from dovetail.machines.selling.seller import Seller
 from dovetail.machines.shapes import shapes_of
@@ -38,8 +38,20 @@ class MachineStanding:
             sleepers=self.sleepers,
             buying=self.buying,
         )
-        self.groups_sold = Counter(filter(None, map(unit_group_of, self.survey.holders)))
-        """Units by unit group."""
+        self.groups_sold = groups_sold(snapshot, self.survey)
+        """By unit group: how many of its pods were sold a unit."""
+
+
+def groups_sold(snapshot: MachineSnapshot, survey: Survey) -> Counter[str]:
+    """Holders, and pods that are over but of the same Job as one that waits: who comes in the place
+    of a pod that failed, or after one that is done, is not kept waiting for those that were."""
+    found = Counter(filter(None, map(unit_group_of, survey.holders)))
+    at_work = {(name, controller_of(pod)) for pod in survey.waiting if (name := unit_group_of(pod))}
+    for pod in snapshot.guests.values() if at_work else ():
+        name, controller = unit_group_of(pod), controller_of(pod)
+        if name and controller and is_over(pod) and is_bound(pod) and (name, controller) in at_work:
+            found[name] += 1
+    return found
 
 
 def books_of(snapshot: MachineSnapshot, survey: Survey) -> dict[str, FamilyBook]:

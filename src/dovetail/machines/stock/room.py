@@ -23,6 +23,7 @@ class Room:
         self._gpus_of_others = gpus_of_others
         self._taken: dict[tuple[str, str], int] = {}
         self._supposing = 0
+        self._heeds = False
         self._supposed: dict[str, tuple[Pod, str]] = {}
         self._eligible: dict[int, tuple[PodRequest, frozenset[str]]] = {}
 
@@ -39,26 +40,36 @@ class Room:
             self._taken[node, name] = self._taken.get((node, name), 0) + sign * amount
 
     @contextmanager
-    def supposing(self) -> Iterator[None]:
-        """While it lasts, pods can be supposed on nodes; then the table is as it was before, and
-        what they take is taken from the room. Within another, it is part of that."""
+    def supposing(self, judged: Iterable[Pod]) -> Iterator[None]:
+        """While it lasts, whoever is put on a node is there for those who are judged after it, if
+        any of them has terms about others. Then the table is as it was before. Within another, it
+        is part of that."""
         self._supposing += 1
+        self._heeds |= any(depends_on_pods(pod_request_of(pod)) for pod in judged)
         try:
             yield
         finally:
             self._supposing -= 1
-            for pod, node in () if self._supposing else list(self._supposed.values()):
-                self.unsuppose(pod)
-                self.take(node, pod_request_of(pod).amounts)
+            if not self._supposing:
+                self._heeds = False
+                for pod, node in list(self._supposed.values()):
+                    self.lift(pod, node)
+                    self.take(node, pod_request_of(pod).amounts)
 
-    def suppose(self, pod: Pod, node: str) -> None:
-        """Judge others as if it were there: their terms, or its own, may be about each other."""
+    def put(self, pod: Pod, node: str) -> None:
+        """Give a guest its place."""
+        if not self._heeds:
+            self.take(node, pod_request_of(pod).amounts)
+            return
         self._supposed[pod.metadata.uid] = (pod, node)
         self._table.add_pod(pod, node)
         self._eligible.clear()
 
-    def unsuppose(self, pod: Pod) -> None:
-        del self._supposed[pod.metadata.uid]
+    def lift(self, pod: Pod, node: str) -> None:
+        """Take its place away again."""
+        if self._supposed.pop(pod.metadata.uid, None) is None:
+            self.take(node, pod_request_of(pod).amounts, -1)
+            return
         self._table.remove_pod(pod.metadata.uid)
         self._eligible.clear()
 
@@ -97,3 +108,10 @@ class Room:
                     name, amount, free, self._table.allocatable(node, name)
                 ).words
         return self.why_not(request, node)
+
+
+def depends_on_pods(request: PodRequest) -> bool:
+    """Whether where it may go depends on where other pods are, or where others go on it."""
+    return bool(
+        request.pod_affinity or request.pod_anti_affinity or request.spread or request.ports
+    )
