@@ -85,15 +85,17 @@ class Bed:
     def create_machine(
         self, spec: Mapping[str, Any], name: str = "general-machine", group: str = ""
     ) -> None:
-        labels = {MACHINE_GROUP: group or name}
+        status, answer = self.try_machine(spec, name, group)
+        assert status == 201, answer
+
+    def try_machine(self, spec: Mapping[str, Any], name: str, group: str = "") -> tuple[int, Any]:
         body = {
             "apiVersion": "imperator.tenzen-y.io/v1alpha1",
             "kind": "Machine",
-            "metadata": {"name": name, "labels": labels},
+            "metadata": {"name": name, "labels": {MACHINE_GROUP: group or name}},
             "spec": spec,
         }
-        status, answer = self.create(MACHINES, body)
-        assert status == 201, answer
+        return self.create(MACHINES, body)
 
     def edit_machine(self, name: str, change: Callable[[dict[str, Any]], None]) -> None:
         """Read, change and write the specification, as `kubectl edit` does."""
@@ -244,7 +246,9 @@ class Bed:
 
 
 @contextmanager
-def machine_bed(directory: Path, *, operator: bool = True) -> Iterator[Bed]:
+def machine_bed(
+    directory: Path, *, operator: bool = True, parts: Sequence[str] = PARTS
+) -> Iterator[Bed]:
     needs_kubernetes()
     with ExitStack() as stack:
         cluster = stack.enter_context(Cluster.running(directory))
@@ -252,7 +256,7 @@ def machine_bed(directory: Path, *, operator: bool = True) -> Iterator[Bed]:
         cluster.start_node_lifecycle()
         cluster.start_kwok()
         cluster.start_scheduler()
-        install(cluster)
+        install(cluster, parts)
         cluster.make_namespace("lab", {INJECT_RESOURCE: ENABLED})
         bed = Bed(cluster, directory)
         stack.callback(bed.stop_operators)
@@ -261,11 +265,11 @@ def machine_bed(directory: Path, *, operator: bool = True) -> Iterator[Bed]:
         yield bed
 
 
-def install(cluster: Cluster) -> None:
+def install(cluster: Cluster, parts: Sequence[str]) -> None:
     """Everything but the operator's own pods, which would need an image."""
     cluster.make_namespace("dovetail")
-    parts = list(yaml.safe_load_all(manifests.text(PARTS)))
-    cluster.apply(*(each for each in parts if each["kind"] != "Deployment"))
+    documents = list(yaml.safe_load_all(manifests.text(parts)))
+    cluster.apply(*(each for each in documents if each["kind"] != "Deployment"))
     cluster.kubectl("wait", "--for=condition=Established", "crd/machines.imperator.tenzen-y.io")
 
 
