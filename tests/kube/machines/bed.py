@@ -265,7 +265,7 @@ def machine_bed(
         yield bed
 
 
-def install(cluster: Cluster, parts: Sequence[str]) -> None:
+def install(cluster: Cluster, parts: Sequence[str] = PARTS) -> None:
     """Everything but the operator's own pods, which would need an image."""
     cluster.make_namespace("dovetail")
     documents = list(yaml.safe_load_all(manifests.text(parts)))

@@ -11,8 +11,6 @@ from dovetail.kube import manifests
 
 NAME, NAMESPACE = "dovetail-webhook", "dovetail"
 HOST = "127.0.0.1"
-ACCOUNT = "system:serviceaccount:dovetail:dovetail-operator"
-GROUPS = ("system:serviceaccounts", "system:serviceaccounts:dovetail", "system:authenticated")
 
 
 def documents(port: int) -> Iterator[dict[str, Any]]:

@@ -37,9 +37,8 @@ from dovetail.machines.names import (
     UNIT_GATE,
 )
 from tests.kube.conftest import needs_kubernetes
+from tests.kube.machines.bed import ACCOUNT, GROUPS
 from tests.kube.machines.webhook.calling import (
-    ACCOUNT,
-    GROUPS,
     HOST,
     NAME,
     NAMESPACE,
