@@ -8,7 +8,6 @@ from collections.abc import Awaitable, Callable
 from typing import Any
 
 from dovetail.kube.api.port import ApiError, ApiUnreachable, Body
-from dovetail.podfit.objects import KubeObject
 from tests.support.kube.memory import MemoryApi, T
 
 Fault = Callable[[], Awaitable[None]]
@@ -31,13 +30,14 @@ class FlakyApi:
         return await self._api.get(kind, name, namespace)
 
     async def create(
-        self, kind: type[KubeObject], body: Body, *, namespace: str = "", sub: str = ""
-    ) -> None:
+        self, kind: type[T], body: Body, *, namespace: str = "", sub: str = ""
+    ) -> T | None:
         verb = f"create {sub}".strip()
         self.sent.append(verb)
         await self._fault(self.before, verb)
-        await self._api.create(kind, body, namespace=namespace, sub=sub)
+        made = await self._api.create(kind, body, namespace=namespace, sub=sub)
         await self._fault(self.after, verb)
+        return made
 
     async def apply(self, kind: type[T], body: Body, *, manager: str, sub: str = "") -> T:
         verb = f"apply {sub}".strip()

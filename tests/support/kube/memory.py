@@ -160,7 +160,7 @@ class MemoryApi:
 
     async def create(
         self, kind: type[T], body: Body, *, namespace: str = "", sub: str = ""
-    ) -> None:
+    ) -> T | None:
         name = body["metadata"].get("name", "")
         await self._called(f"create {sub}".strip(), kind, name)
         raw = copied(body)
@@ -175,7 +175,8 @@ class MemoryApi:
         else:
             if not name:
                 meta["name"] = f"{meta['generateName']}{next(self._names):05}"
-            self._new(kind, raw, space)
+            return self._new(kind, raw, space)
+        return None
 
     async def replace(self, kind: type[T], body: Body, *, sub: str = "") -> T:
         raw = copied(body)

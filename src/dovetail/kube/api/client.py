@@ -150,13 +150,14 @@ class KubeClient:
 
     async def create(
         self, kind: type[T], body: Body, *, namespace: str = "", sub: str = ""
-    ) -> None:
+    ) -> T | None:
         meta = body["metadata"]
         space = meta.get("namespace") or namespace
         where = path(kind, space, meta["name"], sub) if sub else path(kind, space)
-        await self._session.call(
+        answer = await self._session.call(
             ApiRequest("create", kind.API.kind, "POST", where, body=encoded(kind, body, sub))
         )
+        return None if sub else decoded(kind, answer)
 
     async def replace(self, kind: type[T], body: Body, *, sub: str = "") -> T:
         meta = body["metadata"]

@@ -91,8 +91,11 @@ class KubeApi(Protocol):
 
     async def create(
         self, kind: type[T], body: Body, *, namespace: str = "", sub: str = ""
-    ) -> None:
-        """POST; `sub` names a subresource of the object in `body` (`binding`, `eviction`)."""
+    ) -> T | None:
+        """POST; `sub` names a subresource of the object in `body` (`binding`, `eviction`).
+
+        The object as it is then; None of a subresource.
+        """
         ...
 
     async def replace(self, kind: type[T], body: Body, *, sub: str = "") -> T:

@@ -15,6 +15,7 @@ from dovetail.aio.supervise import retry_until_done, run_together
 from dovetail.core.errors import DovetailError
 from dovetail.kube.api.port import KubeApi
 from dovetail.kube.machines.controller import MachineController
+from dovetail.kube.machines.identity import note_operator
 from dovetail.kube.machines.node_pool import NodePoolController
 from dovetail.kube.machines.state import MachineState
 from dovetail.kube.machines.telling import Teller
@@ -56,6 +57,7 @@ class OperatorReplica:
         settings: StockSettings,
         election: Election | None = None,
     ) -> None:
+        self._api = api
         self._recorder = recorder
         self.leader = Leader(election)
         self._groups = WorkQueue("machine groups", cap=LONGEST_BACKOFF_SECONDS)
@@ -117,6 +119,7 @@ class OperatorReplica:
         )
 
     async def _begin(self) -> None:
+        await note_operator(self._api, self.state.settings.namespace)
         self._machines.begin()
         await self._units.refresh()
         for name in await self._node_pool.begin():
