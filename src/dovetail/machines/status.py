@@ -24,7 +24,7 @@ from dovetail.machines.pods import (
 )
 from dovetail.machines.selling.buying import Buying
 from dovetail.machines.selling.seller import Sale
-from dovetail.machines.selling.waiting import Waiting
+from dovetail.machines.selling.waiting import Waiting, WaitReason
 from dovetail.machines.selling.windows import lease_end, occurrence
 from dovetail.machines.snapshot import MachineSnapshot
 from dovetail.machines.stock.families import FamilyBook
@@ -86,7 +86,7 @@ def status_of(snapshot: MachineSnapshot, outcome: PlanOutcome) -> dict[str, Any]
         "availableMachines": machines,
         "summary": summary_of(machines),
         "holders": holders_of(snapshot, outcome.survey.holders),
-        "waiting": waiting_of(line, outcome.waiting),
+        "waiting": waiting_of(line, {**outcome.waiting, **on_their_way(outcome)}),
         "windows": windows_of(snapshot, outcome),
     }
 
@@ -173,6 +173,21 @@ def holders_of(snapshot: MachineSnapshot, holders: Iterable[Pod]) -> list[dict[s
             row["expires"] = time_text(ends.timestamp())
         found.append(row)
     return found
+
+
+def on_their_way(outcome: PlanOutcome) -> dict[str, Waiting]:
+    """Guests that have a unit and are not on their node yet, by uid."""
+    places = {
+        each.pod.metadata.uid: each.node for sale in outcome.sales for each in sale.orders
+    } | {
+        pod.metadata.uid: outcome.survey.places[pod.metadata.uid]
+        for pod in outcome.survey.holders
+        if not is_bound(pod)
+    }
+    return {
+        uid: Waiting(WaitReason.BEING_SOLD, f"has a unit, and is on its way to node {node}")
+        for uid, node in places.items()
+    }
 
 
 def waiting_of(line: Iterable[Pod], reasons: Mapping[str, Waiting]) -> list[dict[str, Any]]:
