@@ -5,7 +5,9 @@ What the schema of the custom resource guarantees is not checked again here: see
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
+from functools import wraps
+from typing import Any, TypeVar
 
 from dovetail.machines.names import MACHINE_GROUP, READY
 from dovetail.podfit.objects import (
@@ -17,6 +19,8 @@ from dovetail.podfit.objects import (
 )
 
 GROUP, VERSION = "imperator.tenzen-y.io", "v1alpha1"
+
+V = TypeVar("V")
 
 Number = int | float
 Written = str | int | float
@@ -99,12 +103,31 @@ class MachineType(ApiStruct, frozen=True, kw_only=True):
     windows: tuple[Window, ...] = ()
 
 
-class MachineSpec(ApiStruct, frozen=True, kw_only=True):
+class MachineSpec(ApiStruct, frozen=True, kw_only=True, dict=True, gc=True):
+    """What is `derived` of it is kept on it."""
+
     node_pool: tuple[PoolNode, ...] = ()
     machine_types: tuple[MachineType, ...] = ()
     several_types_per_node: bool = False
     counting: str = "bound"
     buyers: Buyers | None = None
+
+
+def derived(work_out: Callable[[MachineSpec], V]) -> Callable[[MachineSpec], V]:
+    """Worked out once for each specification, and kept on it: plans ask the same all the time.
+
+    It cannot be stale, for a specification never changes. Whoever asks must not change it, either.
+    """
+    name = f"{work_out.__module__}.{work_out.__qualname__}"
+
+    @wraps(work_out)
+    def kept(spec: MachineSpec) -> V:
+        there: dict[str, V] = spec.__dict__
+        if name not in there:
+            there[name] = work_out(spec)
+        return there[name]
+
+    return kept
 
 
 class MachineStatus(ApiStruct, frozen=True, kw_only=True):

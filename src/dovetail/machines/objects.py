@@ -5,7 +5,6 @@ The planner compares them with what is there (`is_contained`) and has only what 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from functools import lru_cache
 from typing import Any
 
@@ -13,7 +12,12 @@ import msgspec
 
 from dovetail.core.errors import Malformed
 from dovetail.core.quantity import parse
-from dovetail.machines.documents import MachineSpec
+from dovetail.machines.documents import (
+    MachineNodePool,
+    MachineSpec,
+    NodePoolSpec,
+    TypeReference,
+)
 from dovetail.machines.names import (
     FINALIZER,
     MACHINE_GROUP,
@@ -106,23 +110,30 @@ def _request_from(template: bytes, namespace: str) -> PodRequest:
     return pod_request_of(msgspec.structs.replace(pod, metadata=meta))
 
 
-def pool_of(spec: MachineSpec, group: str) -> dict[str, Any]:
+def pool_spec_of(spec: MachineSpec, group: str) -> NodePoolSpec:
+    return NodePoolSpec(
+        machine_group=group,
+        node_pool=spec.node_pool,
+        machine_type_stock=tuple(TypeReference(name=each.name) for each in spec.machine_types),
+    )
+
+
+def pool_of(wanted: NodePoolSpec) -> dict[str, Any]:
+    labels = {MACHINE_GROUP: wanted.machine_group}
     return {
-        "metadata": {"labels": {MACHINE_GROUP: group}, "finalizers": [FINALIZER]},
-        "spec": {
-            "machineGroup": group,
-            "nodePool": [
-                {
-                    "name": each.name,
-                    "mode": each.mode,
-                    "taint": each.taint,
-                    "machineType": [{"name": name} for name in each.types],
-                }
-                for each in spec.node_pool
-            ],
-            "machineTypeStock": [{"name": each.name} for each in spec.machine_types],
-        },
+        "metadata": {"labels": labels, "finalizers": [FINALIZER]},
+        "spec": msgspec.to_builtins(wanted),
     }
+
+
+def is_pool(there: MachineNodePool, wanted: NodePoolSpec) -> bool:
+    """Compared as they were decoded: a pool may have thousands of nodes."""
+    meta = there.metadata
+    return (
+        there.spec == wanted
+        and meta.labels.get(MACHINE_GROUP) == wanted.machine_group
+        and FINALIZER in meta.finalizers
+    )
 
 
 def is_contained(wanted: object, actual: object) -> bool:
@@ -131,11 +142,11 @@ def is_contained(wanted: object, actual: object) -> bool:
     Lists have to be equal in length. Quantities are compared as amounts, since the API server
     writes them its own way.
     """
-    if isinstance(wanted, Mapping):
-        if not isinstance(actual, Mapping):
+    if isinstance(wanted, dict):
+        if not isinstance(actual, dict):
             return not wanted and actual is None
         return all(is_contained(value, actual.get(key)) for key, value in wanted.items())
-    if isinstance(wanted, list | tuple):
+    if isinstance(wanted, list):
         return (
             isinstance(actual, list | tuple)
             and len(wanted) == len(actual)

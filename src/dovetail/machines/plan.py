@@ -18,7 +18,9 @@ from dovetail.machines.leases import LeaseNotice, leases_of
 from dovetail.machines.names import MACHINE_TYPE, pool_name, stock_name
 from dovetail.machines.objects import (
     is_contained,
+    is_pool,
     pool_of,
+    pool_spec_of,
     service_of,
     sleeper_request,
     stateful_set_of,
@@ -151,12 +153,8 @@ def object_changes(
 ) -> tuple[tuple[PutObject, ...], tuple[DropObject, ...]]:
     """Owned objects that are not as they should be, or should not be."""
     group, settings = snapshot.machine.group, snapshot.settings
-    puts: list[PutObject] = []
+    puts = pool_change(snapshot)
     wanted: set[str] = set()
-    pool = pool_of(snapshot.spec, group)
-    name = pool_name(snapshot.machine.metadata.name)
-    if snapshot.pool is None or not is_same(pool, snapshot.pool):
-        puts.append(PutObject(MachineNodePool, name, pool))
     for shape in shapes_of(snapshot.spec).values():
         name = stock_name(shape.name, group)
         wanted.add(name)
@@ -187,8 +185,18 @@ def object_changes(
     return tuple(puts), tuple(drops)
 
 
-def is_same(wanted: Mapping[str, Any], there: KubeObject) -> bool:
+def pool_change(snapshot: MachineSnapshot) -> list[PutObject]:
+    wanted, there = pool_spec_of(snapshot.spec, snapshot.machine.group), snapshot.pool
+    if there is not None and (is_going(there) or is_pool(there, wanted)):
+        return []
+    name = pool_name(snapshot.machine.metadata.name)
+    return [PutObject(MachineNodePool, name, pool_of(wanted))]
+
+
+def is_same(wanted: dict[str, Any], there: KubeObject) -> bool:
     """Whether the object says all that is wanted. One that is going is left to go."""
-    if there.metadata.deletion_timestamp is not None:
-        return True
-    return is_contained(wanted, msgspec.to_builtins(there))
+    return is_going(there) or is_contained(wanted, msgspec.to_builtins(there))
+
+
+def is_going(there: KubeObject) -> bool:
+    return there.metadata.deletion_timestamp is not None

@@ -5,13 +5,13 @@ Planner, validation, injection and the objects of the stock all read a type by i
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from fractions import Fraction
-from functools import lru_cache
 
 import msgspec
 
 from dovetail.core.quantity import parse
-from dovetail.machines.documents import MachineSpec, MachineType, ShapeSpec
+from dovetail.machines.documents import MachineSpec, MachineType, ShapeSpec, derived
 from dovetail.machines.names import GPU_TYPE
 from dovetail.podfit.pod_sum import CPU, MEMORY, units
 
@@ -70,15 +70,10 @@ def line_of(spec: MachineSpec, name: str) -> list[MachineType]:
     return line
 
 
-@lru_cache(maxsize=256)
-def _shapes(encoded: bytes) -> dict[str, UnitShape]:
-    spec = msgspec.msgpack.decode(encoded, type=MachineSpec)
+@derived
+def shapes_of(spec: MachineSpec) -> Mapping[str, UnitShape]:
+    """By type, for a specification that was accepted."""
     return {each.name: _shape(spec, each) for each in spec.machine_types}
-
-
-def shapes_of(spec: MachineSpec) -> dict[str, UnitShape]:
-    """By type, for a specification that was accepted; read once for each."""
-    return _shapes(msgspec.msgpack.encode(spec))
 
 
 def _shape(spec: MachineSpec, machine_type: MachineType) -> UnitShape:
@@ -122,6 +117,7 @@ class ServedTypes:
         return found
 
 
+@derived
 def types_unserved(spec: MachineSpec) -> tuple[str, ...]:
     """Types that no node serves, nor any that they depend on: legal, but nobody can buy them."""
     named = {name for node in spec.node_pool for name in node.types}

@@ -9,6 +9,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from fractions import Fraction
+from functools import lru_cache
 from typing import Any
 
 import msgspec
@@ -25,15 +26,16 @@ from dovetail.machines.pods import (
 from dovetail.machines.selling.buying import Buying
 from dovetail.machines.selling.seller import Sale
 from dovetail.machines.selling.waiting import Waiting, WaitReason
-from dovetail.machines.selling.windows import lease_end, occurrence
+from dovetail.machines.selling.windows import duration_of, lease_end, occurrence
 from dovetail.machines.snapshot import MachineSnapshot
 from dovetail.machines.stock.families import FamilyBook
 from dovetail.machines.stock.places import StockShortage
 from dovetail.machines.survey import Survey
 from dovetail.podfit.objects import Pod
 
-MOST_SHOWN = 100
-"""Holders, and those who wait, of one type: a status has to stay readable, and small."""
+MOST_SHOWN, MOST_SHOWN_IN_ALL = 100, 1000
+"""Holders, and those who wait: of one type, and of all. A status has to stay readable, and within
+what etcd takes, however many types there are."""
 
 
 class PlanOutcome(msgspec.Struct, frozen=True, kw_only=True):
@@ -86,12 +88,14 @@ def status_of(snapshot: MachineSnapshot, outcome: PlanOutcome) -> dict[str, Any]
         "availableMachines": machines,
         "summary": summary_of(machines),
         "holders": holders_of(snapshot, outcome.survey.holders),
-        "waiting": waiting_of(line, {**outcome.waiting, **on_their_way(outcome)}),
+        "waiting": waiting_of(snapshot, line, {**outcome.waiting, **on_their_way(outcome)}),
         "windows": windows_of(snapshot, outcome),
     }
 
 
+@lru_cache(maxsize=8192)
 def time_text(seconds: float) -> str:
+    """As the API writes times; kept, for a status tells the same ones again and again."""
     return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
@@ -140,22 +144,31 @@ def summary_of(machines: Iterable[Mapping[str, Any]]) -> dict[str, str]:
     return {"types": ",".join(row["name"] for row in rows), **summary}
 
 
+def most_shown(snapshot: MachineSnapshot) -> int:
+    """Of one type, so that each has the same."""
+    return min(MOST_SHOWN, max(MOST_SHOWN_IN_ALL // max(len(snapshot.spec.machine_types), 1), 1))
+
+
 def holders_of(snapshot: MachineSnapshot, holders: Iterable[Pod]) -> list[dict[str, Any]]:
-    """Guests that have a unit, the oldest sale first, at most MOST_SHOWN of a type."""
-    kinds = {each.name: each for each in snapshot.spec.machine_types}
+    """Guests that have a unit, the oldest sale first, at most `most_shown` of a type."""
+    most = most_shown(snapshot)
+    lasting = {
+        each.name: duration_of(each.max_duration).total_seconds()
+        for each in snapshot.spec.machine_types
+        if each.max_duration is not None
+    }
     units = snapshot.units
     shown: Counter[str] = Counter()
     found = []
     ordered = sorted(
-        (each for each in holders if each.metadata.uid in units),
-        key=lambda pod: (units[pod.metadata.uid].since, pod.metadata.uid),
+        (units[uid].since, uid, pod) for pod in holders if (uid := pod.metadata.uid) in units
     )
-    for pod in ordered:
+    for _, uid, pod in ordered:
         name = type_of(pod)
-        if shown[name] >= MOST_SHOWN:
+        if shown[name] >= most:
             continue
         shown[name] += 1
-        unit = units[pod.metadata.uid]
+        unit = units[uid]
         row = {
             "type": name,
             "namespace": pod.metadata.namespace,
@@ -164,13 +177,8 @@ def holders_of(snapshot: MachineSnapshot, holders: Iterable[Pod]) -> list[dict[s
             "node": unit.node,
             "since": time_text(unit.since),
         }
-        ends = (
-            lease_end(datetime.fromtimestamp(unit.since, UTC), kinds[name])
-            if name in kinds
-            else None
-        )
-        if ends is not None:
-            row["expires"] = time_text(ends.timestamp())
+        if name in lasting:
+            row["expires"] = time_text(unit.since + lasting[name])
         found.append(row)
     return found
 
@@ -190,14 +198,17 @@ def on_their_way(outcome: PlanOutcome) -> dict[str, Waiting]:
     }
 
 
-def waiting_of(line: Iterable[Pod], reasons: Mapping[str, Waiting]) -> list[dict[str, Any]]:
-    """Those who wait, in the order in which they are served, at most MOST_SHOWN of a type."""
+def waiting_of(
+    snapshot: MachineSnapshot, line: Iterable[Pod], reasons: Mapping[str, Waiting]
+) -> list[dict[str, Any]]:
+    """Those who wait, in the order in which they are served, at most `most_shown` of a type."""
+    most = most_shown(snapshot)
     shown: Counter[str] = Counter()
     found = []
     for pod in line:
         name = type_of(pod)
         why = reasons.get(pod.metadata.uid)
-        if why is None or shown[name] >= MOST_SHOWN:
+        if why is None or shown[name] >= most:
             continue
         shown[name] += 1
         found.append(

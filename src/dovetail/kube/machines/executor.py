@@ -15,7 +15,7 @@ A refusal of the ledger ends the plan: somebody else was faster, and the next pl
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Coroutine, Iterable, Sequence
+from collections.abc import Coroutine, Iterable, Mapping, Sequence
 from time import perf_counter
 from typing import Any
 
@@ -82,7 +82,7 @@ class Executor:
 
     # -- the ledger ------------------------------------------------------------------------------
 
-    async def _sell(self, machine: Machine, sale: Sale, shapes: dict[str, UnitShape]) -> None:
+    async def _sell(self, machine: Machine, sale: Sale, shapes: Mapping[str, UnitShape]) -> None:
         take = [
             self._claim(machine, each.pod, shapes[each.type], each.node) for each in sale.orders
         ]
@@ -98,7 +98,7 @@ class Executor:
             self._teller.sold(each.pod, each.type, each.node)
 
     async def _adopt(
-        self, machine: Machine, plan: MachinePlan, shapes: dict[str, UnitShape]
+        self, machine: Machine, plan: MachinePlan, shapes: Mapping[str, UnitShape]
     ) -> None:
         for pod in plan.adoptions:
             shape = shapes.get(type_of(pod))

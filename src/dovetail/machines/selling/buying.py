@@ -33,15 +33,23 @@ class Buying:
         self._spec = spec
         self._types = {each.name: each for each in spec.machine_types}
         self._namespaces = namespaces
+        self._counted = {
+            each.name
+            for each in spec.machine_types
+            if each.windows or each.caps.per_namespace is not None or each.caps.per_user is not None
+        }
+        """Types of which it matters who has how many."""
         self._by_namespace: Counter[tuple[str, str]] = Counter()
         self._by_user: Counter[tuple[str, str]] = Counter()
         self.holds: dict[str, tuple[WindowHold, ...]] = {
             each.name: holds(each, now) for each in spec.machine_types if each.windows
         }
-        for pod in holders:
+        for pod in holders if self._counted else ():
             self.bought(pod, type_of(pod))
 
     def bought(self, pod: Pod, name: str, count: int = 1) -> None:
+        if name not in self._counted:
+            return
         self._by_namespace[name, pod.metadata.namespace] += count
         self._by_user[name, self.user(pod)] += count
 

@@ -15,7 +15,7 @@ from math import lcm
 
 import msgspec
 
-from dovetail.machines.documents import MachineSpec
+from dovetail.machines.documents import MachineSpec, derived
 from dovetail.machines.shapes import UnitShape, shapes_of
 
 WHOLE = Fraction(1)
@@ -34,6 +34,7 @@ class Family(msgspec.Struct, frozen=True):
         return lcm(*(each.share.denominator for each in self.children))
 
 
+@derived
 def families_of(spec: MachineSpec) -> tuple[Family, ...]:
     """In the order of the specification, by their roots."""
     shapes = shapes_of(spec)
