@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from dovetail.kube.machines.identity import OPERATOR
+from dovetail.machines.names import OPERATOR
 from tests.kube.machines.bed import PODS, Bed, machine_bed, simple_spec
 from tests.support.kube.cluster import node_object
 

@@ -9,12 +9,10 @@ from __future__ import annotations
 from typing import ClassVar
 
 from dovetail.kube.api.port import ApiNotFound, KubeApi
-from dovetail.machines.names import DOMAIN
+from dovetail.machines.names import OPERATOR
 from dovetail.podfit.objects import ApiResource, ApiStruct, KubeObject
 
 ACCOUNT = "dovetail-operator"
-OPERATOR = f"{DOMAIN}/operator"
-"""Annotation of the account: who the operator is, if it is not the account itself."""
 
 
 class ReviewedUser(ApiStruct, frozen=True, kw_only=True):
