@@ -24,6 +24,7 @@ from dovetail.machines.names import (
 )
 from dovetail.machines.objects import sleeper_template
 from dovetail.machines.plan import MachinePlan, plan_machine
+from dovetail.machines.pods import type_of
 from dovetail.machines.shapes import shapes_of
 from dovetail.machines.snapshot import MachineSnapshot, StockSettings, UnitRecord
 from dovetail.podfit.objects import Namespace, Node, Pod, PodSpec, StatefulSet
@@ -200,6 +201,11 @@ class Lab:
         del self.guests[name]
         self.units.pop(name, None)
         self.table.remove_pod(name)
+
+    def move(self, sleeper: str, node_name: str) -> None:
+        """A sleeper is there and nowhere else."""
+        pod = self.sleepers[sleeper]
+        self._bind(self.sleepers, pod, type_of(pod), node_name, is_stock=True)
 
     def occupy(self, node_name: str, **requests: str) -> None:
         """Somebody else's pod runs there."""

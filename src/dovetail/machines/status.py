@@ -82,13 +82,15 @@ def status_of(snapshot: MachineSnapshot, outcome: PlanOutcome) -> dict[str, Any]
     )
     machines = machines_of(snapshot.spec.machine_types, outcome, counts)
     line = sorted((each for each in guests if not is_bound(each)), key=line_order)
+    reasons = {**outcome.waiting, **on_their_way(outcome.survey, outcome.sales)}
+    most = most_shown(snapshot)
     return {
         "observedGeneration": snapshot.machine.metadata.generation,
         "acceptedGeneration": snapshot.accepted_generation,
         "availableMachines": machines,
         "summary": summary_of(machines),
-        "holders": holders_of(snapshot, outcome.survey.holders),
-        "waiting": waiting_of(snapshot, line, {**outcome.waiting, **on_their_way(outcome)}),
+        "holders": holders_of(snapshot, outcome.survey.holders, most),
+        "waiting": waiting_of(line, reasons, most),
         "windows": windows_of(snapshot, outcome),
     }
 
@@ -149,9 +151,10 @@ def most_shown(snapshot: MachineSnapshot) -> int:
     return min(MOST_SHOWN, max(MOST_SHOWN_IN_ALL // max(len(snapshot.spec.machine_types), 1), 1))
 
 
-def holders_of(snapshot: MachineSnapshot, holders: Iterable[Pod]) -> list[dict[str, Any]]:
-    """Guests that have a unit, the oldest sale first, at most `most_shown` of a type."""
-    most = most_shown(snapshot)
+def holders_of(
+    snapshot: MachineSnapshot, holders: Iterable[Pod], most: int
+) -> list[dict[str, Any]]:
+    """Guests that have a unit, the oldest sale first, at most so many of a type."""
     lasting = {
         each.name: duration_of(each.max_duration).total_seconds()
         for each in snapshot.spec.machine_types
@@ -183,13 +186,11 @@ def holders_of(snapshot: MachineSnapshot, holders: Iterable[Pod]) -> list[dict[s
     return found
 
 
-def on_their_way(outcome: PlanOutcome) -> dict[str, Waiting]:
+def on_their_way(survey: Survey, sales: Iterable[Sale]) -> dict[str, Waiting]:
     """Guests that have a unit and are not on their node yet, by uid."""
-    places = {
-        each.pod.metadata.uid: each.node for sale in outcome.sales for each in sale.orders
-    } | {
-        pod.metadata.uid: outcome.survey.places[pod.metadata.uid]
-        for pod in outcome.survey.holders
+    places = {each.pod.metadata.uid: each.node for sale in sales for each in sale.orders} | {
+        pod.metadata.uid: survey.places[pod.metadata.uid]
+        for pod in survey.holders
         if not is_bound(pod)
     }
     return {
@@ -199,10 +200,9 @@ def on_their_way(outcome: PlanOutcome) -> dict[str, Waiting]:
 
 
 def waiting_of(
-    snapshot: MachineSnapshot, line: Iterable[Pod], reasons: Mapping[str, Waiting]
+    line: Iterable[Pod], reasons: Mapping[str, Waiting], most: int
 ) -> list[dict[str, Any]]:
-    """Those who wait, in the order in which they are served, at most `most_shown` of a type."""
-    most = most_shown(snapshot)
+    """Those who wait, in the order in which they are served, at most so many of a type."""
     shown: Counter[str] = Counter()
     found = []
     for pod in line:

@@ -19,6 +19,7 @@ from dovetail.machines.explaining.nearest import nearest_nodes
 from dovetail.machines.names import MACHINE_GROUP, MACHINE_TYPE, UNIT_GROUP
 from dovetail.machines.pods import line_order, other_gates, type_of, unit_group_of
 from dovetail.machines.selling.seller import (
+    asks_for_classes,
     group_lacking,
     held_by_other_gates,
     shape_differs,
@@ -135,7 +136,7 @@ class _Judge:
         kind = next(each for each in spec.machine_types if each.name == name)
         if gates := other_gates(pod):
             yield Reason.SCHEDULING_GATE, gates[0], held_by_other_gates(pod)
-        if differs := shape_differs(standing.shapes[name], request):
+        if differs := asks_for_classes(pod) or shape_differs(standing.shapes[name], request):
             yield Reason.UNIT_SHAPE, "spec.containers.resources", differs
         if group := unit_group_of(pod):
             lacking = group_lacking(self._case.members(), standing.groups_sold[group])
