@@ -27,7 +27,9 @@ HEAVY = {
     "structlog",
     "uvicorn",
 }
-CLIENTS = sorted(VERBS.keys() - {"serve", "scheduler", "db", "config", "token", "simulate"})
+CLIENTS = sorted(
+    VERBS.keys() - {"serve", "scheduler", "operator", "db", "config", "token", "simulate"}
+)
 
 
 def imported_by(*arguments: str) -> set[str]:

@@ -37,6 +37,11 @@ SECTIONS: dict[str, dict[str, Verb]] = {
             "classes",
             "Show resource classes, which devices they select and why, and what is odd about them.",
         ),
+        "machines": Verb(
+            "dovetail.cli.machines",
+            "machines",
+            "Show machines of a Kubernetes cluster: what is sold, why guests wait, what would fit.",
+        ),
         "decisions": Verb(
             "dovetail.cli.ask.decisions", "decisions", "Show what was chosen, and why."
         ),
@@ -74,7 +79,7 @@ SECTIONS: dict[str, dict[str, Verb]] = {
         "operator": Verb(
             "dovetail.cli.run.operator",
             "operator",
-            "Hold the stock of Machines of a Kubernetes cluster, and sell it.",
+            "Hold the stock of Machines of a Kubernetes cluster, and sell it to guests.",
         ),
         "manifests": Verb(
             "dovetail.cli.run.manifests", "manifests", "Print what Kubernetes needs to know."

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
 from dovetail.cli.support.client import ServerClient
+from dovetail.cli.support.documents import documents
 from dovetail.cli.support.exits import LocalFailure
 from dovetail.core.device import Device
 from dovetail.devices.classes.documents import BadClass, DeviceClass, read, write
@@ -92,19 +93,6 @@ def document(file: Path) -> dict[str, Any]:
     if len(found) != 1 or not isinstance(found[0], dict):
         raise LocalFailure(f"{file}: one object is expected, not {len(found)} documents")
     return found[0]
-
-
-def documents(file: Path) -> Iterable[Any]:
-    """JSON is YAML, so one reader does for both."""
-    import yaml
-
-    try:
-        return list(yaml.safe_load_all(file.read_bytes()))
-    except OSError as error:
-        raise LocalFailure(f"{file}: {error.strerror}") from error
-    except (yaml.YAMLError, UnicodeDecodeError) as error:
-        words = " ".join(str(error).split())
-        raise LocalFailure(f"{file}: neither YAML nor JSON: {words}") from error
 
 
 def manifest(definition: DeviceClass) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""An explanation of the server's, laid out for a person to read."""
+"""An explanation laid out for a person to read."""
 
 from __future__ import annotations
 
@@ -22,10 +22,17 @@ def lines(
         yield told
 
 
-def laid_out(answer: dict[str, Any], *, one_host: bool) -> Iterator[str]:
+def laid_out(
+    answer: dict[str, Any],
+    *,
+    one_host: bool = False,
+    among: str = "in the fleet",
+    ask: str = "dovetail candidates",
+) -> Iterator[str]:
     """The sentence first, then how it came to that, then what to do.
 
-    Where one host was asked about, what is said of it goes before everything.
+    Where one host was asked about, what is said of it goes before everything. `among` says where
+    all of them are; with the command `ask`, a changed request is asked anew.
     """
     if one_host:
         yield from judged(answer["nearest"])
@@ -33,19 +40,19 @@ def laid_out(answer: dict[str, Any], *, one_host: bool) -> Iterator[str]:
     yield paint(printable(answer["summary"]), COLOURS.get(answer["verdict"]), bold=True)
     if answer["funnel"]:
         yield ""
-        yield from funnel(answer)
+        yield from funnel(answer, among)
     if answer["nearest"] and not one_host:
         yield ""
         yield from nearest(answer["nearest"])
     if answer["relaxations"]:
         yield ""
-        yield from relaxations(answer["relaxations"])
+        yield from relaxations(answer["relaxations"], ask)
 
 
-def funnel(answer: dict[str, Any]) -> list[str]:
-    rows: list[tuple[int, str]] = [(answer["hosts"], "in the fleet")]
+def funnel(answer: dict[str, Any], among: str) -> list[str]:
+    rows: list[tuple[int, str]] = [(answer["total"], among)]
     rows += [(step["left"], step["words"]) for step in answer["funnel"]]
-    return table(["HOSTS LEFT", "AFTER"], rows)
+    return table([f"{answer['of'].upper()} LEFT", "AFTER"], rows)
 
 
 def judged(hosts: list[dict[str, Any]]) -> Iterator[str]:
@@ -74,8 +81,12 @@ def mark(finding: dict[str, Any]) -> str:
     return paint("short", "yellow") if finding["ever"] else paint("never", "red")
 
 
-def relaxations(found: list[dict[str, Any]]) -> Iterator[str]:
+def relaxations(found: list[dict[str, Any]], ask: str) -> Iterator[str]:
+    """Each with its request: as a command, or as it is."""
     yield "What would help:"
     for change in found:
         yield f"{INDENT}{printable(change['words'])}"
-        yield f"{INDENT * 2}dovetail candidates '{printable(change['query'])}'"
+        query = printable(change["query"])
+        if query:
+            asked = f"{ask} '{query}'" if ask else query
+            yield f"{INDENT * 2}{asked}"

@@ -25,7 +25,7 @@ def lines(value: Any) -> Iterator[str]:
     if isinstance(value, dict) and value:
         for key, item in value.items():
             yield from entry(f"{scalar(str(key))}:", item)
-    elif isinstance(value, list) and value:
+    elif isinstance(value, list | tuple) and value:
         for item in value:
             yield from listed(item)
     else:
@@ -33,7 +33,7 @@ def lines(value: Any) -> Iterator[str]:
 
 
 def entry(key: str, item: Any) -> Iterator[str]:
-    if isinstance(item, dict | list) and item:
+    if isinstance(item, dict | list | tuple) and item:
         yield key
         yield from (f"  {line}" for line in lines(item))
     else:
