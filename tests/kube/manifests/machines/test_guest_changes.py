@@ -59,6 +59,14 @@ def test_letter_k_a_live_guest_is_not_relabelled(
     assert "stay as they are" in said
 
 
+def test_letter_k_nor_by_its_status(policies: Cluster, guest: str) -> None:
+    """Whoever may write the status of a pod writes its labels along."""
+    moved = json.dumps({"metadata": {"labels": {MACHINE_TYPE: "compute-xlarge"}}})
+    assert FIXED in merge(policies, guest, moved, "--subresource=status")
+    told = json.dumps({"status": {"message": "any"}})
+    assert "patched" in merge(policies, guest, told, "--subresource=status")
+
+
 def test_letter_k_no_pod_becomes_a_guest_later(policies: Cluster) -> None:
     pod = pod_object("plain", meta={"name": "ordinary"})
     labels = pod["metadata"].pop("labels")
