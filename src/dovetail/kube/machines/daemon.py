@@ -58,4 +58,10 @@ async def run(
                 servers.append(serve(monitoring(lambda: (webhook or operator).is_ready), bound))
             if webhook is not None:
                 servers.append(webhook.run())
-            await run_together(*servers, operator.run(stop, ready))
+
+            async def until_stopped() -> None:
+                await operator.run(stop, ready)
+                if webhook is not None:
+                    await webhook.linger()
+
+            await run_together(*servers, until_stopped())

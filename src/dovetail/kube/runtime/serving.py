@@ -23,6 +23,9 @@ from dovetail.telemetry.metrics import CONTENT_TYPE, METRICS
 
 ALL_ADDRESSES = "0.0.0.0"  # noqa: S104 - probes and collectors come from elsewhere
 DRAIN_SECONDS = 5
+KEEP_ALIVE_SECONDS = 120
+"""Of idle connections. API servers and kube-schedulers close theirs after 90 seconds: were we to
+close one first, a question that is on its way would be lost, and nobody asks it twice."""
 
 Application = Starlette
 
@@ -68,6 +71,7 @@ async def serve(app: Application, bound: socket.socket, tls: ssl.SSLContext | No
         access_log=False,
         server_header=False,
         log_config=None,
+        timeout_keep_alive=KEEP_ALIVE_SECONDS,
         timeout_graceful_shutdown=DRAIN_SECONDS,
     )
     server = EmbeddedServer(config)

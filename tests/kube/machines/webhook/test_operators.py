@@ -6,6 +6,7 @@ from __future__ import annotations
 import base64
 import http.client
 import json
+import signal
 import ssl
 from collections import Counter
 from collections.abc import Iterator
@@ -20,6 +21,7 @@ from tests.kube.machines.bed import MACHINES, Bed, machine_bed, simple_spec
 from tests.kube.machines.webhook.calling import HOST, NAME, NAMESPACE, documents
 from tests.kube.machines.webhook.observed import pod
 from tests.support.kube.cluster import node_object
+from tests.support.kube.operator import LEASE
 from tests.support.processes import Process, reserved_port
 
 NODES = ("n0", "n1")
@@ -74,6 +76,10 @@ def answers(bed: Bed, port: int, authorities: str = "") -> bool:
 
 def refuses(bed: Bed, port: int, group: str) -> bool:
     return not asked(bed, port, guest(group))["allowed"]
+
+
+def leads(bed: Bed, process: Process) -> bool:
+    return f"_{process.pid}_" in (bed.get(LEASE)["spec"].get("holderIdentity") or "")
 
 
 def guest(group: str) -> dict[str, Any]:
@@ -204,6 +210,18 @@ def test_a_replica_that_comes_back_serves_the_certificate_that_is_there(
     assert bed.get(SECRET)["data"] == before
 
 
+def test_a_replica_that_is_told_to_stop_answers_until_nobody_is_sent_to_it_any_more(
+    bed: Bed, operators: list[Process], ports: list[int]
+) -> None:
+    bed.await_that(lambda: any(leads(bed, each) for each in operators), "leader")
+    at = next(n for n, each in enumerate(operators) if leads(bed, each))
+    operators[at].send_signal(signal.SIGTERM)
+    bed.await_that(lambda: not leads(bed, operators[at]), "lease given back")
+    assert answers(bed, ports[at])
+    assert operators[at].wait() == 0
+    operators[at].start()
+
+
 def test_a_replica_may_have_its_certificate_from_files(bed: Bed) -> None:
     """As cert-manager has them written: the Secret is none of its business then."""
     cert, key = bed.cluster.authority.issue("webhook")
@@ -215,7 +233,7 @@ def test_a_replica_may_have_its_certificate_from_files(bed: Bed) -> None:
         )
         authority = bed.cluster.authority.certificate.read_text()
         bed.await_that(partial(answers, bed, port, authority), "answers")
-        process.stop()
+        process.kill()
     assert bed.get(SECRET) == before
 
 
@@ -242,3 +260,17 @@ def test_beside_the_policies_a_guest_is_the_same(bed: Bed, operators: list[Proce
         assert bed.create_guest("second", "small", group="plain")[0] == FORBIDDEN
     finally:
         bed.cluster.kubectl("delete", "-f", "-", given=policies)
+
+
+def test_a_replica_comes_up_while_one_leads_that_knows_of_no_webhook(
+    bed: Bed, operators: list[Process], ports: list[int]
+) -> None:
+    """As in an update that turns the webhook on: the old leader waits for the new replica."""
+    bed.stop_operators()
+    empty = ("--type=merge", "-p", '{"data": null}')
+    bed.cluster.kubectl("patch", "secret", NAME, "-n", NAMESPACE, *empty)
+    old = bed.start_operator()
+    bed.await_that(lambda: leads(bed, old), "leader")
+    start(bed, ports[0])
+    bed.await_that(partial(answers, bed, ports[0]), "answers")
+    assert leads(bed, old)

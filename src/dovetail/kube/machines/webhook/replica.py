@@ -1,11 +1,12 @@
 """The webhook of one replica: its certificate, kept up to date, and the server; the daemon runs it.
 
-Which replica leads matters to one thing only: where the operator manages the certificates itself,
-its leader renews them.
+Every replica answers alike. Where the operator manages the certificates itself, its leader renews
+them.
 """
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable
 from contextlib import closing
 from datetime import UTC, datetime
@@ -24,6 +25,8 @@ from dovetail.kube.machines.webhook.rotation import CertificateRotation
 from dovetail.kube.machines.webhook.tls import ServedCertificate
 from dovetail.kube.runtime.informer import Informer
 from dovetail.kube.runtime.serving import listen, serve
+
+LINGER_SECONDS = 5.0
 
 
 class WebhookReplica:
@@ -60,6 +63,11 @@ class WebhookReplica:
             else:
                 await run_together(self._follow_secret(), self._renew(), self._serve())
 
+    async def linger(self) -> None:
+        """When the operator has ended: whoever sends calls here takes a moment to hear of it, and
+        what the informers told last is good enough until then."""
+        await asyncio.sleep(LINGER_SECONDS)
+
     async def _serve(self) -> None:
         await self._certificate.until_loaded()
         app = application(Reviewer(self._operator.state, self._clock))
@@ -80,7 +88,12 @@ class WebhookReplica:
             (*service_hosts(name, self._namespace), *self._settings.hosts),
             clock=self._clock,
         )
-        await self._operator.leader.run_while_leading(rotation.run)
+        await rotation.run(self._renews)
+
+    def _renews(self) -> bool:
+        """The leader does; and who has none to serve, for a leader from before the webhook was
+        asked for, which stays until this replica is ready, makes no certificates."""
+        return self._operator.leader.leading or not self._certificate.is_loaded
 
     @property
     def _namespace(self) -> str:

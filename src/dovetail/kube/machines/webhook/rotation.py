@@ -1,9 +1,10 @@
-"""Rotation of the webhook's certificates, before they end: the operator's leader runs it.
+"""Rotation of the webhook's certificates, before they end; the leading replica runs it.
 
 Trust comes before use. A new authority is first written to the Secret and to the configurations,
 beside the old one; a leaf that it signed is served only when every API server had time to hear of
 it; and the old one is trusted until nothing that it signed is valid any more. Each step is taken
 from what Secret and configurations say, so another leader goes on wherever the last one stopped.
+Of two that think they lead, one has its write refused.
 """
 
 from __future__ import annotations
@@ -142,11 +143,11 @@ class CertificateRotation:
         self._clock = clock
         self._look_seconds = look_seconds
 
-    async def run(self) -> None:
-        """Until cancelled."""
+    async def run(self, is_ours: Callable[[], bool]) -> None:
+        """Until cancelled; whenever it is this replica's task."""
         while True:
             try:
-                while await self.step():
+                while is_ours() and await self.step():
                     pass
             except (ApiError, ApiUnreachable) as error:
                 LOG.warning("certificates not looked after", error=str(error))
