@@ -86,9 +86,10 @@ def plan_machine(snapshot: MachineSnapshot) -> MachinePlan:
     stock, moved = stock_of(standing)
     replicas = dict.fromkeys(standing.books, 0)
     for book in families:
-        if book.family.root.name not in survey.unserved:
-            replicas |= wanted_replicas(book)
+        replicas |= wanted_replicas(book)
     puts, drops = object_changes(snapshot, replicas)
+    gone = standing.sleepers.removed
+    lifts = [each for each in survey.lifts if each[0].metadata.uid not in gone]
     # 4. Tell.
     leases = leases_of(snapshot, survey.holders)
     outcome = PlanOutcome(
@@ -104,18 +105,19 @@ def plan_machine(snapshot: MachineSnapshot) -> MachinePlan:
     changes = (next_change(each, snapshot.now) for each in snapshot.spec.machine_types)
     looks = [each for each in (leases.look_again, *changes) if each is not None]
     return MachinePlan(
-        releases=tuple(survey.releases),
+        releases=(*survey.releases, *standing.given_up),
         adoptions=tuple(survey.adoptions),
-        stock_adoptions=tuple(survey.stock_adoptions),
+        stock_adoptions=tuple(each for each in survey.stock_adoptions if each.uid not in gone),
         sales=tuple(sales),
         puts=puts,
         drops=drops,
         removals=(
             *survey.removals,
+            *((each.pod, "others have taken its room") for each in standing.misplaced),
             *((pod, "its unit is sold or gone") for pod in excess),
             *((each.pod, "it is in the way of other stock") for each in moved),
         ),
-        lifts=tuple(survey.lifts),
+        lifts=(*survey.granted, *lifts),
         stock=stock,
         waiting=waiting,
         notices=leases.notices,
@@ -130,7 +132,7 @@ def stock_of(standing: MachineStanding) -> tuple[StockPlan, list[Sleeper]]:
     snapshot, survey = standing.snapshot, standing.survey
     group, settings = snapshot.machine.group, snapshot.settings
     stocking = Stocking(
-        [book for book in standing.families if book.family.root.name not in survey.unserved],
+        standing.families,
         requests={
             name: sleeper_request(shape, group, settings) for name, shape in standing.shapes.items()
         },
@@ -139,13 +141,15 @@ def stock_of(standing: MachineStanding) -> tuple[StockPlan, list[Sleeper]]:
         sleepers=standing.sleepers,
         room=standing.room,
     )
+    serving = sorted({name for names in survey.serving.values() for name in names})
+    plan, moved = stocking.place(
+        (snapshot.nodes[name] for name in serving),
+        is_mixed=snapshot.spec.several_types_per_node,
+    )
     if survey.unmarked:
         # What a node offers is not known before it carries its marks.
-        return msgspec.structs.replace(stocking.place(), shortages=()), []
-    if not snapshot.spec.several_types_per_node:
-        return stocking.place(), []
-    serving = sorted({name for names in survey.serving.values() for name in names})
-    return stocking.place_exactly(snapshot.nodes[name] for name in serving)
+        return msgspec.structs.replace(plan, shortages=()), []
+    return plan, moved
 
 
 def object_changes(

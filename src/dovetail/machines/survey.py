@@ -16,7 +16,6 @@ from dovetail.machines.pods import (
     is_gated_guest,
     is_gated_sleeper,
     is_leaving,
-    is_live_sleeper,
     is_opted_in,
     is_over,
     ordinal_of,
@@ -50,8 +49,10 @@ class Survey:
         self.releases: list[str] = []
         self.lost: list[UnitRecord] = []
         """Units whose holder was not seen: they count as sold until it is known to be gone."""
+        self.granted: list[tuple[Pod, str]] = []
+        """Guests that have their unit and are still behind the gate, with their node."""
         self.lifts: list[tuple[Pod, str]] = []
-        """Pods that have their unit and are still behind the gate, with their node."""
+        """Sleepers, likewise."""
         self.sleepers: list[Sleeper] = []
         """Those that hold stock, or will as soon as they are bound."""
         self.stock_adoptions: list[Sleeper] = []
@@ -107,9 +108,22 @@ class Survey:
         elif unit is not None:
             self._hold(uid, pod, unit.node)
             if is_gated_guest(pod) and not is_leaving(pod):
-                self.lifts.append((pod, unit.node))
+                self.granted.append((pod, unit.node))
         elif is_gated_guest(pod) and not is_leaving(pod):
             self.waiting.append(pod)
+
+    def send_back(self, pod: Pod) -> None:
+        """A guest that was granted a unit where it cannot go any more waits again."""
+        uid = pod.metadata.uid
+        self.granted = [each for each in self.granted if each[0] is not pod]
+        self.holders.remove(pod)
+        del self.places[uid]
+        self.releases.append(uid)
+        self.waiting.append(pod)
+
+    def is_in_use(self, node: str, name: str) -> bool:
+        """Whether units of the type may be there now, as far as is known before it is marked."""
+        return node in self._serving_sets.get(name, ()) or node in self.unmarked
 
     def _hold(self, uid: str, pod: Pod, node: str) -> None:
         self.holders.append(pod)
@@ -117,38 +131,37 @@ class Survey:
 
     def _look_at_sleeper(self, uid: str, pod: Pod) -> None:
         unit = self._snapshot.units.get(uid)
-        name = type_of(pod)
-        if is_over(pod):
+        if is_over(pod) or is_leaving(pod):
+            # It holds no stock any more; its room is its own until it is gone.
             if unit is not None:
                 self.releases.append(uid)
-        elif is_leaving(pod):
-            return
-        elif is_live_sleeper(pod):
-            why = self._unfit(pod, pod.spec.node_name)
-            if why:
-                self.removals.append((pod, why))
-                return
-            self.sleepers.append(sleeper_of(pod, pod.spec.node_name))
-            if unit is None or unit.node != pod.spec.node_name:
-                self.stock_adoptions.append(self.sleepers[-1])
+        elif is_bound(pod):
+            is_held = unit is not None and unit.node == pod.spec.node_name
+            self._look_at_holding(sleeper_of(pod, pod.spec.node_name, is_held=is_held))
         elif unit is not None:
-            why = self._unfit(pod, unit.node)
-            if why:
-                self.removals.append((pod, why))
-                return
-            self.sleepers.append(sleeper_of(pod, unit.node))
-            if is_gated_sleeper(pod):
-                self.lifts.append((pod, unit.node))
+            self._look_at_holding(sleeper_of(pod, unit.node, is_held=True))
         elif not is_gated_sleeper(pod):
             self.removals.append((pod, "it was let go without a place"))
         elif why := self._outdated(pod):
             self.removals.append((pod, why))
         else:
-            self.gated.setdefault(name, []).append(pod)
+            self.gated.setdefault(type_of(pod), []).append(pod)
+
+    def _look_at_holding(self, sleeper: Sleeper) -> None:
+        """One that is on a node, or is to be."""
+        pod = sleeper.pod
+        if why := self._unfit(pod, sleeper.node):
+            self.removals.append((pod, why))
+            return
+        self.sleepers.append(sleeper)
+        if not sleeper.is_held:
+            self.stock_adoptions.append(sleeper)
+        if is_gated_sleeper(pod):
+            self.lifts.append((pod, sleeper.node))
 
     def _unfit(self, pod: Pod, node: str) -> str:
         """Why a sleeper cannot stay where it is; empty if it can."""
-        if node not in self._serving_sets.get(type_of(pod), ()) and node not in self.unmarked:
+        if not self.is_in_use(node, type_of(pod)):
             return f"node {node} does not serve {type_of(pod)} at present"
         return self._outdated(pod)
 

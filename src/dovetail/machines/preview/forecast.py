@@ -106,6 +106,6 @@ class _PartForecast:
             return None, ""
         words = lacking_words(answer)
         if answer.kind < len(self._stock):
-            missing, name = answer.wanted - answer.fitting, self._part.roots[answer.kind]
+            missing, name = answer.wanted - answer.fitting, self._part.tops[answer.kind]
             words = f"{missing} of {name} find no room themselves: {words}"
         return answer.node, words

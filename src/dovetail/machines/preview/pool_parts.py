@@ -14,7 +14,7 @@ import msgspec
 from dovetail.core.rows import Rows
 from dovetail.machines.objects import sleeper_request
 from dovetail.machines.selling.standing import MachineStanding
-from dovetail.machines.stock.families import FamilyBook
+from dovetail.machines.stock.families import ANYWHERE, FamilyBook
 from dovetail.podfit.objects import Pod
 from dovetail.podfit.packing import PodsToPack, Unpackable
 from dovetail.podfit.pod_request import PodRequest, pod_request_of
@@ -34,8 +34,9 @@ class PoolPart(msgspec.Struct, frozen=True):
     """Those that serve them, and are ready."""
 
     @property
-    def roots(self) -> tuple[str, ...]:
-        return tuple(book.family.root.name for book in self.books)
+    def tops(self) -> tuple[str, ...]:
+        """Types as which whole units are held."""
+        return tuple(top.name for book in self.books for top in book.family.tops)
 
 
 def pool_parts(standing: MachineStanding) -> list[PoolPart]:
@@ -61,10 +62,12 @@ def request_of(standing: MachineStanding, name: str) -> PodRequest:
 
 
 def whole_stock(standing: MachineStanding, part: PoolPart) -> list[PodsToPack]:
-    """Units of the roots that are neither sold nor opened."""
+    """Whole units of each of its tops, as far as they are neither sold nor opened."""
     return [
-        PodsToPack(request_of(standing, book.family.root.name), max(book.whole, 0))
+        PodsToPack(request_of(standing, top.name), stock[top.name, ANYWHERE])
         for book in part.books
+        for stock in [book.stock()]
+        for top in book.family.tops
     ]
 
 
@@ -83,7 +86,7 @@ def table_of(standing: MachineStanding, part: PoolPart, *, moving: bool) -> Node
     """
     given_back = Counter(_amounts(standing, (pod for pod, _ in standing.survey.removals)))
     if moving:
-        for name in part.roots:
+        for name in part.tops:
             for sleeper in standing.sleepers.of_type(name):
                 for resource, amount in sleeper.request.amounts:
                     given_back[sleeper.node, resource] += amount

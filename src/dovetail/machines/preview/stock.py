@@ -48,16 +48,20 @@ def stock_previews(standing: MachineStanding) -> tuple[StockPreview, ...]:
 
 def _of_part(standing: MachineStanding, part: PoolPart) -> Iterator[StockPreview]:
     for book in part.books:
-        rest: dict[str, Counter[str]] = {each.name: Counter() for each in book.family.children}
+        tops = part.tops
+        others = (each.name for each in book.family.shapes if each.name not in tops)
+        rest: dict[str, Counter[str]] = {name: Counter() for name in others}
         for (name, node), count in book.parts().items():
             rest[name][node] += count
         for name, nodes in rest.items():
+            is_unserved = name in standing.survey.unserved
             yield StockPreview(
                 type=name,
                 wanted=nodes.total(),
-                verdict=UNSERVED if name in standing.survey.unserved else FITS,
+                verdict=UNSERVED if is_unserved else FITS,
                 before=_there(standing, name),
                 after=dict(nodes),
+                words=UNSERVED_WORDS if is_unserved else "",
             )
     yield from _whole_units(standing, part)
 
@@ -68,7 +72,7 @@ def _there(standing: MachineStanding, name: str) -> dict[str, int]:
 
 def _whole_units(standing: MachineStanding, part: PoolPart) -> Iterator[StockPreview]:
     stock = whole_stock(standing, part)
-    before = [_there(standing, name) for name in part.roots]
+    before = [_there(standing, name) for name in part.tops]
     missing = [
         PodsToPack(each.request, max(each.count - sum(there.values()), 0))
         for each, there in zip(stock, before, strict=True)
@@ -125,12 +129,10 @@ def _previews(
     blocking: Mapping[int, tuple[str | None, str]] | None = None,
 ) -> Iterator[StockPreview]:
     stock = whole_stock(standing, part)
-    for at, name in enumerate(part.roots):
+    for at, name in enumerate(part.tops):
         node, words = (blocking or {}).get(at, (None, ""))
         wanted, verdict = stock[at].count, FITS
-        if name in standing.survey.unserved:
-            wanted, verdict, words = 0, UNSERVED, UNSERVED_WORDS
-        elif undecided:
+        if undecided:
             verdict = UNDECIDED
         elif sum(after[at].values()) < wanted:
             verdict = SHORT

@@ -2,15 +2,17 @@
 
 The planner calls `Seller.sell` once a plan. Guests are served by priority, then age; one that
 cannot be served does not hold up those behind it. For each the first of these nodes is taken:
-where a sleeper of its type can be removed for it (the highest ordinal first, which its StatefulSet
-would delete anyway), where its family has an opened unit with enough left, where there is room.
-Every guest is looked at once, so selling ends; a sale is undone only within its own unit group.
+where its family has an opened unit with enough left, where a sleeper holds the unit that it gets
+(the highest ordinal first, which its StatefulSet would delete anyway), where there is room. Every
+guest is looked at once, so selling ends; the pods of a unit group try several ways to find places
+for all of them, so many at the most.
 """
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import chain, islice
 
 import msgspec
 
@@ -18,12 +20,15 @@ from dovetail.machines.pods import line_order, other_gates, type_of, unit_group_
 from dovetail.machines.selling.buying import Buying
 from dovetail.machines.selling.waiting import Waiting, WaitReason
 from dovetail.machines.shapes import UnitShape
-from dovetail.machines.stock.families import FamilyBook
+from dovetail.machines.stock.families import ANYWHERE, FamilyBook
 from dovetail.machines.stock.room import Room
 from dovetail.machines.stock.sleepers import Sleeper, SleeperBook
 from dovetail.podfit.objects import Pod
 from dovetail.podfit.pod_request import PodRequest, pod_request_of, unsupported_reason
 from dovetail.podfit.pod_sum import CLASS_PREFIX
+
+MOST_TRIES = 100
+"""To find places for a unit group, beyond one for each of its pods."""
 
 
 class UnitOrder(msgspec.Struct, frozen=True):
@@ -41,6 +46,13 @@ class Sale(msgspec.Struct, frozen=True):
     victims: tuple[Sleeper, ...]
 
 
+class SoldUnit(msgspec.Struct, frozen=True):
+    """One order, and the sleepers that go for it."""
+
+    order: UnitOrder
+    victims: list[Sleeper]
+
+
 class Seller:
     def __init__(
         self,
@@ -56,6 +68,7 @@ class Seller:
         self._shapes = shapes
         self._books = books
         self._serving = serving
+        self._serving_sets = {name: frozenset(nodes) for name, nodes in serving.items()}
         self._room = room
         self._sleepers = sleepers
         self._buying = buying
@@ -102,63 +115,90 @@ class Seller:
 
     def _sell_together(self, members: Sequence[Pod]) -> Sale | dict[str, Waiting]:
         """All of them, or none and why: what speaks against each alone, else against all."""
-        orders: list[UnitOrder] = []
-        victims: list[Sleeper] = []
-        for pod in self._hardest_first(members):
-            outcome = self._sell_one(pod, victims)
-            if isinstance(outcome, UnitOrder):
-                orders.append(outcome)
-                continue
-            self._undo(orders, victims)
-            if len(members) == 1:
-                return {pod.metadata.uid: outcome}
-            why = Waiting(
-                WaitReason.GROUP_DOES_NOT_FIT,
-                f"unit group {unit_group_of(pod).partition('/')[2]!r} gets all units or none:"
-                f" {pod.metadata.name}: {outcome.message}",
+        found = self._search(members)
+        if isinstance(found, list):
+            return Sale(
+                tuple(each.order for each in found),
+                tuple(victim for each in found for victim in each.victims),
             )
-            return {each.metadata.uid: self._unfit(each) or why for each in members}
-        return Sale(tuple(orders), tuple(victims))
-
-    def _hardest_first(self, members: Sequence[Pod]) -> Sequence[Pod]:
-        """Those that the fewest nodes would take come first: the others find their places after."""
+        at, why = found
         if len(members) == 1:
-            return members
-        return sorted(members, key=lambda pod: len(self._room.eligible(pod_request_of(pod))))
+            return {at.metadata.uid: why}
+        for_all = Waiting(
+            WaitReason.GROUP_DOES_NOT_FIT,
+            f"unit group {unit_group_of(at).partition('/')[2]!r} gets all units or none:"
+            f" {at.metadata.name}: {why.message}",
+        )
+        return {each.metadata.uid: self._unfit(each) or for_all for each in members}
+
+    def _search(self, members: Sequence[Pod]) -> list[SoldUnit] | tuple[Pod, Waiting]:
+        """Places for all of them, or who was the first to find none, and why.
+
+        Depth first, and exact as far as the number of tries goes. Those that the fewest nodes
+        would take come first: the others find their places after.
+        """
+        line = members
+        if len(members) > 1:
+            line = sorted(members, key=lambda pod: len(self._room.eligible(pod_request_of(pod))))
+        done: list[SoldUnit] = []
+        ways: list[Iterator[str]] = []
+        failure: tuple[Pod, Waiting] | None = None
+        tries = len(line) + MOST_TRIES
+        while len(done) < len(line):
+            pod = line[len(done)]
+            if len(ways) == len(done):
+                ways.append(iter(self._nodes_for(pod)))
+            sold = None
+            while sold is None and tries and (node := next(ways[-1], None)) is not None:
+                tries -= len(line) > 1
+                sold = self._sell_on(pod, node)
+            if sold is not None:
+                done.append(sold)
+                continue
+            failure = failure or (pod, self._refusal(pod) or self._no_place(pod))
+            ways.pop()
+            if not done or not tries:
+                for each in reversed(done):
+                    self._undo(each)
+                return failure
+            self._undo(done.pop())
+        return done
+
+    def _nodes_for(self, pod: Pod) -> Iterable[str]:
+        """Nodes that the counts and the pod's own demands leave, the best first."""
+        if self._refusal(pod) is not None:
+            return ()
+        nodes = self._ordered_nodes(type_of(pod), pod_request_of(pod))
+        # Whoever has a group comes back to them after others were sold units.
+        return list(nodes) if unit_group_of(pod) else nodes
+
+    def _sell_on(self, pod: Pod, node: str) -> SoldUnit | None:
+        """Take a unit for the pod there; None: there is no room, whoever goes."""
+        name = type_of(pod)
+        going = self._making_room(name, node, pod_request_of(pod))
+        if going is None:
+            return None
+        for sleeper in going:
+            self._sleepers.remove(sleeper)
+        self._room.put(pod, node)
+        self._books[name].add(name, node)
+        self._buying.bought(pod, name)
+        return SoldUnit(UnitOrder(pod, name, node), going)
+
+    def _undo(self, sold: SoldUnit) -> None:
+        order = sold.order
+        self._buying.returned(order.pod, order.type)
+        self._books[order.type].remove(order.type, order.node)
+        self._room.lift(order.pod, order.node)
+        self._sleepers.put_back(sold.victims)
 
     def _unfit(self, pod: Pod) -> Waiting | None:
         """Why the guest gets no unit even if it is the only one who wants any."""
         refusal = self._refusal(pod)
         if refusal is not None:
             return refusal
-        name, request = type_of(pod), pod_request_of(pod)
-        is_placed = next(self.places(name, request), None) is not None
-        return None if is_placed else self._no_place(name, request)
-
-    def _sell_one(self, pod: Pod, victims: list[Sleeper]) -> UnitOrder | Waiting:
-        """Take a unit for the pod; sleepers that go for it are added to `victims`."""
-        refusal = self._refusal(pod)
-        if refusal is not None:
-            return refusal
-        name, request = type_of(pod), pod_request_of(pod)
-        for node, going in self.places(name, request):
-            for sleeper in going:
-                self._sleepers.remove(sleeper)
-            victims.extend(going)
-            self._room.put(pod, node)
-            self._books[name].add(name, node)
-            self._buying.bought(pod, name)
-            victims.extend(self.remove_excess(self._books[name], node))
-            return UnitOrder(pod, name, node)
-        return self._no_place(name, request)
-
-    def _undo(self, orders: Sequence[UnitOrder], victims: Sequence[Sleeper]) -> None:
-        for order in orders:
-            self._room.lift(order.pod, order.node)
-            self._books[order.type].remove(order.type, order.node)
-            self._buying.returned(order.pod, order.type)
-        for sleeper in victims:
-            self._sleepers.put_back(sleeper)
+        is_placed = next(self.places(type_of(pod), pod_request_of(pod)), None) is not None
+        return None if is_placed else self._no_place(pod)
 
     def _refusal(self, pod: Pod) -> Waiting | None:
         """What speaks against this guest, wherever it would go."""
@@ -174,66 +214,80 @@ class Seller:
         )
 
     def places(self, name: str, request: PodRequest) -> Iterator[tuple[str, list[Sleeper]]]:
-        """Nodes for one unit, with the sleepers that have to go there; the best first."""
-        eligible = self._room.eligible(request)
-        book = self._books[name]
-        ordered = dict.fromkeys(each.node for each in self._sleepers.of_type(name))
-        for node in self._serving.get(name, ()):
-            ordered.setdefault(node)
-        nodes = [node for node in ordered if node in eligible and book.has_stock_on(name, node)]
-        if book.family.children:
-            nodes.sort(key=lambda node: book.opens_unit(name, node))
-        for node in nodes:
-            going = self._making_room(book, name, node, request)
+        """Nodes for one unit, with the sleepers that have to go for it; the best first."""
+        for node in self._ordered_nodes(name, request):
+            going = self._making_room(name, node, request)
             if going is not None:
                 yield node, going
 
-    def _making_room(
-        self, book: FamilyBook, name: str, node: str, request: PodRequest
-    ) -> list[Sleeper] | None:
-        """The fewest sleepers of the family, its own type's first, without whom the pod fits."""
-        going: list[Sleeper] = []
-        others = [each.name for each in (book.family.root, *book.family.children)]
-        candidates = [
-            sleeper
-            for each in (name, *(one for one in others if one != name))
-            for sleeper in self._sleepers.on_node(each, node)
-        ]
-        try:
-            # A sleeper of its own type goes first: the unit that is sold is the one it held.
-            if candidates and candidates[0].type == name:
-                going.append(candidates.pop(0))
-                self._room.take(node, going[0].request.amounts, -1)
-            while not self._room.fits(node, request.amounts):
-                if not candidates:
-                    return None
-                going.append(candidates.pop(0))
-                self._room.take(node, going[-1].request.amounts, -1)
-            return going
-        finally:
-            for sleeper in going:
-                self._room.take(node, sleeper.request.amounts)
-
-    def remove_excess(self, book: FamilyBook, first_on: str = "") -> list[Sleeper]:
-        """Sleepers that hold more than is left to hold, removed; on a certain node first."""
-        root = book.family.root.name
-        going: list[Sleeper] = []
-        excess = self._sleepers.count(root) - max(book.whole, 0)
-        if excess > 0:
-            there = sorted(self._sleepers.of_type(root), key=lambda each: each.node != first_on)
-            going += there[:excess]
+    def _ordered_nodes(self, name: str, request: PodRequest) -> Iterator[str]:
+        book = self._books[name]
+        possible = self._room.eligible(request) & self._serving_sets.get(name, frozenset())
+        held_as = dict.fromkeys((name, *(each.name for each in book.family.tops)))
+        sleepers = chain.from_iterable(map(self._sleepers.of_type, held_as))
+        ordered = chain((each.node for each in sleepers), self._serving.get(name, ()))
+        nodes: Iterable[str] = (node for node in unique(ordered) if node in possible)
         if book.family.children:
-            parts = book.parts()
-            for child in book.family.children:
-                for node in self._sleepers.nodes_of(child.name):
-                    there = self._sleepers.on_node(child.name, node)
-                    going += there[: max(len(there) - parts[child.name, node], 0)]
+            nodes = sorted(nodes, key=lambda node: book.opens_unit(name, node))
+        return (node for node in nodes if book.has_stock_on(name, node))
+
+    def _making_room(self, name: str, node: str, request: PodRequest) -> list[Sleeper] | None:
+        """Sleepers that go if a unit is sold there: those that hold more than is left to hold then,
+        and of its family as many others as are in the way. None: there is no room without them.
+        """
+        book = self._books[name]
+        book.add(name, node)
+        going = self._excess(book, node)
+        book.remove(name, node)
+        known = {each.uid for each in going}
+        others = [
+            sleeper
+            for each in (name, *(one.name for one in reversed(book.family.shapes)))
+            for sleeper in self._sleepers.on_node(each, node)
+            if sleeper.uid not in known
+        ]
+        given_back = [each for each in going if each.node == node]
+        for sleeper in given_back:
+            self._room.take(node, sleeper.request.amounts, -1)
+        while not self._room.fits(node, request.amounts) and others:
+            sleeper = others.pop(0)
+            if sleeper.uid not in known:
+                known.add(sleeper.uid)
+                going.append(sleeper)
+                given_back.append(sleeper)
+                self._room.take(node, sleeper.request.amounts, -1)
+        fits = self._room.fits(node, request.amounts)
+        for sleeper in given_back:
+            self._room.take(node, sleeper.request.amounts)
+        return going if fits else None
+
+    def remove_excess(self, book: FamilyBook) -> list[Sleeper]:
+        """Sleepers that hold more than is left to hold, removed."""
+        going = self._excess(book)
         for sleeper in going:
             self._sleepers.remove(sleeper)
         return going
 
-    def _no_place(self, name: str, request: PodRequest) -> Waiting:
+    def _excess(self, book: FamilyBook, first_on: str = "") -> list[Sleeper]:
+        """Sleepers that hold more than is left to hold; on a certain node first."""
+        wanted = book.stock()
+        tops = {each.name for each in book.family.tops}
+        going: list[Sleeper] = []
+        for name in (each.name for each in book.family.shapes):
+            if name in tops:
+                excess = self._sleepers.count(name) - wanted[name, ANYWHERE]
+                there = self._sleepers.on_node(name, first_on)
+                more = (each for each in self._sleepers.of_type(name) if each.node != first_on)
+                going += islice(chain(there, more), max(excess, 0))
+                continue
+            for node in self._sleepers.nodes_of(name):
+                there = self._sleepers.on_node(name, node)
+                going += there[: max(len(there) - wanted[name, node], 0)]
+        return going
+
+    def _no_place(self, pod: Pod) -> Waiting:
         """A unit is left, but no node of the pool takes this pod."""
+        name, request = type_of(pod), pod_request_of(pod)
         serving = self._serving.get(name, ())
         if not serving:
             return Waiting(
@@ -249,6 +303,15 @@ class Seller:
             WaitReason.NO_NODE_FITS,
             f"no node that serves {name} takes it: {'; '.join(words)}{more}",
         )
+
+
+def unique(names: Iterable[str]) -> Iterator[str]:
+    """Each once, in the order in which they come first."""
+    seen: set[str] = set()
+    for name in names:
+        if name not in seen:
+            seen.add(name)
+            yield name
 
 
 def is_pinned(pod: Pod) -> bool:

@@ -14,9 +14,11 @@ from dovetail.machines.selling.seller import Seller
 from dovetail.machines.shapes import shapes_of
 from dovetail.machines.snapshot import MachineSnapshot
 from dovetail.machines.stock.families import FamilyBook, families_of
+from dovetail.machines.stock.misplaced import remove_misplaced
 from dovetail.machines.stock.room import Room
-from dovetail.machines.stock.sleepers import SleeperBook
+from dovetail.machines.stock.sleepers import Sleeper, SleeperBook
 from dovetail.machines.survey import Survey
+from dovetail.podfit.pod_request import pod_request_of
 
 
 class MachineStanding:
@@ -24,11 +26,13 @@ class MachineStanding:
         self.snapshot = snapshot
         self.shapes = shapes_of(snapshot.spec)
         self.survey = Survey(snapshot)
+        self.room = Room(snapshot.table, snapshot.gpus_of_others)
+        self.sleepers = SleeperBook(self.survey.sleepers, self.room)
+        self.misplaced = self._make_room()
+        """Sleepers that went before anything is sold."""
         self.books = books_of(snapshot, self.survey)
         """By type; those of a family share one."""
         self.families = list({id(book): book for book in self.books.values()}.values())
-        self.room = Room(snapshot.table, snapshot.gpus_of_others)
-        self.sleepers = SleeperBook(self.survey.sleepers, self.room)
         self.buying = Buying(snapshot.spec, snapshot.namespaces, self.survey.holders, snapshot.now)
         self.seller = Seller(
             shapes=self.shapes,
@@ -40,6 +44,23 @@ class MachineStanding:
         )
         self.groups_sold = groups_sold(snapshot, self.survey)
         """By unit group: how many of its pods were sold a unit."""
+
+    @property
+    def given_up(self) -> list[str]:
+        """Holders of stock that go before anything is sold: the ledger must not count on them."""
+        going = [*(pod for pod, _ in self.survey.removals), *(each.pod for each in self.misplaced)]
+        return [pod.metadata.uid for pod in going if pod.metadata.uid in self.snapshot.units]
+
+    def _make_room(self) -> list[Sleeper]:
+        """For those who were sold a unit, where others have taken the room."""
+        resources = sorted({name for each in self.shapes.values() for name in each.amounts})
+        going = remove_misplaced(self.survey.sleepers, self.sleepers, self.room, resources)
+        for pod, node in list(self.survey.granted):
+            is_in_use = self.survey.is_in_use(node, type_of(pod))
+            if not is_in_use or not self.room.still_takes(pod, node):
+                self.survey.send_back(pod)
+                self.room.take(node, pod_request_of(pod).amounts, -1)
+        return going
 
 
 def groups_sold(snapshot: MachineSnapshot, survey: Survey) -> Counter[str]:

@@ -1,24 +1,26 @@
 """Families: a type and those that depend on it, which share one stock.
 
-A unit of a child is a share of a unit of the root. The first child that is sold opens a unit of the
-root on its node: children take their shares of opened units, and the whole ones are the root's.
-Selling and stock ask a `FamilyBook`; a type without dependents is a family of one, and costs
-nothing more than counting.
+A unit of a child is a share of a unit of its parent, exactly and in everything that it has: what
+children take on a node adds up, and opens there as many units of the parent as hold it. Whole units
+are held as the highest types that nodes serve (`tops`: the root, if nodes serve it), the rest of
+opened ones as children, on their node. Selling and stock ask a `FamilyBook`; a type without
+dependents is a family of one, and costs nothing more than counting.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
 from fractions import Fraction
-from math import lcm
+from math import ceil, floor
 
 import msgspec
 
 from dovetail.machines.documents import MachineSpec, derived
-from dovetail.machines.shapes import UnitShape, shapes_of
+from dovetail.machines.shapes import UnitShape, shapes_of, types_unserved
 
-WHOLE = Fraction(1)
+ANYWHERE = ""
+"""In the place of a node: whole units are held wherever there is room."""
+NOTHING = Fraction(0)
 
 
 class Family(msgspec.Struct, frozen=True):
@@ -27,11 +29,12 @@ class Family(msgspec.Struct, frozen=True):
     """All that depend on the root, the largest share first."""
     available: dict[str, int]
     """Units by type."""
+    tops: tuple[UnitShape, ...]
+    """Served types whose parent no node serves; none, if no node serves the family."""
 
     @property
-    def denominator(self) -> int:
-        """Shares in whole numbers: the root's unit has so many."""
-        return lcm(*(each.share.denominator for each in self.children))
+    def shapes(self) -> tuple[UnitShape, ...]:
+        return (self.root, *self.children)
 
 
 @derived
@@ -39,28 +42,22 @@ def families_of(spec: MachineSpec) -> tuple[Family, ...]:
     """In the order of the specification, by their roots."""
     shapes = shapes_of(spec)
     available = {each.name: each.available for each in spec.machine_types}
+    unserved = types_unserved(spec)
     found = []
-    for shape in shapes.values():
-        if shape.root == shape.name:
-            children = [each for each in shapes.values() if each.root == shape.name]
-            children.remove(shape)
-            children.sort(key=lambda each: (-each.share, each.name))
-            names = [shape.name, *(each.name for each in children)]
-            found.append(Family(shape, tuple(children), {name: available[name] for name in names}))
+    for root in shapes.values():
+        if root.root != root.name:
+            continue
+        children = [each for each in shapes.values() if each.root == root.name != each.name]
+        children.sort(key=lambda each: (-each.share, each.name))
+        family = (root, *children)
+        tops = tuple(
+            each
+            for each in family
+            if each.name not in unserved and all(one in unserved for one in each.line[1:])
+        )
+        numbers = {each.name: available[each.name] for each in family}
+        found.append(Family(root, tuple(children), numbers, tops))
     return tuple(found)
-
-
-def opened_units(shares: Iterable[Fraction]) -> list[Fraction]:
-    """What is taken of each opened unit, when shares are put into as few as first fit finds, the
-    largest first."""
-    opened: list[Fraction] = []
-    for share in sorted(shares, reverse=True):
-        at = next((n for n, taken in enumerate(opened) if taken + share <= WHOLE), None)
-        if at is None:
-            opened.append(share)
-        else:
-            opened[at] += share
-    return opened
 
 
 class FamilyBook:
@@ -69,86 +66,107 @@ class FamilyBook:
     def __init__(self, family: Family) -> None:
         self.family = family
         self.sold: Counter[str] = Counter()
-        self._shapes = {each.name: each for each in (family.root, *family.children)}
-        self._shares: dict[str, list[Fraction]] = {}
-        """Of children, by node."""
-        self._opened: dict[str, list[Fraction]] = {}
+        self._shapes = {each.name: each for each in family.shapes}
+        self._tops = {
+            each.name: top for top in family.tops for each in family.shapes if top.name in each.line
+        }
+        """By type: as what its whole units are held."""
+        self._opened: dict[str, dict[str, Fraction]] = {each.name: {} for each in family.tops}
+        """By top and node: what children have of its units there."""
 
     def add(self, name: str, node: str) -> None:
         """A unit of the type is sold there."""
-        self.sold[name] += 1
-        shape = self._shapes[name]
-        if shape is not self.family.root:
-            shares = self._shares.setdefault(node, [])
-            shares.append(shape.share)
-            self._opened[node] = opened_units(shares)
+        self._count(name, node, 1)
 
     def remove(self, name: str, node: str) -> None:
         """It was not sold after all."""
-        self.sold[name] -= 1
-        shape = self._shapes[name]
-        if shape is not self.family.root:
-            self._shares[node].remove(shape.share)
-            self._opened[node] = opened_units(self._shares[node])
+        self._count(name, node, -1)
 
-    @property
-    def opened(self) -> int:
-        """Units of the root that are in parts."""
-        return sum(map(len, self._opened.values()))
+    def _count(self, name: str, node: str, sign: int) -> None:
+        self.sold[name] += sign
+        top = self._tops.get(name)
+        if top is not None and top.name != name:
+            opened = self._opened[top.name]
+            taken = opened.pop(node, NOTHING) + sign * self._shapes[name].share / top.share
+            if taken:
+                opened[node] = taken
 
-    @property
-    def whole(self) -> int:
-        """Units of the root that are neither sold nor opened; below nothing if too many are."""
-        root = self.family.root.name
-        return self.family.available[root] - self.sold[root] - self.opened
+    def whole(self, top: str) -> int:
+        """Units of a top that are neither sold nor opened; below nothing if too many are."""
+        opened = sum(map(ceil, self._opened[top].values()))
+        return self.family.available[top] - self.sold[top] - opened
 
     def has_stock_on(self, name: str, node: str) -> bool:
         """Whether one more could be sold there, as far as the counts go."""
-        if self.sold[name] >= self.family.available[name]:
+        if self._left(name, self.sold) <= 0:
             return False
-        return self.whole > 0 or not self.opens_unit(name, node)
+        top = self._tops.get(name)
+        return top is None or not self.opens_unit(name, node) or self.whole(top.name) > 0
 
     def opens_unit(self, name: str, node: str) -> bool:
-        """Whether the next unit of the type there needs another whole unit of the root."""
-        shape = self._shapes[name]
-        if shape is self.family.root:
+        """Whether the next unit of the type there needs another whole one."""
+        top = self._tops.get(name)
+        if top is None or top.name == name:
             return True
-        return all(taken + shape.share > WHOLE for taken in self._opened.get(node, ()))
+        taken = self._opened[top.name].get(node, NOTHING)
+        return ceil(taken + self._shapes[name].share / top.share) > ceil(taken)
 
     def free(self, name: str) -> int:
-        """How many more of the type could be sold, as far as the counts go."""
-        left = self.family.available[name] - self.sold[name]
+        """How many more of the type could be sold at the least, as far as the counts go."""
+        left = max(self._left(name, self.sold), 0)
+        top = self._tops.get(name)
+        if top is None:
+            return left
+        whole = max(self.whole(top.name), 0)
+        if top.name == name:
+            return min(left, whole)
+        share = self._shapes[name].share / top.share
+        parts = sum(int((ceil(taken) - taken) / share) for taken in self._opened[top.name].values())
+        return min(left, parts + whole * int(1 / share))
+
+    def _left(self, name: str, counted: Counter[str]) -> int:
+        """How many more there are of the type, and of all that it is a share of."""
+        if not self.family.children:
+            return self.family.available[name] - counted[name]
         shape = self._shapes[name]
-        whole = max(self.whole, 0)
-        if shape is self.family.root:
-            return max(min(left, whole), 0)
-        parts = sum(
-            int((WHOLE - taken) / shape.share)
-            for opened in self._opened.values()
-            for taken in opened
+        return min(
+            floor(
+                (self.family.available[each] - self.used(each, counted))
+                * (self._shapes[each].share / shape.share)
+            )
+            for each in shape.line
         )
-        return max(min(left, parts + whole * int(WHOLE / shape.share)), 0)
 
-    def parts(self) -> Counter[tuple[str, str]]:
-        """What holds the rest of opened units: so many sleepers of a type on a node.
+    def stock(self) -> Counter[tuple[str, str]]:
+        """Sleepers that there should be, by type and node; whole units ANYWHERE.
 
-        The largest shares first, for they are the hardest to find room for later.
+        Of the rest of an opened unit the largest shares are held, for they are the hardest to find
+        room for later.
         """
         found: Counter[tuple[str, str]] = Counter()
-        left = {
-            each.name: self.family.available[each.name] - self.sold[each.name]
-            for each in self.family.children
-        }
-        for node, opened in sorted(self._opened.items()):
-            for taken in opened:
-                rest = WHOLE - taken
+        counted = Counter(self.sold)
+        for top in self.family.tops:
+            for node, taken in sorted(self._opened[top.name].items()):
+                rest = ceil(taken) - taken
                 for shape in self.family.children:
-                    count = min(int(rest / shape.share), left[shape.name])
+                    if self._tops.get(shape.name) is not top or shape is top:
+                        continue
+                    share = shape.share / top.share
+                    count = min(int(rest / share), self._left(shape.name, counted))
                     if count > 0:
                         found[shape.name, node] += count
-                        left[shape.name] -= count
-                        rest -= count * shape.share
+                        counted[shape.name] += count
+                        rest -= count * share
+            count = min(self.whole(top.name), self._left(top.name, counted))
+            if count > 0:
+                found[top.name, ANYWHERE] += count
+                counted[top.name] += count
         return found
+
+    def parts(self) -> Counter[tuple[str, str]]:
+        """Of the stock what holds the rest of opened units, by type and node."""
+        stock = self.stock()
+        return Counter({key: count for key, count in stock.items() if key[1] != ANYWHERE})
 
     def used(self, name: str, counted: Counter[str]) -> Fraction:
         """Units of the type in use, its descendants' shares included; `counted` by type."""
@@ -159,5 +177,5 @@ class FamilyBook:
                 for each in self._shapes.values()
                 if name in each.line
             ),
-            Fraction(0),
+            NOTHING,
         )

@@ -1,19 +1,20 @@
 """Stock: how many sleepers of each type there should be, and where those that wait may go.
 
-The planner places stock after selling: what is sold has gone from the room by then. Where nodes
-serve one type each, first fit is exact, for units of a type are alike. Where they serve several,
-first fit is tried, the largest units first, and exact packing where it fails (`arranging`).
+The planner places stock after selling: what is sold has gone from the room by then. What can be on
+one node only comes first, the rest of opened units, then whole units, the largest first. First fit
+is exact for units that are alike. Where nodes serve several types, or whole units are in the way of
+such a rest, exact packing follows where first fit fails (`arranging`).
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 import msgspec
 
 from dovetail.machines.stock.arranging import packed_nodes, sleepers_in_the_way
-from dovetail.machines.stock.families import FamilyBook
+from dovetail.machines.stock.families import ANYWHERE, FamilyBook
 from dovetail.machines.stock.room import Room
 from dovetail.machines.stock.sleepers import Sleeper, SleeperBook
 from dovetail.podfit.objects import Node, Pod
@@ -42,10 +43,19 @@ class StockPlan(msgspec.Struct, frozen=True):
     shortages: tuple[StockShortage, ...]
 
 
+class MissingStock(msgspec.Struct, frozen=True):
+    type: str
+    nodes: tuple[str, ...]
+    """Where it may go."""
+    count: int
+    is_part: bool
+    """It holds the rest of an opened unit."""
+
+
 def wanted_replicas(book: FamilyBook) -> Counter[str]:
-    """Sleepers by type: whole units of the root, and what holds the rest of opened ones."""
-    wanted = Counter({book.family.root.name: max(book.whole, 0)})
-    for (name, _), count in book.parts().items():
+    """Sleepers by type."""
+    wanted: Counter[str] = Counter()
+    for (name, _), count in book.stock().items():
         wanted[name] += count
     return wanted
 
@@ -64,78 +74,98 @@ class Stocking:
         room: Room,
     ) -> None:
         """`requests` of a sleeper, serving nodes and sleepers that wait for a place, by type."""
-        self.books = sorted(
-            books, key=lambda book: [-n for _, n in requests[book.family.root.name].amounts]
-        )
         self.requests = requests
         self.sleepers = sleepers
         self.room = room
         self._serving = serving
         self._gated = gated
+        self._wanted = {key: count for book in books for key, count in book.stock().items()}
+        """By type and node."""
 
-    def place(self) -> StockPlan:
-        """By first fit."""
-        found = [
-            (name, self._nodes_for(name, nodes, missing), nodes, missing)
-            for book in self.books
-            for name, nodes, missing in self._missing(book)
-        ]
-        shortages = [
-            self._shortage(name, missing - len(taken), nodes)
-            for name, taken, nodes, missing in found
-            if len(taken) < missing
-        ]
-        return StockPlan(
-            self._places((name, taken) for name, taken, _, _ in found), tuple(shortages)
-        )
-
-    def place_exactly(self, nodes: Iterable[Node]) -> tuple[StockPlan, list[Sleeper]]:
-        """Where nodes serve several types: all of it if that is possible at all, perhaps after
-        some sleepers have gone. They are placed by the next plan, and so is everything else."""
+    def place(self, nodes: Iterable[Node], *, is_mixed: bool) -> tuple[StockPlan, list[Sleeper]]:
+        """All of it if that is possible at all, perhaps after some sleepers have gone: they are
+        placed by the next plan, and so is everything else. `is_mixed`: nodes serve several types.
+        """
         before = self.room.taken()
-        plan = self.place()
-        if not plan.shortages:
+        missing = self._missing()
+        found = [(each, self._nodes_for(each)) for each in missing]
+        shortages = {
+            each: self._shortage(each, each.count - len(taken))
+            for each, taken in found
+            if len(taken) < each.count
+        }
+        places = self._places((each.type, taken) for each, taken in found)
+        plan = StockPlan(places, tuple(shortages.values()))
+        if not any(each.nodes and (is_mixed or each.is_part) for each in shortages):
             return plan, []
         self.room.restore(before)
-        there = list(nodes)
-        chosen = packed_nodes(self.books, self.requests, there, self.sleepers, self.room)
-        if chosen is not None:
-            for name, taken in chosen.items():
-                for node in taken:
-                    self.room.take(node, self.requests[name].amounts)
-            parts = self._parts()
-            return StockPlan(self._places((*chosen.items(), *parts)), ()), []
-        moved = sleepers_in_the_way(self.books, self.requests, there, self.sleepers, self.room)
-        return (StockPlan((), ()), moved) if moved else (plan, [])
+        hopeless = tuple(each for each in plan.shortages if not each.node)
+        return self._place_exactly(
+            [each for each in missing if each.nodes], list(nodes), hopeless
+        ) or (plan, [])
 
-    def _parts(self) -> list[tuple[str, list[str]]]:
-        """Nodes for what holds the rest of opened units."""
-        return [
-            (name, self._nodes_for(name, nodes, missing))
-            for book in self.books
-            for name, nodes, missing in self._missing(book)
-            if name != book.family.root.name
+    def _place_exactly(
+        self,
+        missing: Sequence[MissingStock],
+        nodes: Sequence[Node],
+        hopeless: tuple[StockShortage, ...],
+    ) -> tuple[StockPlan, list[Sleeper]] | None:
+        """Of what some node serves; None: not all of it finds room, whoever goes."""
+        parts = [each for each in missing if each.is_part]
+        found = [(each.type, self._nodes_for(each)) for each in parts]
+        if all(len(taken) == each.count for each, (_, taken) in zip(parts, found, strict=True)):
+            whole = {each.type: each.count for each in missing if not each.is_part}
+            chosen = packed_nodes(whole, self.requests, nodes, self.room)
+            if chosen is not None:
+                return StockPlan(self._places((*found, *chosen.items())), hopeless), []
+        for name, taken in found:
+            for node in taken:
+                self.room.take(node, self.requests[name].amounts, -1)
+        wanted = {
+            name: count
+            for (name, node), count in self._wanted.items()
+            if node == ANYWHERE and self._serving.get(name)
+        }
+        coming = [
+            (node, self.requests[each.type])
+            for each in parts
+            for node in each.nodes
+            for _ in range(each.count)
         ]
+        moved = sleepers_in_the_way(
+            wanted,
+            coming,
+            requests=self.requests,
+            nodes=nodes,
+            sleepers=self.sleepers,
+            room=self.room,
+        )
+        return (StockPlan((), hopeless), moved) if moved else None
 
-    def _missing(self, book: FamilyBook) -> Iterator[tuple[str, Sequence[str], int]]:
-        """Type, the nodes it may go to, and how many more sleepers it should have there."""
-        # The rest of an opened unit is on its node, and nowhere else.
-        for (name, node), count in book.parts().items():
-            lacking = count - self.sleepers.count_on(name, node)
-            if lacking > 0 and node in self._serving.get(name, ()):
-                yield name, (node,), lacking
-        root = book.family.root.name
-        lacking = max(book.whole, 0) - self.sleepers.count(root)
-        if lacking > 0:
-            yield root, self._serving.get(root, ()), lacking
+    def _missing(self) -> list[MissingStock]:
+        parts, whole = [], []
+        for (name, node), count in self._wanted.items():
+            if node == ANYWHERE:
+                lacking = count - self.sleepers.count(name)
+                whole.append(MissingStock(name, tuple(self._serving.get(name, ())), lacking, False))
+            else:
+                lacking = count - self.sleepers.count_on(name, node)
+                serving = (node,) if node in self._serving.get(name, ()) else ()
+                parts.append(MissingStock(name, serving, lacking, True))
+        whole.sort(key=lambda each: [-n for _, n in self.requests[each.type].amounts])
+        return [each for each in (*parts, *whole) if each.count > 0]
 
-    def _nodes_for(self, name: str, nodes: Sequence[str], count: int) -> list[str]:
-        """Nodes for up to `count` sleepers, taken from the room."""
-        request = self.requests[name]
+    def _nodes_for(self, missing: MissingStock) -> list[str]:
+        """Nodes for as many of the sleepers as find room, taken from the room."""
+        request = self.requests[missing.type]
         eligible = self.room.eligible(request)
         found: list[str] = []
-        for node in nodes:
-            while len(found) < count and node in eligible and self.room.fits(node, request.amounts):
+        for node in missing.nodes:
+            while (
+                len(found) < missing.count
+                and node in eligible
+                and self.room.fits(node, request.amounts)
+            ):
                 self.room.take(node, request.amounts)
                 found.append(node)
         return found
@@ -149,12 +179,13 @@ class Stocking:
             for pod, node in zip(waiting.get(name, iter(())), nodes, strict=False)
         )
 
-    def _shortage(self, name: str, count: int, nodes: Sequence[str]) -> StockShortage:
-        if not nodes:
+    def _shortage(self, missing: MissingStock, count: int) -> StockShortage:
+        name, request = missing.type, self.requests[missing.type]
+        if not missing.nodes:
             return StockShortage(name, count, "", "no node that serves it is ready")
-        request = self.requests[name]
         eligible = self.room.eligible(request)
         nearest = max(
-            nodes, key=lambda node: (node in eligible, self.room.share_free(node, request))
+            missing.nodes,
+            key=lambda node: (node in eligible, self.room.share_free(node, request)),
         )
         return StockShortage(name, count, nearest, self.room.lacking_words(nearest, request))

@@ -24,7 +24,8 @@ class Room:
         self._taken: dict[tuple[str, str], int] = {}
         self._supposing = 0
         self._heeds = False
-        self._supposed: dict[str, tuple[Pod, str]] = {}
+        self._supposed: dict[str, tuple[Pod, str, str | None]] = {}
+        """By uid: where a pod is put, and where the table had it before."""
         self._eligible: dict[int, tuple[PodRequest, frozenset[str]]] = {}
 
     def free(self, node: str, resource: str) -> int:
@@ -52,7 +53,7 @@ class Room:
             self._supposing -= 1
             if not self._supposing:
                 self._heeds = False
-                for pod, node in list(self._supposed.values()):
+                for pod, node, _ in list(self._supposed.values()):
                     self.lift(pod, node)
                     self.take(node, pod_request_of(pod).amounts)
 
@@ -61,17 +62,35 @@ class Room:
         if not self._heeds:
             self.take(node, pod_request_of(pod).amounts)
             return
-        self._supposed[pod.metadata.uid] = (pod, node)
+        before = self._table.node_of(pod.metadata.uid)
+        if before is not None:
+            # One that was found misplaced: its room there was given back then.
+            self.take(before, pod_request_of(pod).amounts)
+        self._supposed[pod.metadata.uid] = (pod, node, before)
         self._table.add_pod(pod, node)
         self._eligible.clear()
 
     def lift(self, pod: Pod, node: str) -> None:
         """Take its place away again."""
-        if self._supposed.pop(pod.metadata.uid, None) is None:
+        found = self._supposed.pop(pod.metadata.uid, None)
+        if found is None:
             self.take(node, pod_request_of(pod).amounts, -1)
             return
         self._table.remove_pod(pod.metadata.uid)
+        _, _, before = found
+        if before is not None:
+            self._table.add_pod(pod, before)
+            self.take(before, pod_request_of(pod).amounts, -1)
         self._eligible.clear()
+
+    def still_takes(self, pod: Pod, node: str) -> bool:
+        """Whether the node would take a pod that counts there already, if it came now."""
+        request = pod_request_of(pod)
+        self._table.remove_pod(pod.metadata.uid)
+        try:
+            return self.fits(node, request.amounts) and node in self._table.eligible(request)
+        finally:
+            self._table.add_pod(pod, node)
 
     def taken(self) -> Mapping[tuple[str, str], int]:
         """What the plan takes so far, for `restore`."""

@@ -20,14 +20,22 @@ class Sleeper(msgspec.Struct, frozen=True):
     node: str
     ordinal: int
     request: PodRequest
+    is_held: bool
+    """Whether the ledger has its unit there. If not, somebody else may have it by now."""
 
     @property
     def uid(self) -> str:
         return self.pod.metadata.uid
 
 
-def sleeper_of(pod: Pod, node: str) -> Sleeper:
-    return Sleeper(pod, type_of(pod), node, ordinal_of(pod), pod_request_of(pod))
+def sleeper_of(pod: Pod, node: str, *, is_held: bool) -> Sleeper:
+    return Sleeper(pod, type_of(pod), node, ordinal_of(pod), pod_request_of(pod), is_held)
+
+
+def going_order(sleeper: Sleeper) -> tuple[bool, int]:
+    """Who goes first: those whose unit is another's already, then the highest ordinal, which a
+    StatefulSet that shrinks deletes anyway."""
+    return sleeper.is_held, -sleeper.ordinal
 
 
 class SleeperBook:
@@ -37,9 +45,9 @@ class SleeperBook:
         self._room = room
         self.removed: dict[str, Sleeper] = {}
         self._by_type: dict[str, dict[str, Sleeper]] = {}
-        """The highest ordinal first: a StatefulSet that shrinks deletes that one anyway."""
+        """In the order in which they go."""
         self._by_node: dict[tuple[str, str], dict[str, Sleeper]] = {}
-        for each in sorted(sleepers, key=lambda each: -each.ordinal):
+        for each in sorted(sleepers, key=going_order):
             self._by_type.setdefault(each.type, {})[each.uid] = each
             self._by_node.setdefault((each.type, each.node), {})[each.uid] = each
 
@@ -64,9 +72,16 @@ class SleeperBook:
         self.removed[sleeper.uid] = sleeper
         self._room.take(sleeper.node, sleeper.request.amounts, -1)
 
-    def put_back(self, sleeper: Sleeper) -> None:
-        """A removal that came to nothing. It may be behind others of its type from now on."""
-        del self.removed[sleeper.uid]
-        self._by_type[sleeper.type][sleeper.uid] = sleeper
-        self._by_node[sleeper.type, sleeper.node][sleeper.uid] = sleeper
-        self._room.take(sleeper.node, sleeper.request.amounts)
+    def put_back(self, sleepers: Iterable[Sleeper]) -> None:
+        """Removals that came to nothing."""
+        for sleeper in sleepers:
+            del self.removed[sleeper.uid]
+            self._room.take(sleeper.node, sleeper.request.amounts)
+            for there in (
+                self._by_type[sleeper.type],
+                self._by_node[sleeper.type, sleeper.node],
+            ):
+                there[sleeper.uid] = sleeper
+                ordered = sorted(there.items(), key=lambda each: going_order(each[1]))
+                there.clear()
+                there.update(ordered)
