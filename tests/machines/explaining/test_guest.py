@@ -80,6 +80,23 @@ def test_sold_out_names_the_holders_and_what_would_help() -> None:
     ]
 
 
+def test_a_node_that_is_sold_out_and_full_says_both() -> None:
+    lab = Lab(small(kind("small", cpu=8, available=2), nodes=ONE_NODE))
+    for name in ("first", "second"):
+        lab.sold(name, "small")
+    lab.ask("third", "small")
+    (place,) = explained(lab, "third").nearest
+    assert [one.reason for one in place.findings] == [Reason.STOCK, Reason.AMOUNT]
+
+
+def test_a_type_that_no_node_serves() -> None:
+    lab = Lab(small(kind("small"), kind("none"), nodes=ONE_NODE))
+    lab.ask("train", "none")
+    found = explained(lab, "train")
+    assert (found.verdict, blocking(found)) == (Verdict.NEVER, Reason.POOL_NODE)
+    assert found.summary.endswith("nothing in use: no node of the pool serves none.")
+
+
 def test_more_units_help_only_where_there_is_room_for_them() -> None:
     lab = Lab(small(kind("small", cpu=8, available=2), nodes=ONE_NODE))
     for name in ("first", "second"):

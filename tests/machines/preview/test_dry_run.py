@@ -127,6 +127,10 @@ def test_types_that_go_take_their_objects_with_them_and_nodes_lose_their_marks()
     nodes = {"n1": "small", "n2": "large"}
     lab = Lab(small(kind("small"), kind("large", cpu=8), nodes=nodes))
     found = tried(lab, small(kind("small"), nodes={"n1": "small"}))
+    assert found.objects[0].fields == (
+        "spec.nodePool changes",
+        "spec.machineTypeStock changes",
+    )
     assert [(each.action, each.kind, each.name) for each in found.objects] == [
         ("change", "MachineNodePool", "general-machine-node-pool"),
         ("delete", "StatefulSet", "large-general-machine"),
@@ -155,8 +159,17 @@ def test_guests_keep_their_units_whatever_becomes_of_their_node() -> None:
             "more units of small are sold than there would be",
         ),
     ):
-        (kept,) = tried(lab, spec).guests
+        found = tried(lab, spec)
+        (kept,) = found.guests
         assert (kept.pod, kept.type, kept.node, kept.words) == ("team/train", "small", "n1", words)
+
+
+def test_a_field_that_changes_is_told_by_its_path() -> None:
+    spec = small(kind("small"), nodes={"n1": "small", "n2": "small"})
+    lab = Lab(spec)
+    spec["nodePool"][1]["mode"] = "maintenance"
+    (pool,) = tried(lab, spec).objects
+    assert pool.fields == ("spec.nodePool[1].mode: ready -> maintenance",)
 
 
 def test_those_who_wait_may_be_served_by_the_change() -> None:

@@ -162,6 +162,10 @@ class _Judge:
         """Those that are left in the end, as the seller would take them."""
         standing, name = self._standing, self._name
         serving = frozenset(standing.survey.serving[name])
+        if not serving:
+            is_served = name not in standing.survey.unserved
+            which = f"that serves {name} is ready" if is_served else f"of the pool serves {name}"
+            self._faults[Reason.POOL_NODE] = f"no node {which}"
         self._left &= serving
         self._stage(Reason.POOL_NODE, name)
         filtered = standing.snapshot.table.filter(request, among=self._left, without=Reason.AMOUNT)

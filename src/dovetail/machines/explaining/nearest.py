@@ -27,21 +27,20 @@ MOST_HOLDERS = 3
 def nearest_nodes(
     standing: MachineStanding, pod: Pod, most: int = MOST
 ) -> tuple[PlaceFindings, ...]:
-    """Nodes without a unit for it first, then those without room, then those that its own demands
-    rule out, then those that do not serve its type now."""
+    """Nodes without a unit or without room for it first, then those that its own demands rule out,
+    then those that do not serve its type now."""
     name, request = type_of(pod), pod_request_of(pod)
     serving = standing.survey.serving[name]
     eligible = standing.room.eligible(request)
-    sold_out, full = [], []
+    found = []
     for node in serving:
         if node in eligible:
-            short = tuple(_short(standing, name, request, node))
-            if short:
-                full.append((node, short))
-            elif not standing.books[name].has_stock_on(name, node):
-                sold_out.append((node, (_sold(standing, name, node),)))
-    full.sort(key=lambda one: len(one[1]))
-    found = [_place(node, findings) for node, findings in (*sold_out, *full)]
+            lacking = list(_short(standing, name, request, node))
+            if not standing.books[name].has_stock_on(name, node):
+                lacking.insert(0, _sold(standing, name, node))
+            if lacking:
+                found.append(_place(node, tuple(lacking)))
+    found.sort(key=lambda place: len(place.findings))
     excluded = [node for node in serving if node not in eligible]
     if excluded:
         table = standing.snapshot.table

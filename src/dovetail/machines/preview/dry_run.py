@@ -186,13 +186,17 @@ def differences(wanted: Any, actual: Any, path: str = "") -> Iterator[str]:
     if isinstance(wanted, Mapping) and isinstance(actual, Mapping):
         for key, value in wanted.items():
             yield from differences(value, actual.get(key), f"{path}.{key}" if path else key)
-    elif isinstance(wanted, list) and isinstance(actual, list) and len(wanted) == len(actual):
+    elif is_list(wanted) and is_list(actual) and len(wanted) == len(actual):
         for at, (one, other) in enumerate(zip(wanted, actual, strict=True)):
             yield from differences(one, other, f"{path}[{at}]")
-    elif isinstance(wanted, Mapping | list):
+    elif isinstance(wanted, Mapping) or is_list(wanted):
         yield f"{path} changes"
     else:
         yield f"{path}: {'nothing' if actual is None else actual} -> {wanted}"
+
+
+def is_list(value: object) -> bool:
+    return isinstance(value, list | tuple)
 
 
 # -- guests ----------------------------------------------------------------------------------------
