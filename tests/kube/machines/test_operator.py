@@ -19,7 +19,10 @@ from dovetail.machines.names import (
     GUEST,
     INJECT_RESOURCE,
     MACHINE_GROUP,
+    NODE_POOL,
+    READY,
     role_labels,
+    type_key,
 )
 from dovetail.machines.snapshot import StockSettings
 from dovetail.podfit.objects import ConfigMap, Namespace, Node, Pod, Service, StatefulSet
@@ -106,6 +109,36 @@ async def test_a_node_leaves_the_ledger_with_its_last_guest(ledger: Ledger) -> N
         while await units.nodes():  # noqa: ASYNC110
             await asyncio.sleep(0.01)
     assert not await units.units()
+
+
+def of_imperator() -> dict[str, Any]:
+    """The node of the first type, marked by who ran the Machine before."""
+    labels = {type_key("type-0"): "lab", NODE_POOL: READY}
+    found: dict[str, Any] = msgspec.to_builtins(node("n-type-0", labels=labels))
+    found["metadata"]["annotations"] = {MACHINE_GROUP: "lab"}
+    return found
+
+
+async def test_marks_that_are_right_already_stay_while_the_machine_is_judged(
+    ledger: Ledger,
+) -> None:
+    api = MemoryApi()
+    await api.create(Node, of_imperator())
+    await api.create(Machine, msgspec.to_builtins(machine(spec_of(1), "lab", "lab")))
+    async with operator(api, ledger):
+        await until(lambda: len(api.everything(StatefulSet)) == 1)
+        units = MachineLedger(ledger)
+        while not await units.nodes():  # noqa: ASYNC110
+            await asyncio.sleep(0.01)
+    assert {verb for verb, kind in api.calls if kind == "Node"} == {"create", "list", "watch"}
+
+
+async def test_marks_go_when_the_machine_is_refused(ledger: Ledger) -> None:
+    api = MemoryApi()
+    await api.create(Node, of_imperator())
+    await api.create(Machine, msgspec.to_builtins(machine(spec_of(2), "lab", "lab")))
+    async with operator(api, ledger):
+        await until(lambda: marked(api) == 0)
 
 
 def guest(name: str) -> dict[str, Any]:

@@ -111,6 +111,8 @@ class MachineController:
         faults = findings(machine, world_of(self._state, machine))
         if faults:
             accepted.refuse(machine, map(str, faults))
+            for entry in machine.spec.node_pool:
+                self._state.look_at_node(entry.name)
             self._teller.machine(machine, "Invalid", "; ".join(accepted.faults_of(machine)))
             return
         await self._writer.put(

@@ -29,6 +29,17 @@ def seller_of(state: MachineState, group: str) -> tuple[Machine, Accepted] | Non
     return None
 
 
+def is_unjudged(state: MachineState, node: str) -> bool:
+    """Whether a Machine wants the node of which it is not known yet whether it gets it."""
+    return any(
+        each.metadata.deletion_timestamp is None
+        and state.accepted.of(each) is None
+        and not state.accepted.faults_of(each)
+        and any(entry.name == node for entry in each.spec.node_pool)
+        for each in state.machines.values()
+    )
+
+
 def world_of(state: MachineState, machine: Machine, before: Machine | None = None) -> World:
     """What validation has to know besides the Machine; `before` is how it was, if that is known."""
     was = before or machine

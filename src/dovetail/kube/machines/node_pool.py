@@ -21,6 +21,7 @@ from dovetail.core.device import Device
 from dovetail.core.errors import DovetailError, Malformed
 from dovetail.kube.api.port import ApiConflict, ApiNotFound, KubeApi
 from dovetail.kube.classes.sources import devices_of
+from dovetail.kube.machines.judging import is_unjudged
 from dovetail.kube.machines.metrics import WRITES
 from dovetail.kube.machines.state import MachineState
 from dovetail.kube.runtime.apply import FieldOwner
@@ -93,7 +94,8 @@ class NodePoolController:
                 state = state_of(node, owner.entry)
                 wanted = marks_of(owner.accepted.spec, owner.machine.group, owner.entry, state)
             change = change_of(node, wanted)
-            if change is not None and (wanted is not None or is_marked_node(node)):
+            is_left = is_marked_node(node) and not is_unjudged(self._state, name)
+            if change is not None and (wanted is not None or is_left):
                 await self._mark(name, change)
         if owner is not None and node is not None:
             await self._enter(node)

@@ -279,7 +279,8 @@ class MachineState:
 
     def look_at_node(self, name: str) -> None:
         """Something about the node changed that the node itself does not tell."""
-        if name in self.owners:
+        node = self.nodes.get(name)
+        if name in self.owners or (node is not None and is_marked_node(node)):
             self._node_queue.add(name)
 
     def on_node(self, old: Node | None, new: Node | None) -> None:
