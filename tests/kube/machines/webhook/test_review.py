@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import base64
+from datetime import UTC, datetime
+from functools import partial
 from typing import Any
 
 import msgspec
@@ -11,6 +13,7 @@ import pytest
 from dovetail.kube.machines.state import MachineState
 from dovetail.kube.machines.webhook.app import answer
 from dovetail.kube.machines.webhook.review import Reviewer
+from dovetail.kube.machines.webhook.wire import AdmissionRequest
 from dovetail.kube.runtime.serving import NotUnderstood
 from dovetail.machines.injection import inject
 from dovetail.machines.names import (
@@ -205,6 +208,24 @@ async def test_a_sold_out_type_refuses_or_has_guests_wait_as_it_says() -> None:
     }
     sold(found, "other")
     assert (await reviewed(found, "guests", pod("lab", "other")))["allowed"]
+
+
+async def test_what_is_held_for_a_window_is_refused_by_the_clock() -> None:
+    window = {
+        "name": "lecture",
+        "start": "2026-11-16T12:00:00Z",
+        "duration": "1h",
+        "units": 1,
+        "buyers": {"namespaces": ["course"]},
+    }
+    found = state()
+    spec = changed({"machineTypes[0].windows": [window]}, LAB)
+    accept(found, machine(spec, "lab", "lab", uid="uid-lab", generation=2))
+    asked = AdmissionRequest(uid="any", operation="CREATE", namespace="team", object=pod())
+    for hour, code in ((11, None), (12, 403), (13, None)):
+        now = partial(datetime, 2026, 11, 16, hour, tzinfo=UTC)
+        response = Reviewer(found, now).guest(asked)
+        assert (response.status.code if response.status else None) == code
 
 
 @pytest.mark.parametrize(

@@ -30,7 +30,12 @@ from dovetail.kube.machines.webhook.configuration import (
     MutatingWebhookConfiguration,
     ValidatingWebhookConfiguration,
 )
-from dovetail.kube.machines.webhook.rotation import CertificateRotation, Lifetimes
+from dovetail.kube.machines.webhook.rotation import (
+    AUTHORITY_LASTS,
+    LEAF_LASTS,
+    SETTLES_IN,
+    CertificateRotation,
+)
 from dovetail.podfit.objects import KubeObject
 from tests.support.kube.memory import MemoryApi
 
@@ -302,6 +307,5 @@ async def test_a_configuration_that_goes_meanwhile_is_not_made() -> None:
 
 
 def test_a_leaf_lasts_longer_than_trust_takes_to_spread() -> None:
-    usual = Lifetimes()
-    assert usual.settling < usual.leaf / 3
-    assert usual.leaf < usual.authority / 3
+    assert SETTLES_IN < LEAF_LASTS / 3
+    assert LEAF_LASTS < AUTHORITY_LASTS / 3

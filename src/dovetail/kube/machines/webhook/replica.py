@@ -7,9 +7,7 @@ them.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
 from contextlib import closing
-from datetime import UTC, datetime
 from pathlib import Path
 
 from dovetail.aio.supervise import run_together
@@ -30,19 +28,11 @@ LINGER_SECONDS = 5.0
 
 
 class WebhookReplica:
-    def __init__(
-        self,
-        api: KubeApi,
-        operator: OperatorReplica,
-        settings: WebhookSettings,
-        *,
-        clock: Callable[[], datetime] = lambda: datetime.now(UTC),
-    ) -> None:
+    def __init__(self, api: KubeApi, operator: OperatorReplica, settings: WebhookSettings) -> None:
         """Raises BadSettings, BadListening."""
         self._api = api
         self._operator = operator
         self._settings = settings
-        self._clock = clock
         self._files = files_of(settings)
         self._certificate = ServedCertificate()
         if self._files is not None:
@@ -70,7 +60,7 @@ class WebhookReplica:
 
     async def _serve(self) -> None:
         await self._certificate.until_loaded()
-        app = application(Reviewer(self._operator.state, self._clock))
+        app = application(Reviewer(self._operator.state))
         await serve(app, self._bound, self._certificate.context)
 
     async def _follow_secret(self) -> None:
@@ -86,7 +76,6 @@ class WebhookReplica:
             self._namespace,
             name,
             (*service_hosts(name, self._namespace), *self._settings.hosts),
-            clock=self._clock,
         )
         await rotation.run(self._renews)
 

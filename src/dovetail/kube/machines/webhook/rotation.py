@@ -14,7 +14,6 @@ from base64 import b64encode
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime, timedelta
 
-import msgspec
 import structlog
 from cryptography import x509
 from msgspec.structs import replace
@@ -42,19 +41,14 @@ from dovetail.kube.runtime.apply import FieldOwner
 
 LOG = structlog.get_logger("dovetail.kube.machines.webhook")
 
+AUTHORITY_LASTS, LEAF_LASTS = timedelta(days=3650), timedelta(days=90)
+"""Both are made anew after two thirds of their time."""
+SETTLES_IN = timedelta(minutes=1)
+"""From when an authority is made until a leaf of it replaces one that is still good."""
 LOOK_SECONDS = 10.0
 """Between two looks at Secret, configurations and clock."""
 MOST_AUTHORITIES = 4
 """Trusted at a time: more are only there if somebody deletes the Secret's data again and again."""
-
-
-class Lifetimes(msgspec.Struct, frozen=True, kw_only=True):
-    """Authority and leaf are made anew after two thirds of them."""
-
-    authority: timedelta = timedelta(days=3650)
-    leaf: timedelta = timedelta(days=90)
-    settling: timedelta = timedelta(minutes=1)
-    """From when an authority is made until a leaf of it replaces one that is still good."""
 
 
 def is_due(certificate: x509.Certificate, now: datetime) -> bool:
@@ -68,7 +62,6 @@ def next_set(
     trusted: Sequence[tuple[x509.Certificate, ...]],
     hosts: Sequence[str],
     now: datetime,
-    lifetimes: Lifetimes,
 ) -> CertificateSet:
     """What the Secret should hold next; the same, if nothing is to be done now.
 
@@ -77,12 +70,12 @@ def next_set(
     if found is None:
         # Replicas may still serve what was in the Secret before it was emptied.
         others = dict.fromkeys(each for bundle in trusted for each in bundle)
-        return _with_authority((*others,), None, now, lifetimes)
+        return _with_authority((*others,), None, now)
     if is_due(found.authorities[0], now):
-        return _with_authority(found.authorities, found, now, lifetimes)
-    if _leaf_is_due(found, trusted, hosts, now, lifetimes):
-        return replace(found, leaf=new_leaf(found.newest, hosts, now, lifetimes.leaf))
-    old_are_over = made_at(found.authorities[0]) + lifetimes.settling + lifetimes.leaf
+        return _with_authority(found.authorities, found, now)
+    if _leaf_is_due(found, trusted, hosts, now):
+        return replace(found, leaf=new_leaf(found.newest, hosts, now, LEAF_LASTS))
+    old_are_over = made_at(found.authorities[0]) + SETTLES_IN + LEAF_LASTS
     if len(found.authorities) > 1 and now >= old_are_over:
         return replace(found, authorities=found.authorities[:1])
     return found
@@ -92,9 +85,8 @@ def _with_authority(
     others: Sequence[x509.Certificate],
     found: CertificateSet | None,
     now: datetime,
-    lifetimes: Lifetimes,
 ) -> CertificateSet:
-    made = new_authority(now, lifetimes.authority)
+    made = new_authority(now, AUTHORITY_LASTS)
     valid = [each for each in others if each.not_valid_after_utc > now]
     return CertificateSet(
         (made.certificate, *valid[: MOST_AUTHORITIES - 1]),
@@ -108,7 +100,6 @@ def _leaf_is_due(
     trusted: Sequence[tuple[x509.Certificate, ...]],
     hosts: Sequence[str],
     now: datetime,
-    lifetimes: Lifetimes,
 ) -> bool:
     newest = found.authorities[0]
     if not all(newest in bundle for bundle in trusted):
@@ -120,7 +111,7 @@ def _leaf_is_due(
     if signer is newest:
         return is_due(leaf, now)
     is_good = signer is not None and now < leaf.not_valid_after_utc
-    return not is_good or now >= made_at(newest) + lifetimes.settling
+    return not is_good or now >= made_at(newest) + SETTLES_IN
 
 
 class CertificateRotation:
@@ -131,17 +122,13 @@ class CertificateRotation:
         name: str,
         hosts: Sequence[str],
         *,
-        lifetimes: Lifetimes | None = None,
         clock: Callable[[], datetime] = lambda: datetime.now(UTC),
-        look_seconds: float = LOOK_SECONDS,
     ) -> None:
         """`name` is that of the Secret and of both configurations; `hosts` the API server calls."""
         self._api = api
         self._fields = FieldOwner(api, "dovetail-webhook")
         self._namespace, self._name, self._hosts = namespace, name, hosts
-        self._lifetimes = lifetimes or Lifetimes()
         self._clock = clock
-        self._look_seconds = look_seconds
 
     async def run(self, is_ours: Callable[[], bool]) -> None:
         """Until cancelled; whenever it is this replica's task."""
@@ -151,7 +138,7 @@ class CertificateRotation:
                     pass
             except (ApiError, ApiUnreachable) as error:
                 LOG.warning("certificates not looked after", error=str(error))
-            await asyncio.sleep(self._look_seconds)
+            await asyncio.sleep(LOOK_SECONDS)
 
     async def step(self) -> bool:
         """Do the next thing, if there is one; False if all is as it should be for now.
@@ -162,7 +149,7 @@ class CertificateRotation:
         configurations = await self._configurations()
         found = read_set(secret.data)
         trusted = [read_bundle(each) for one in configurations for each in bundles_of(one)]
-        wanted = next_set(found, trusted, self._hosts, self._clock(), self._lifetimes)
+        wanted = next_set(found, trusted, self._hosts, self._clock())
         if wanted is not found:
             return await self._keep(secret, wanted)
         changed = False
