@@ -44,10 +44,16 @@ class PoolNode(ApiStruct, frozen=True, kw_only=True):
 
 class GpuShape(ApiStruct, frozen=True, kw_only=True):
     type: str = ""
-    num: int = 0
+    num: int | str = 0
     family: str = ""
     product: str = ""
     machine: str = ""
+
+    @property
+    def count(self) -> int:
+        """How many; some write the number as text. Below nothing, if it is none."""
+        text = str(self.num)
+        return int(text) if text.isascii() and text.isdecimal() else -1
 
     @property
     def selectors(self) -> tuple[tuple[str, str], ...]:

@@ -41,15 +41,15 @@ class UnitShape(msgspec.Struct, frozen=True, kw_only=True):
 def amounts_of(spec: ShapeSpec) -> dict[str, int]:
     """Raises BadQuantity."""
     found = {CPU: units(CPU, parse(str(spec.cpu))), MEMORY: units(MEMORY, parse(str(spec.memory)))}
-    if spec.gpu is not None and spec.gpu.num:
-        found[spec.gpu.type] = spec.gpu.num
+    if spec.gpu is not None and spec.gpu.count:
+        found[spec.gpu.type] = spec.gpu.count
     return found
 
 
 def written_requests(spec: ShapeSpec) -> dict[str, str]:
     found = {CPU: str(spec.cpu), MEMORY: str(spec.memory)}
-    if spec.gpu is not None and spec.gpu.num:
-        found[spec.gpu.type] = str(spec.gpu.num)
+    if spec.gpu is not None and spec.gpu.count:
+        found[spec.gpu.type] = str(spec.gpu.count)
     return found
 
 

@@ -8,6 +8,7 @@ from collections.abc import Awaitable, Callable
 from itertools import pairwise
 
 import pytest
+import uvloop
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -154,3 +155,21 @@ def test_the_last_change_of_every_key_is_seen_by_one_worker_at_a_time(
         assert overlaps == []
 
     run(main())
+
+
+def test_whiles_of_less_than_a_millisecond_on_the_loop_of_the_daemons() -> None:
+    """uvloop calls soon then, and gives no timer."""
+
+    async def added_twice() -> list[str]:
+        queue, done = WorkQueue("test"), list[str]()
+
+        async def work(key: str) -> None:
+            done.append(key)
+
+        queue.add_after("a", 0.0001)
+        queue.add_after("a", 0.0002)
+        queue.add_after("a", 0.0)
+        await worked(queue, work, 0.01)
+        return done
+
+    assert uvloop.run(added_twice()) == ["a"]

@@ -49,7 +49,11 @@ TWO_TYPES = [{"name": "compute-medium"}, {"name": "compute-large"}]
             f"{GPU}.type",
             "it is missing: nvidia.com/gpu",
         ),
-        ({"machineTypes[0].spec.gpu.num": -1}, f"{GPU}.num", "-1 is less than nothing"),
+        (
+            {"machineTypes[0].spec.gpu.num": -1},
+            f"{GPU}.num",
+            "-1 is no number of GPUs: 0 or more are expected",
+        ),
         (
             {"machineTypes[0].spec.gpu.machine": GONE},
             GPU,

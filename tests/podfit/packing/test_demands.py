@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 
+import msgspec
+
 from dovetail.podfit.objects import Pod
 from dovetail.podfit.packing import Packed, Unpackable, pack
 from tests.podfit.building import REQUIRED, Fleet, Json, node, pod
@@ -174,6 +176,50 @@ def test_pods_that_are_there_already_count() -> None:
     (on,) = packed(fleet, (database, 2))
     assert by_zone(on) == [0, 1, 1]
     assert unpackable(fleet, (database, 3)).fitting == 2
+
+
+def test_nodes_are_not_alike_where_one_has_pods_that_count() -> None:
+    for taken, free in (("n0", "n1"), ("n1", "n0")):
+        fleet = zones(2)
+        fleet.table.add_pod(pod("there", {"app": "web"}, on=taken))
+        (on,) = packed(fleet, (app("web", spread=[HOST]), 1))
+        assert on == {free: 1}
+
+
+def test_pods_on_nodes_that_a_spread_does_not_count_even_nothing_out() -> None:
+    """The first zone has no room for the pods that are spread, and what is on its other node is
+    none of their business."""
+    full = node("full", {ZONE: "a", "size": "s"}, cpu="0")
+    other = node("other", {ZONE: "a", "size": "l"})
+    room = node("room", {ZONE: "b", "size": "s"})
+    web = app("web", spread=[ZONE])
+    small, large = (
+        msgspec.structs.replace(
+            web, spec=msgspec.structs.replace(web.spec, node_selector={"size": size}, **rest)
+        )
+        for size, rest in (("s", {}), ("l", {"topology_spread_constraints": ()}))
+    )
+    assert unpackable(Fleet([full, other, room]), (large, 2), (small, 2)).fitting == 1
+
+
+def test_pods_without_a_domain_do_not_keep_apart() -> None:
+    """Nodes without the label are in no zone."""
+    fleet = zones(3)
+    fleet.table.set_node(node("none", cpu="10"))
+    (on,) = packed(fleet, (app("db", apart=[("db", ZONE)]), 13))
+    assert on == {"n0": 1, "n1": 1, "n2": 1, "none": 10}
+
+
+def test_a_kind_that_waits_for_one_behind_it_is_not_to_blame() -> None:
+    found = unpackable(
+        zones(3),
+        (app("web", near=[("cache", ZONE)]), 2),
+        (app("one"), 1),
+        (app("other", "2"), 1),
+        (app("cache"), 1),
+        (app("huge", "65"), 1),
+    )
+    assert (found.kind, found.fitting) == (4, 0)
 
 
 def test_an_application_of_six_kinds_at_once() -> None:

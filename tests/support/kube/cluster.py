@@ -196,6 +196,10 @@ class Cluster:
             "--large-cluster-size-threshold=0",
         )
 
+    def start_disruption_budgets(self) -> None:
+        """PodDisruptionBudgets count the pods that they are about."""
+        self._start_controllers("disruption", "disruption-controller")
+
     def start_scheduler(self, configuration: Mapping[str, Any] | None = None) -> Process:
         """kube-scheduler, with as many requests a second as it likes."""
         file = self.directory / "scheduler.json"

@@ -31,7 +31,8 @@ class WorkQueue:
         self._waiting: OrderedDict[str, float] = OrderedDict()
         self._working: set[str] = set()
         self._again: set[str] = set()
-        self._later: dict[str, asyncio.TimerHandle] = {}
+        self._later: dict[str, tuple[float, asyncio.Handle]] = {}
+        """When each comes again; uvloop has no timers for less than a millisecond to ask that."""
         self._failures: dict[str, int] = {}
         self._ready = asyncio.Semaphore(0)
 
@@ -51,12 +52,13 @@ class WorkQueue:
     def add_after(self, key: str, seconds: float) -> None:
         """Work on `key` in a while; of several whiles, the one that ends first counts."""
         loop = asyncio.get_running_loop()
-        there = self._later.get(key)
-        if there is not None:
-            if there.when() <= loop.time() + seconds:
+        due = loop.time() + seconds
+        if key in self._later:
+            sooner, timer = self._later[key]
+            if sooner <= due:
                 return
-            there.cancel()
-        self._later[key] = loop.call_later(seconds, self._due, key)
+            timer.cancel()
+        self._later[key] = due, loop.call_later(seconds, self._due, key)
 
     async def run(self, work: Work, workers: int = 1) -> None:
         """Until cancelled. What was being worked on then is left as it is."""
@@ -66,7 +68,7 @@ class WorkQueue:
 
     def close(self) -> None:
         """Nothing that waits for its time comes any more."""
-        for timer in self._later.values():
+        for _, timer in self._later.values():
             timer.cancel()
         self._later.clear()
 

@@ -46,8 +46,8 @@ def _gpu_faults(field: Field, gpu: GpuShape) -> Iterator[FieldFault]:
         yield field.at("type").fault(f"it is missing: {GPU_TYPE}")
     elif gpu.type != GPU_TYPE:
         yield field.at("type").fault(f"{gpu.type!r} is not supported: {GPU_TYPE} is")
-    if gpu.num < 0:
-        yield field.at("num").fault(f"{gpu.num} is less than nothing")
+    if gpu.count < 0:
+        yield field.at("num").fault(f"{gpu.num} is no number of GPUs: 0 or more are expected")
     if len(gpu.selectors) != 1:
         given = ", ".join(key for key, _ in gpu.selectors) or "none"
         yield field.fault(f"exactly one of family, product and machine is needed, not {given}")
@@ -107,7 +107,7 @@ def _exact_amounts(machine_type: MachineType) -> dict[str, Fraction]:
     return {
         CPU: parse(str(spec.cpu)),
         MEMORY: parse(str(spec.memory)),
-        GPU_TYPE: Fraction(spec.gpu.num if spec.gpu is not None else 0),
+        GPU_TYPE: Fraction(spec.gpu.count if spec.gpu is not None else 0),
     }
 
 

@@ -78,7 +78,7 @@ def most(
     """How many pods of a kind fit on these nodes, beside what is there and all pods of `beside`;
     none, if those do not fit."""
     attempts = Attempts(table.nodes, among, StepBudget(budget))
-    asked = [*beside, PodsToPack(request, attempts.room(request))]
+    asked = [*beside, PodsToPack(request, attempts.room(beside, request))]
     try:
         nothing = attempts.assignment([*beside, PodsToPack(request, 0)])
     except BudgetSpent:

@@ -12,7 +12,7 @@ from itertools import islice
 import msgspec
 
 from dovetail.podfit.packing.layouts import Layout, LayoutRules, PodsInDomains
-from dovetail.podfit.packing.question import Question
+from dovetail.podfit.packing.question import Placement, Question
 from dovetail.podfit.packing.regions import Region, RegionClass, RegionMap
 from dovetail.podfit.packing.solver.problem import (
     BudgetSpent,
@@ -23,9 +23,6 @@ from dovetail.podfit.packing.solver.problem import (
     StepBudget,
 )
 from dovetail.podfit.packing.solver.solve import solve
-
-Placement = tuple[int, int, int]
-"""A kind, the row of a node, and how many of the kind are there."""
 
 SHARE = 4
 """Of what is left of the budget one layout gets, as one over this."""

@@ -18,7 +18,7 @@ from dovetail.podfit.packing.answers import Assignment, PodsToPack
 from dovetail.podfit.packing.deciding import assignment_of
 from dovetail.podfit.packing.node_classes import free_amounts
 from dovetail.podfit.packing.question import rows_among
-from dovetail.podfit.packing.relations import relations_among
+from dovetail.podfit.packing.relations import relations_among, rows_for
 from dovetail.podfit.packing.solver.problem import BudgetSpent, StepBudget
 from dovetail.podfit.pod_request import PodRequest
 
@@ -120,12 +120,14 @@ class Attempts:
         """Whether a kind before it looks at it: more of it may fit where less does not."""
         return any(at < kind and other == kind for at, other in self._looks(asked[: kind + 1]))
 
-    def room(self, request: PodRequest) -> int:
-        """More of it do not fit, whatever else is placed."""
-        names = [name for name, _ in request.amounts]
-        rows = np.flatnonzero(self.rows & self.nodes.present)
-        free = free_amounts(self.nodes, names, rows.astype(np.int32))
-        each = free // np.array([amount for _, amount in request.amounts])
+    def room(self, asked: Sequence[PodsToPack], request: PodRequest) -> int:
+        """More of it do not fit beside the others, however these are placed."""
+        requests = [*(each.request for each in asked), request]
+        relations = relations_among(self.nodes, requests)
+        taking = self.rows & rows_for(self.nodes, request, relations, len(asked))
+        rows = np.flatnonzero(taking).astype(np.int32)
+        free = free_amounts(self.nodes, [name for name, _ in request.amounts], rows)
+        each = free // np.array([amount for _, amount in request.amounts], np.int64)
         return int(each.min(axis=1).sum()) if len(rows) else 0
 
     def _looks(self, asked: Sequence[PodsToPack]) -> set[tuple[int, int]]:

@@ -41,4 +41,4 @@ def assignment_of(
         regions = region_map(question, beyond, apart)
         placements = RegionSearch(question, regions, budget).run()
         return None if placements is None else question.assignment(placements)
-    return question.assignment(list(placements_of(packing, [each.rows for each in classes])))
+    return question.assignment(placements_of(packing, [each.rows for each in classes]))

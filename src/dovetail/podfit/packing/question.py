@@ -6,7 +6,7 @@ answer with it.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 
 import msgspec
 import numpy as np
@@ -23,6 +23,9 @@ from dovetail.podfit.packing.node_classes import (
 )
 from dovetail.podfit.packing.relations import Relations, relations_among, rows_for
 from dovetail.podfit.pod_request import PodRequest
+
+Placement = tuple[int, int, int]
+"""A kind, the row of a node, and how many of the kind are there."""
 
 
 class AskedKind(msgspec.Struct, frozen=True):
@@ -68,8 +71,8 @@ class Question:
         kinds = [each.kind for each in self.kinds]
         return node_classes(self.rows, self.free, kinds, apart, regions)
 
-    def assignment(self, placed: Sequence[tuple[int, int, int]]) -> Assignment:
-        """Of the kinds that were asked for, to nodes by name; from kinds, rows, and how many."""
+    def assignment(self, placed: Iterable[Placement]) -> Assignment:
+        """Of the kinds that were asked for, to nodes by name."""
         found: list[dict[str, int]] = [{} for _ in range(self._width)]
         left = [list(each.of) for each in self.kinds]
         for kind, row, count in placed:

@@ -7,11 +7,11 @@ them is the answer if the solver finds their nodes (`completion`). Three things 
 
 Regions that are alike are one step, and a layout that was reached before is not looked at again,
 whatever the order was. Orders that gain nothing are left away (`stages`). And only pods whose
-number makes a difference are placed one by one: those that count for a spread, and those of a kind
-that keeps apart from itself. Of others the rules ask only whether any is in a domain. Of these the
-search places one where it would make a difference, and the solver the rest, wherever the rules
-accept them in the end. Nothing is lost by that: in an order that filters accept, leave away all
-pods of such a kind but the first of each region, and it still is one, with the others to follow.
+number makes a difference are placed one by one: those that count for a spread. Of others the rules
+ask only whether any is in a domain. Of these the search places one where it would make a
+difference, and the solver the rest, wherever the rules accept them in the end. Nothing is lost by
+that: in an order that filters accept, leave away all pods of such a kind but the first of each
+region, and it still is one, with the others to follow.
 
 Each step places a pod, so it ends; layouts are exponential in regions that differ, so steps are
 bounded by the budget. A region that cannot hold its pods ends the branch: that is decided by the
@@ -22,7 +22,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from dovetail.podfit.packing.completion import Completion, Placement
+from dovetail.podfit.packing.completion import Completion
 from dovetail.podfit.packing.layouts import (
     Layout,
     LayoutRules,
@@ -31,7 +31,7 @@ from dovetail.podfit.packing.layouts import (
     exchanged,
     total,
 )
-from dovetail.podfit.packing.question import Question
+from dovetail.podfit.packing.question import Placement, Question
 from dovetail.podfit.packing.regions import RegionMap
 from dovetail.podfit.packing.solver.problem import BudgetSpent, StepBudget
 from dovetail.podfit.packing.stages import stages_of
@@ -44,7 +44,6 @@ class RegionSearch:
         self._rules = LayoutRules(regions, len(self._wanted))
         self._one_by_one = {each.among.kind for each in regions.spread}
         self._one_by_one |= {kind for each in regions.spread for kind in each.among.counted}
-        self._one_by_one |= {one for _, one, other in regions.apart if one == other}
         seen = {kind for _, one, other in regions.apart for kind in (one, other)}
         seen |= {kind for each in regions.near for kind in each.near.wanted}
         placed = seen | self._one_by_one
@@ -68,16 +67,16 @@ class RegionSearch:
             self._budget.spend(sum(map(len, layout)))
             domains = PodsInDomains(self._rules, layout)
             left = self._left(layout)
+            levels.append(self._steps(layout, domains, left))
             if not any(left[kind] for kind in self._one_by_one):
                 try:
                     found = self._completion.placements(layout, domains, left)
                 except BudgetSpent:
+                    # Another layout may be easier.
                     is_sure = False
-                    self._budget.spend(0)
-                    found = None
+                    continue
                 if found is not None:
                     return found
-            levels.append(self._steps(layout, domains, left))
         if not is_sure:
             raise BudgetSpent
         return None

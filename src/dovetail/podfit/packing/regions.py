@@ -75,7 +75,8 @@ class RegionClass(msgspec.Struct, frozen=True):
 
 
 class RegionMap(msgspec.Struct, frozen=True):
-    topologies: tuple[str, ...]
+    """Topologies are numbered."""
+
     apart: tuple[tuple[int, int, int], ...]
     """Topology, and the two kinds."""
     near: tuple[NearPods, ...]
@@ -102,7 +103,6 @@ def region_map(question: Question, beyond: Sequence[ApartFrom], apart: ApartMark
     classes = question.node_classes(apart, numbers)
     regions = _regions(domains, classes)
     return RegionMap(
-        topologies=tuple(topologies),
         apart=tuple((topologies.index(each.topology), each.one, each.other) for each in beyond),
         near=nears,
         spread=spreads,

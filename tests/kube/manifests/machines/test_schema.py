@@ -153,6 +153,7 @@ GOOD = {
     "a gpu": shaped(gpu=GPU),
     "none of a gpu": shaped(gpu=GPU | {"num": 0}),
     "numbers instead of text": shaped(cpu=2, memory=4294967296),
+    "text instead of a number": shaped(gpu=GPU | {"num": "1"}),
     "fractions": shaped(cpu="0.5", memory="1.5Gi"),
     "no stock": one_type(available=0),
     "several types on a node": serving(("n0", ["small", "large"]), severalTypesPerNode=True),

@@ -114,15 +114,13 @@ def holders_go(
     case: GuestCase, holders: Sequence[Pod], counts: Sequence[int], reason: Reason
 ) -> Iterator[Remedy]:
     """Those of its own namespace first, then the oldest; leases tell by themselves."""
-    own = case.pod.metadata.namespace
-    ordered = sorted(
-        (pod for pod in holders if end_of(case, pod) is None),
-        key=lambda pod: (
-            pod.metadata.namespace != own,
-            pod.metadata.creation_timestamp or "",
-            pod.metadata.uid,
-        ),
-    )
+    own, units = case.pod.metadata.namespace, case.snapshot.units
+
+    def order(pod: Pod) -> tuple[bool, int, str]:
+        unit = units.get(pod.metadata.uid)
+        return pod.metadata.namespace != own, unit.since if unit is not None else 0, pod.key
+
+    ordered = sorted((pod for pod in holders if end_of(case, pod) is None), key=order)
     for count in counts:
         if 0 < count <= len(ordered):
             going = ordered[:count]
