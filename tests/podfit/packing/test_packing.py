@@ -149,6 +149,17 @@ def test_the_first_kind_that_is_too_many_is_to_blame() -> None:
     assert found.assignment == ({"a": 2}, {"a": 2}, {})
 
 
+def test_what_could_not_be_found_out_in_time_is_said_to_be_open() -> None:
+    """That three are too many is seen at once; where two of them go is found without a search."""
+    two = Fleet([node("a"), node("b")])
+    kinds = to_pack([(pod("p", requests={"cpu": "3"}), 3), (pod("q"), 1)])
+    found = pack(two.table, kinds, budget=0)
+    assert isinstance(found, Unpackable)
+    assert not found.is_most
+    assert found.assignment == ({"a": 1, "b": 1}, {})
+    assert found.words.startswith("at least 2 of 3 fit; node a comes nearest to one more: ")
+
+
 def test_nodes_that_are_not_among_those_asked_for_take_nothing() -> None:
     two = Fleet([node("a"), node("b")])
     kind = (pod("p", requests={"cpu": "4"}), 1)

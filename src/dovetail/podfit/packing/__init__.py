@@ -78,12 +78,13 @@ def most(
     """How many pods of a kind fit on these nodes, beside what is there and all pods of `beside`;
     none, if those do not fit."""
     attempts = Attempts(table.nodes, among, StepBudget(budget))
-    asked = [*beside, PodsToPack(request, attempts.room(beside, request))]
+    room = attempts.room(beside, request)
+    asked = [*beside, PodsToPack(request, room)]
     try:
         nothing = attempts.assignment([*beside, PodsToPack(request, 0)])
     except BudgetSpent:
-        return MostThatFit(0, asked[-1].count)
+        return MostThatFit(0, room)
     if nothing is None and not attempts.is_watched(asked, len(beside)):
         return MostThatFit(0, 0)
-    found = attempts.pods(asked, len(beside), nothing or ())
+    found = attempts.pods(asked, len(beside), room, nothing or ())
     return MostThatFit(found.at_least, found.at_most)

@@ -50,7 +50,7 @@ class Unpackable(msgspec.Struct, frozen=True):
     @property
     def words(self) -> str:
         """For people: how many fit, and what the blocking node is short of."""
-        text = f"{self.fitting} of {self.wanted} fit"
+        text = f"{'' if self.is_most else 'at least '}{self.fitting} of {self.wanted} fit"
         if not self.explanation.nearest:
             return f"{text}: there is no node"
         nearest = self.explanation.nearest[0]

@@ -40,22 +40,23 @@ class LargestThatFits(msgspec.Struct, frozen=True):
 def by_bisection(attempt: Attempt, most: int, nothing: Assignment) -> LargestThatFits:
     """The largest number up to `most`, if less fits whenever more does; nothing fits always.
 
-    First the largest that fits, taking what is undecided for too much, then the smallest that does
-    not, taking it for little enough.
+    All of it is tried before the middle, as it is often the answer. First the largest that fits,
+    taking what is undecided for too much, then the smallest that does not, taking it for little
+    enough.
     """
     low, high, found, is_sure = 0, most, nothing, True
-    top = most
+    top = middle = most
     while low < top:
-        middle = (low + top + 1) // 2
         try:
             tried = attempt(middle)
         except BudgetSpent:
             top, is_sure = middle - 1, False
-            continue
-        if tried is None:
-            top = high = middle - 1
         else:
-            low, found = middle, tried
+            if tried is None:
+                top = high = middle - 1
+            else:
+                low, found = middle, tried
+        middle = (low + top + 1) // 2
     bottom = low
     while not is_sure and bottom < high:
         middle = (bottom + high + 1) // 2
@@ -100,16 +101,18 @@ class Attempts:
             return assignment_of(self.nodes, asked, self._among, part)
 
     def kinds(self, asked: Sequence[PodsToPack]) -> LargestThatFits:
-        """How many kinds fit in full, of those at the front."""
+        """How many kinds fit in full, of those at the front; all of them do not."""
         ahead = any(at < other for at, other in self._looks(asked))
         find = one_by_one if ahead else by_bisection
-        return find(
-            lambda kinds: self.assignment(_first(asked, kinds)), len(asked), ({},) * len(asked)
-        )
+        nothing: Assignment = ({},) * len(asked)
+        return find(lambda kinds: self.assignment(_first(asked, kinds)), len(asked) - 1, nothing)
 
-    def pods(self, asked: Sequence[PodsToPack], kind: int, fitting: Assignment) -> LargestThatFits:
-        """How many of a kind fit beside the kinds before it; none of it does as in `fitting`."""
-        is_watched, most = self.is_watched(asked, kind), asked[kind].count
+    def pods(
+        self, asked: Sequence[PodsToPack], kind: int, most: int, fitting: Assignment
+    ) -> LargestThatFits:
+        """How many of a kind, up to `most`, fit beside the kinds before it; none of it does as in
+        `fitting`."""
+        is_watched = self.is_watched(asked, kind)
         find = one_by_one if is_watched and most <= TRIED_ONE_BY_ONE else by_bisection
         found = find(lambda count: self.assignment(_first(asked, kind, count)), most, fitting)
         if is_watched and find is by_bisection:

@@ -7,11 +7,11 @@ With these supposed to be on their nodes, filters say of one more what each node
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
+from contextlib import ExitStack
+from typing import Self
 
 import msgspec
-import numpy as np
 
 from dovetail.core.explanation import Explanation, Reason
 from dovetail.podfit.filtered_nodes import FilteredNodes
@@ -22,25 +22,35 @@ from dovetail.podfit.pod_request import PodRequest
 
 
 def unpackable(asked: Sequence[PodsToPack], attempts: Attempts) -> Unpackable:
+    """Of a set that is known not to fit."""
     kinds = attempts.kinds(asked)
-    kind = min(kinds.at_least, len(asked) - 1)
-    pods = attempts.pods(asked, kind, kinds.assignment)
-    is_most = kinds.at_least == kinds.at_most and pods.at_least == pods.at_most
-    assignment = pods.assignment
-    while True:
-        kind, fitting = _first_not_full(asked, assignment)
-        request = asked[kind].request
-        with supposed(attempts.nodes, asked, assignment):
-            filtered = FilteredNodes(attempts.nodes, request, among=attempts.rows)
-            taking = np.flatnonzero(filtered.mask).tolist()
-            if not taking:
-                explanation = _explanation(attempts.nodes, request, filtered)
-                wanted = asked[kind].count
-                return Unpackable(kind, wanted, fitting, assignment, explanation, is_most)
-        # Only where the budget ended before the most was found.
-        name = attempts.nodes.rows.names[taking[0]]
-        more = {**assignment[kind], name: assignment[kind].get(name, 0) + 1}
-        assignment = (*assignment[:kind], more, *assignment[kind + 1 :])
+    kind, is_sure = kinds.at_least, kinds.at_least == kinds.at_most
+    # That all of the next kind are too many was found out before, if that is sure.
+    most = asked[kind].count - 1 if is_sure else asked[kind].count
+    pods = attempts.pods(asked, kind, most, kinds.assignment)
+    nodes, assignment = attempts.nodes, tuple(map(dict, pods.assignment))
+    with SupposedPods(nodes) as supposed:
+        for each, on in zip(asked, assignment, strict=True):
+            for name, count in on.items():
+                supposed.add(each.request, nodes.rows.row(name), count)
+        while True:
+            kind, fitting = _first_not_full(asked, assignment)
+            request = asked[kind].request
+            filtered = FilteredNodes(nodes, request, among=attempts.rows)
+            if not filtered.mask.any():
+                return Unpackable(
+                    kind=kind,
+                    wanted=asked[kind].count,
+                    fitting=fitting,
+                    assignment=assignment,
+                    explanation=_explanation(nodes, request, filtered),
+                    is_most=is_sure and pods.at_least == pods.at_most,
+                )
+            # Only where the budget ended before the most was found.
+            row = int(filtered.mask.argmax())
+            supposed.add(request, row, 1)
+            name = nodes.rows.names[row]
+            assignment[kind][name] = assignment[kind].get(name, 0) + 1
 
 
 def _first_not_full(asked: Sequence[PodsToPack], assignment: Assignment) -> tuple[int, int]:
@@ -61,37 +71,28 @@ def _explanation(nodes: Nodes, request: PodRequest, filtered: FilteredNodes) -> 
     return found
 
 
-@contextmanager
-def supposed(nodes: Nodes, asked: Sequence[PodsToPack], assignment: Assignment) -> Iterator[None]:
-    """All that filters look at is as if the pods were there, and as before afterwards."""
-    places: list[_Supposed] = []
-    try:
-        for each, on in zip(asked, assignment, strict=True):
-            for name, count in on.items():
-                places.append(_Supposed(nodes, each.request, nodes.rows.row(name), count))
-        yield
-    finally:
-        for place in reversed(places):
-            place.lift()
+class SupposedPods:
+    """Pods that are on nodes for a while: all that filters look at is as if they were there, and as
+    before afterwards."""
 
+    def __init__(self, nodes: Nodes) -> None:
+        self._nodes = nodes
+        self._undo = ExitStack()
 
-class _Supposed:
-    """Pods of one kind on one node."""
+    def __enter__(self) -> Self:
+        return self
 
-    def __init__(self, nodes: Nodes, request: PodRequest, row: int, count: int) -> None:
-        self._nodes, self._row = nodes, row
-        self._amounts = [(name, amount * count) for name, amount in request.amounts]
-        nodes.resources.add(row, self._amounts)
-        self._pods = [nodes.pods.add(request.selectable, row) for _ in range(count)]
-        self._ports = [nodes.ports.add(port, row) for port in request.ports]
-        self._terms = [nodes.pod_anti_affinity.add(each, row) for each in request.pod_anti_affinity]
+    def __exit__(self, *_: object) -> None:
+        self._undo.close()
 
-    def lift(self) -> None:
-        nodes = self._nodes
-        nodes.resources.add(self._row, self._amounts, -1)
-        for place in reversed(self._pods):
-            nodes.pods.remove(place)
-        for place in reversed(self._ports):
-            nodes.ports.remove(place)
-        for place in reversed(self._terms):
-            nodes.pod_anti_affinity.remove(place)
+    def add(self, request: PodRequest, row: int, count: int) -> None:
+        nodes, undo = self._nodes, self._undo.callback
+        amounts = [(name, amount * count) for name, amount in request.amounts]
+        nodes.resources.add(row, amounts)
+        undo(nodes.resources.add, row, amounts, -1)
+        for _ in range(count):
+            undo(nodes.pods.remove, nodes.pods.add(request.selectable, row))
+        for port in request.ports:
+            undo(nodes.ports.remove, nodes.ports.add(port, row))
+        for term in request.pod_anti_affinity:
+            undo(nodes.pod_anti_affinity.remove, nodes.pod_anti_affinity.add(term, row))

@@ -95,7 +95,8 @@ class NodePatterns:
         Where the budget ends first, the pattern is the best so far and its worth an upper bound.
         """
         kinds = [kind for kind in self.of.kinds if prices[kind] > 0 and self.caps[kind]]
-        kinds.sort(key=lambda kind: -prices[kind] * self.caps[kind])
+        # Those that pay most for the share of the node that they take come first.
+        kinds.sort(key=lambda kind: prices[kind] / self._share(kind), reverse=True)
         knapsack = _Knapsack(self, kinds, prices, budget)
         pattern = [0] * len(prices)
         bound = knapsack.bound(0, self.of.free)
@@ -104,6 +105,10 @@ class NodePatterns:
         except BudgetSpent:
             return bound, knapsack.pattern
         return knapsack.worth, knapsack.pattern
+
+    def _share(self, kind: int) -> float:
+        """Of the node that one of the kind takes: of the resource that it takes the most of."""
+        return max(amount / self.of.free[at] for at, amount in self._needs[kind])
 
     def rates(self, kinds: Sequence[int], prices: Counts) -> list[list[tuple[int, int] | None]]:
         """By place in `kinds` and resource: the best price for one unit that it or one behind it
