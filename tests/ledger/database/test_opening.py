@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+
 import pytest
 from alembic.script import ScriptDirectory
 
@@ -34,3 +37,14 @@ def test_opening_twice_changes_nothing(empty_url: str) -> None:
 def test_a_url_that_names_no_database_is_refused(url: str) -> None:
     with pytest.raises(BadDatabase, match="sqlite:///path/to/file or postgresql://"):
         open_ledger(url)
+
+
+def test_several_processes_may_open_an_empty_database_at_once(empty_url: str) -> None:
+    """As replicas that are started together do."""
+    program = (
+        "import sys; from dovetail.ledger import open_ledger; open_ledger(sys.argv[1]).close()"
+    )
+    command = [sys.executable, "-c", program, empty_url]
+    processes = [subprocess.Popen(command, stderr=subprocess.PIPE) for _ in range(4)]
+    said = [process.communicate()[1].decode() for process in processes]
+    assert [process.returncode for process in processes] == [0] * 4, said

@@ -15,6 +15,8 @@ from dovetail.ledger.standards import sync_standard_names
 if TYPE_CHECKING:
     from alembic.config import Config
 
+MIGRATION_SECONDS = 60
+"""How long one who opens a SQLite ledger waits for another who makes its tables."""
 HEAD = "0003"
 """The newest revision; a test compares it with the migrations themselves."""
 
@@ -79,9 +81,12 @@ def upgrade(url: str) -> None:
     engine = sa.create_engine(target)
     try:
         with engine.begin() as connection:
+            # Two replicas that start together must not both migrate.
             if connection.dialect.name == "postgresql":
-                # Two replicas that start together must not both migrate.
                 connection.execute(sa.text("SELECT pg_advisory_xact_lock(4711)"))
+            else:
+                connection.exec_driver_sql(f"PRAGMA busy_timeout = {MIGRATION_SECONDS * 1000}")
+                connection.exec_driver_sql("BEGIN EXCLUSIVE")
             config = alembic_config()
             config.attributes["connection"] = connection
             command.upgrade(config, "head")
