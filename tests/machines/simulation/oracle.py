@@ -141,11 +141,12 @@ def check_numbers(cluster: SimulatedCluster, excused: set[str]) -> None:
     used = sold_in(cluster, filter(is_bound, pods))
     reserved = Counter(type_of(pod) for pod in pods if is_stock(pod) and is_live_sleeper(pod))
     held = sold_in(cluster, pods)
+    stock = Counter(unit.type for unit in cluster.ledger.units.values() if unit.is_stock)
     for each in cluster.machine.spec.machine_types:
         total = reserved[each.name] + used.used(each.name)
         if total > each.available:
             assert each.name in excused, f"{total} of {each.available} {each.name}"
-        elif reserved[each.name] + held.used(each.name) <= each.available:
+        elif (reserved | stock)[each.name] + held.used(each.name) <= each.available:
             excused.discard(each.name)
 
 

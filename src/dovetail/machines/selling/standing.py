@@ -53,8 +53,7 @@ class MachineStanding:
 
     def _make_room(self) -> list[Sleeper]:
         """For those who were sold a unit, where others have taken the room."""
-        resources = sorted({name for each in self.shapes.values() for name in each.amounts})
-        going = remove_misplaced(self.survey.sleepers, self.sleepers, self.room, resources)
+        going = remove_misplaced(self.survey.sleepers, self.sleepers, self.room)
         for pod, node in list(self.survey.granted):
             is_in_use = self.survey.is_in_use(node, type_of(pod))
             if not is_in_use or not self.room.still_takes(pod, node):

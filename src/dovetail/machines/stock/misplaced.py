@@ -7,22 +7,26 @@ others as long as a node has given more than it has: so a guest that is on its w
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 
 from dovetail.machines.pods import is_bound
 from dovetail.machines.stock.room import Room
 from dovetail.machines.stock.sleepers import Sleeper, SleeperBook
 
 
-def remove_misplaced(
-    sleepers: Iterable[Sleeper], book: SleeperBook, room: Room, resources: Sequence[str]
-) -> list[Sleeper]:
-    """Those that went; `resources` are all that units are made of."""
+def remove_misplaced(sleepers: Iterable[Sleeper], book: SleeperBook, room: Room) -> list[Sleeper]:
+    """Those that went: first who holds no unit any more, then who is not on its node yet."""
     ordered = sorted(sleepers, key=lambda each: (each.is_held, is_bound(each.pod), -each.ordinal))
+    roomy: set[tuple[str, str]] = set()
     going: list[Sleeper] = []
     for each in ordered:
-        is_crowded = any(room.free(each.node, name) < 0 for name in resources)
-        if is_crowded or not (is_bound(each.pod) or room.still_takes(each.pod, each.node)):
+        at = (each.node, each.type)
+        if at not in roomy and all(
+            room.free(each.node, name) >= 0 for name, _ in each.request.amounts
+        ):
+            roomy.add(at)
+        is_shut_out = not is_bound(each.pod) and not room.still_takes(each.pod, each.node)
+        if at not in roomy or is_shut_out:
             book.remove(each)
             going.append(each)
     return going
