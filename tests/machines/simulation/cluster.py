@@ -208,8 +208,8 @@ class SimulatedCluster:
             self.stateful_sets[name] = replace(found, status=status)
             there = {
                 pod.metadata.name: uid
-                for uid, pod in self.pods.items()
-                if is_stock(pod) and owner_name(pod) == name
+                for uid, pod in list(self.pods.items())
+                if is_stock(pod) and owner_name(pod) == name and not self._is_replaced(pod)
             }
             wanted = [f"{name}-{ordinal}" for ordinal in range(found.spec["replicas"])]
             for each in there.keys() - set(wanted):
@@ -220,6 +220,12 @@ class SimulatedCluster:
         for uid, pod in list(self.pods.items()):
             if is_stock(pod) and owner_name(pod) not in self.stateful_sets:
                 del self.pods[uid]
+
+    def _is_replaced(self, sleeper: Pod) -> bool:
+        """One that is over is deleted, and made again."""
+        if is_over(sleeper):
+            del self.pods[sleeper.metadata.uid]
+        return is_over(sleeper)
 
     def _create_sleeper(self, name: str, template: dict[str, Any], revision: str) -> None:
         written = deepcopy(template)

@@ -231,7 +231,8 @@ class Rest:
             assert not pod.spec.scheduling_gates
         for uid, pod in {**self.guests, **self.sleepers}.items():
             if is_bound(pod) and not is_over(pod) and pod.spec.node_name in self.cluster.nodes:
-                assert uid in self.cluster.ledger.units, f"{pod.key} has no unit"
+                is_known = uid in self.cluster.ledger.units or pod in self.plan.adoptions
+                assert is_known, f"{pod.key} has no unit"
 
     def _check_sleepers(self) -> None:
         for uid, pod in self.sleepers.items():

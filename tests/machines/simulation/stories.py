@@ -10,9 +10,12 @@ import random
 from collections.abc import Callable
 from typing import Any
 
+from msgspec.structs import replace
+
 from dovetail.machines.documents import Machine
 from dovetail.machines.names import HOSTNAME, UNIT_GROUP, UNIT_GROUP_SIZE
 from dovetail.machines.pods import is_bound, is_guest, is_over
+from dovetail.machines.shapes import shapes_of
 from dovetail.podfit.objects import Node, Pod
 from tests.machines.building import machine, node
 from tests.machines.simulation.cluster import SimulatedCluster, is_stock
@@ -103,6 +106,7 @@ class Story:
         self.operator = SimulatedOperator(self.cluster)
         self.types = [each.name for each in made.spec.machine_types]
         self.available = {each.name: each.available for each in made.spec.machine_types}
+        self.cpus = {each.metadata.name: int(each.status.allocatable["cpu"]) for each in nodes}
         self.away: dict[str, Node] = {}
         self.lowered: set[str] = set()
         self.told: list[str] = []
@@ -110,11 +114,15 @@ class Story:
             self.guest_comes: 20,
             self.unit_group_comes: 4,
             self.guest_ends: 12,
+            self.stray_comes: 1,
             self.other_comes: 4,
             self.other_ends: 4,
             self.health_changes: 4,
             self.mode_changes: 3,
             self.node_goes_or_comes: 2,
+            self.node_changes: 2,
+            self.sleeper_ends: 2,
+            self.gpus_change_hands: 4 if name == "gpus" else 0,
             self.stock_changes: 3,
             self.kubernetes_works: 14,
             self.caches_catch_up: 10,
@@ -170,12 +178,25 @@ class Story:
             }
             required = "requiredDuringSchedulingIgnoredDuringExecution"
             spec["affinity"] = {"podAntiAffinity": {required: [term]}}
+        if self.chance.random() < 0.1:
+            claim = {"claimName": "data"}
+            spec["volumes"] = [{"name": "data", "persistentVolumeClaim": claim}]
         lab, name = self.chance.choice(TENANTS), self.chance.choice(self.types)
         if UNIT_GROUP in labels:
             lab = "red"
         return self.cluster.create_guest(
             name, lab=lab, labels=labels, annotations=annotations, **spec
         )
+
+    def stray_comes(self) -> str:
+        """A pod that is labelled as a guest, and on a node, when nobody was there to gate it."""
+        name = self.chance.choice(self.types)
+        pod = self.cluster.create_guest(name)
+        spec = replace(pod.spec, scheduling_gates=())
+        self.cluster.write(replace(pod, spec=spec))
+        self.cluster.schedule()
+        self.lowered.update(shapes_of(self.cluster.machine.spec)[name].line)
+        return f"comes without a gate {pod.metadata.uid}"
 
     def unit_group_comes(self) -> str:
         if self._crowd() >= MOST_PODS:
@@ -245,6 +266,41 @@ class Story:
         name = self.chance.choice(list(self.cluster.nodes))
         self.away[name] = self.cluster.nodes.pop(name)
         return f"node {name} is gone"
+
+    def node_changes(self) -> str:
+        """It has less to give than before, or as much again."""
+        if not self.cluster.nodes:
+            return ""
+        name = self.chance.choice(list(self.cluster.nodes))
+        cpus = self.chance.choice([self.cpus[name], self.cpus[name] - 2])
+        found = self.cluster.nodes[name]
+        allocatable = {**found.status.allocatable, "cpu": str(cpus)}
+        status = replace(found.status, allocatable=allocatable)
+        self.cluster.nodes[name] = replace(found, status=status)
+        return f"node {name} has {cpus} CPUs"
+
+    def sleeper_ends(self) -> str:
+        """Somebody deletes one, or it is evicted; some take their time."""
+        sleepers = [uid for uid, pod in self.cluster.pods.items() if is_stock(pod)]
+        if not sleepers:
+            return ""
+        uid = self.chance.choice(sleepers)
+        if self.chance.random() < 0.3:
+            self.cluster.end(uid, "Failed")
+            return f"fails {uid}"
+        self.cluster.delete(uid)
+        return f"deleted by somebody {uid}"
+
+    def gpus_change_hands(self) -> str:
+        """Others than machines take GPUs in the ledger, as many as are free there, or give back."""
+        name = self.chance.choice(list(self.cpus))
+        held = sum(
+            shapes_of(self.cluster.machine.spec)[unit.type].gpus
+            for unit in self.cluster.ledger.units.values()
+            if unit.node == name
+        )
+        self.cluster.gpus_of_others[name] = self.chance.randint(0, max(4 - held, 0))
+        return f"others have {self.cluster.gpus_of_others[name]} GPUs of {name}"
 
     def stock_changes(self) -> str:
         at = self.chance.randrange(len(self.types))
