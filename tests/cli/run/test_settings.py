@@ -10,7 +10,7 @@ import pytest
 from click.testing import CliRunner
 
 from dovetail.cli.main import main
-from dovetail.cli.run.config import page
+from dovetail.cli.run.config import other_daemons, page
 from dovetail.cli.run.settings import SERVER, ServerSettings
 from dovetail.config.declaration import without_passwords
 from dovetail.config.values import BadSettings
@@ -136,7 +136,10 @@ def test_the_database_commands_read_the_same_layers(file: Path, tmp_path: Path) 
 
 def test_every_setting_says_what_it_is_for() -> None:
     unsaid = [
-        key for key, setting in SERVER.settings.items() if not setting.description.endswith(".")
+        key
+        for layers in (SERVER, *other_daemons().values())
+        for key, setting in layers.settings.items()
+        if not setting.description.endswith(".")
     ]
     assert unsaid == []
 

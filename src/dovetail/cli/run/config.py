@@ -12,13 +12,13 @@ import click
 
 from dovetail.cli.run.settings import SERVER, ServerSettings
 from dovetail.config.declaration import Setting
-from dovetail.config.layers import LoadedSettings
+from dovetail.config.layers import Layers, LoadedSettings
 from dovetail.config.values import expected
 
 INTRODUCTION = """\
 # Configuration
 
-<!-- Made by `dovetail config reference`; edit src/dovetail/cli/run/settings.py instead. -->
+<!-- Made by `dovetail config reference`; edit the settings of each daemon instead. -->
 
 Every setting of `dovetail serve` can be given as a flag, as an environment variable, or in a TOML
 file named by `--config FILE` or `DOVETAIL_CONFIG`. A flag wins over the environment, that over the
@@ -31,7 +31,8 @@ prints the configuration in force as such a file, with where each value came fro
 nothing. Passwords are masked. `dovetail db` reads its database from the same places.
 
 Lists are written with commas in flags and variables, as arrays in the file. An empty variable is
-as good as none.
+as good as none. `dovetail scheduler` and `dovetail operator`, at the end of this page, are set the
+same way.
 """
 
 
@@ -72,10 +73,30 @@ def page() -> str:
     for section, members in SERVER.sections.items():
         title = f"## `[{'.'.join(section)}]`" if section else "## At the top of the file"
         blocks.append("\n".join([title, "", *rows(members)]) + "\n")
-    return "\n".join(blocks) + "\n" + example()
+    return "\n".join(blocks) + "\n" + example() + "".join(map(daemon, other_daemons().items()))
 
 
-def rows(members: list[Setting]) -> Iterator[str]:
+def other_daemons() -> dict[str, Layers[Any]]:
+    """Those whose settings have a table each, by their commands."""
+    from dovetail.cli.run.operator import OPERATOR
+    from dovetail.cli.run.scheduler import SCHEDULER
+
+    return {"scheduler": SCHEDULER, "operator": OPERATOR}
+
+
+def daemon(named: tuple[str, Layers[Any]]) -> str:
+    name, layers = named
+    words = (
+        f"`{layers.file_variable}` names the file, if no flag does; a key with a dot stands under"
+        " the section before it."
+    )
+    table = rows(list(layers.settings.values()), lambda setting: setting.key)
+    return "\n".join(["", f"## `dovetail {name}`", "", words, "", *table]) + "\n"
+
+
+def rows(
+    members: list[Setting], key: Callable[[Setting], str] = lambda setting: setting.path[-1]
+) -> Iterator[str]:
     yield "| key | flag | variable | default | what it is |"
     yield "|---|---|---|---|---|"
     for setting in members:
@@ -83,7 +104,7 @@ def rows(members: list[Setting]) -> Iterator[str]:
         right = expected(setting.kind)
         takes = "" if right == "text" else f" Takes {right}.".replace("|", r"\|")
         yield (
-            f"| `{setting.path[-1]}` | `{flags(setting)}` | `{setting.variable}` | {default} "
+            f"| `{key(setting)}` | `{flags(setting)}` | `{setting.variable}` | {default} "
             f"| {setting.description}{takes} |"
         )
 
