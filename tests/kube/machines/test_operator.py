@@ -27,6 +27,7 @@ from dovetail.machines.names import (
 from dovetail.machines.snapshot import StockSettings
 from dovetail.podfit.objects import ConfigMap, Namespace, Node, Pod, Service, StatefulSet
 from dovetail.service.machine_units import MachineLedger
+from dovetail.telemetry.metrics import METRICS
 from tests.machines.building import machine, namespace, node
 from tests.support.kube.memory import MemoryApi
 
@@ -109,6 +110,19 @@ async def test_a_node_leaves_the_ledger_with_its_last_guest(ledger: Ledger) -> N
         while await units.nodes():  # noqa: ASYNC110
             await asyncio.sleep(0.01)
     assert not await units.units()
+
+
+async def test_units_leave_the_metrics_with_their_machine(ledger: Ledger) -> None:
+    def are_shown() -> bool:
+        return b'machines_units{group="shown"' in METRICS.page()
+
+    api = MemoryApi()
+    await api.create(Node, msgspec.to_builtins(node("n-type-0")))
+    async with operator(api, ledger):
+        await api.create(Machine, msgspec.to_builtins(machine(spec_of(1), "shown", "shown")))
+        await until(are_shown)
+        await api.delete(Machine, "shown")
+        await until(lambda: not are_shown())
 
 
 def of_imperator() -> dict[str, Any]:

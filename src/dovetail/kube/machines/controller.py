@@ -7,7 +7,7 @@ it was, the plan is made of how things are now.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
 from datetime import UTC, datetime
 from time import perf_counter
 from typing import Any
@@ -29,7 +29,7 @@ from dovetail.kube.runtime.workqueue import WorkQueue
 from dovetail.ledger.machines.stock import stock_of
 from dovetail.machines.documents import Machine
 from dovetail.machines.leases import LeaseNotice
-from dovetail.machines.plan import MachinePlan, plan_machine
+from dovetail.machines.plan import plan_machine
 from dovetail.machines.pods import group_of, is_gated_guest
 from dovetail.machines.selling.waiting import Waiting, WaitReason
 from dovetail.machines.status import ConditionFound, accepted_condition
@@ -70,6 +70,8 @@ class MachineController:
         self._written: dict[str, float] = {}
         """By Machine: when its status was last written."""
         self._judging = asyncio.Lock()
+        self._shown: dict[str, set[tuple[str, str]]] = {}
+        """By group: types and states that the metrics have."""
         self._evictions: dict[str, float] = {}
         """By uid: when a guest was last asked to go."""
 
@@ -157,7 +159,7 @@ class MachineController:
         self._teller.group(group, snapshot.guests, plan.waiting, plan.notices)
         for notice in plan.notices:
             await self._evict(notice)
-        show(group, plan)
+        self._show(group, plan.status["availableMachines"])
         if again:
             self._queue.add(group)
         else:
@@ -222,10 +224,24 @@ class MachineController:
             pass
         self._written[name] = at
 
+    def _show(self, group: str, machines: Iterable[Mapping[str, Any]]) -> None:
+        """In the metrics; types that are no more leave them."""
+        shown = {
+            (each["name"], state): count
+            for each in machines
+            for state, count in each["usage"].items()
+        }
+        for labels in self._shown.get(group, set()) - shown.keys():
+            UNITS.remove(group, *labels)
+        for labels, count in shown.items():
+            UNITS.labels(group, *labels).set(count)
+        self._shown[group] = set(shown)
+
     # -- without a Machine -----------------------------------------------------------------------
 
     async def _without_machine(self, group: str) -> None:
         """Guests of a group that nobody sells are told so; what those held who are gone is free."""
+        self._show(group, ())
         guests = self._state.guests_of(group)
         machines = self._state.machines_of(group)
         why = (
@@ -262,10 +278,3 @@ class MachineController:
 def differs(wanted: dict[str, Any], before: object) -> bool:
     there = msgspec.to_builtins(before)
     return any(there.get(key) != msgspec.to_builtins(value) for key, value in wanted.items())
-
-
-def show(group: str, plan: MachinePlan) -> None:
-    """In the metrics."""
-    for each in plan.status["availableMachines"]:
-        for state, count in each["usage"].items():
-            UNITS.labels(group, each["name"], state).set(count)

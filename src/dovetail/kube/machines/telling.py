@@ -26,9 +26,6 @@ class Teller:
     def conflict(self, pod: Pod, words: str) -> None:
         self._recorder.event(pod, "Warning", "UnitTaken", ACTION, words)
 
-    def removed(self, sleeper: Pod, why: str) -> None:
-        self._recorder.event(sleeper, "Normal", "StockRemoved", "Stocking", why)
-
     def group(
         self,
         name: str,
