@@ -31,7 +31,7 @@ from dovetail.ledger.machines.units import UnitClaim, UnitTaken
 from dovetail.machines.documents import Machine, MachineShape
 from dovetail.machines.plan import MachinePlan, PutObject
 from dovetail.machines.pods import type_of, user_of
-from dovetail.machines.selling.seller import Sale, is_pinned
+from dovetail.machines.selling.seller import Sale, UnitOrder, is_pinned
 from dovetail.machines.shapes import UnitShape, shapes_of
 from dovetail.machines.snapshot import MachineSnapshot
 from dovetail.machines.stock.places import StockPlace
@@ -39,6 +39,11 @@ from dovetail.machines.stock.sleepers import Sleeper
 from dovetail.podfit.objects import KubeObject, Pod, Service, StatefulSet
 
 LOG = structlog.get_logger("dovetail.kube.machines")
+
+TOGETHER = 16
+"""Writes to the API server at a time: more make it no faster, and others wait longer."""
+COMMITTED_TOGETHER = 256
+"""Transactions under way: the ledger makes many durable at once."""
 
 
 class PlanOutdated(Exception):
@@ -61,20 +66,23 @@ class Executor:
         if plan.releases:
             await self._units.release(machine.group, plan.releases)
         await self._adopt(machine, plan, shapes)
-        sold = await all_done(self._sell(machine, sale, shapes) for sale in plan.sales)
+        sold = await all_done(
+            (self._sell(machine, sale, shapes) for sale in plan.sales), COMMITTED_TOGETHER
+        )
         if not sold:
             await self._units.refresh()
             return True
         await all_done(self._put(machine, each, snapshot) for each in plan.puts)
         await all_done(self._writer.drop(each.kind, each.name) for each in plan.drops)
-        orders = await self._nominate(plan)
-        going = [pod for pod, _ in plan.removals]
-        going += [each.pod for sale in plan.sales for each in sale.victims]
-        await all_done(self._writer.delete_sleeper(pod) for pod in going)
-        lifted = await all_done(self._lift(pod, node) for pod, node in (*orders, *plan.lifts))
-        if orders:
-            HAND_OVER.observe(perf_counter() - started)
-        await self._give_back(machine.group, going)
+        removed = [pod for pod, _ in plan.removals]
+        await all_done(self._writer.delete_sleeper(pod) for pod in removed)
+        lifted = await all_done(
+            (
+                *(self._hand_over(sale, started) for sale in plan.sales),
+                *(self._lift(pod, node) for pod, node in plan.lifts),
+            )
+        )
+        await self._give_back(machine.group, removed)
         placed = await all_done(
             self._place(machine, each, shapes[each.type]) for each in plan.stock.places
         )
@@ -147,18 +155,21 @@ class Executor:
 
     # -- the API server --------------------------------------------------------------------------
 
-    async def _nominate(self, plan: MachinePlan) -> list[tuple[Pod, str]]:
-        """Guests that are sold a unit, as they are once the scheduler keeps their room; where no
-        sleeper goes for it, there is room anyway."""
-        orders = [
-            (each.pod, each.node, bool(sale.victims)) for sale in plan.sales for each in sale.orders
-        ]
+    async def _hand_over(self, sale: Sale, started: float) -> None:
+        """Steps 4 to 6, of one sale: nobody waits for the room of others."""
+        pods = await asyncio.gather(*(self._nominated(each, sale) for each in sale.orders))
+        await asyncio.gather(*(self._writer.delete_sleeper(each.pod) for each in sale.victims))
+        lifted = await all_done(map(self._lift, pods, (each.node for each in sale.orders)))
+        if not lifted:
+            raise PlanOutdated
+        HAND_OVER.observe(perf_counter() - started)
 
-        async def nominated(pod: Pod, node: str, needed: bool) -> tuple[Pod, str]:
-            is_needed = needed and is_pinned(pod)
-            return (await self._writer.nominate(pod, node) if is_needed else pod), node
-
-        return await asyncio.gather(*(nominated(*each) for each in orders))
+    async def _nominated(self, order: UnitOrder, sale: Sale) -> Pod:
+        """The guest as it is once the scheduler keeps its room; where no sleeper goes for it, there
+        is room anyway."""
+        if not sale.victims or not is_pinned(order.pod):
+            return order.pod
+        return await self._writer.nominate(order.pod, order.node)
 
     async def _put(self, machine: Machine, put: PutObject, snapshot: MachineSnapshot) -> None:
         there: dict[type[KubeObject], Any] = {
@@ -181,9 +192,16 @@ def stock_claim(machine: Machine, pod: Pod, shape: UnitShape, node: str) -> Unit
     return UnitClaim(consumer=pod.metadata.uid, group=machine.group, shape=shape, node=node)
 
 
-async def all_done(work: Iterable[Coroutine[Any, Any, None]]) -> bool:
-    """Do it all at once; False if some was outrun. Raises the first other error, when all ended."""
-    outcomes = await asyncio.gather(*work, return_exceptions=True)
+async def all_done(work: Iterable[Coroutine[Any, Any, None]], together: int = TOGETHER) -> bool:
+    """Do it all, so much at a time; False if some was outrun. Raises the first other error, when
+    all ended."""
+    turns = asyncio.Semaphore(together)
+
+    async def done(each: Coroutine[Any, Any, None]) -> None:
+        async with turns:
+            await each
+
+    outcomes = await asyncio.gather(*map(done, work), return_exceptions=True)
     errors = [each for each in outcomes if isinstance(each, BaseException)]
     for error in errors:
         if not isinstance(error, PlanOutdated):
