@@ -152,7 +152,7 @@ class PlanWorld:
             },
             "spec": {
                 "schedulingGates": [{"name": UNIT_GATE}],
-                "tolerations": tolerations_of(shape.name, GROUP),
+                "tolerations": tolerations_of(shape, GROUP),
                 "affinity": {"nodeAffinity": required},
                 "containers": [{"name": "main", "resources": {"requests": shape.requests}}],
             },

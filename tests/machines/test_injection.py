@@ -83,7 +83,7 @@ def test_a_guest_gets_resources_affinity_tolerations_gate_and_creator() -> None:
                     REQUIRED: {"nodeSelectorTerms": [{"matchExpressions": EXPRESSIONS}]}
                 }
             },
-            "tolerations": tolerations_of("compute-xlarge", GROUP),
+            "tolerations": tolerations_of(XLARGE, GROUP),
             "schedulingGates": [{"name": UNIT_GATE}],
         },
     }
@@ -314,11 +314,11 @@ def test_a_term_by_fields_is_anded_and_one_that_demands_nothing_stays_unmet() ->
 def test_tolerations_and_gates_of_the_guest_stay() -> None:
     tolerations = [
         {"key": "mine", "operator": "Exists"},
-        tolerations_of("compute-xlarge", GROUP)[1],
+        tolerations_of(XLARGE, GROUP)[1],
     ]
     gates = [{"name": "example.com/mine"}]
     found = injected(pod(tolerations=tolerations, schedulingGates=gates))["spec"]
-    assert found["tolerations"] == [*tolerations, tolerations_of("compute-xlarge", GROUP)[0]]
+    assert found["tolerations"] == [*tolerations, tolerations_of(XLARGE, GROUP)[0]]
     assert found["schedulingGates"] == [*gates, {"name": UNIT_GATE}]
 
 

@@ -19,7 +19,7 @@ from dovetail.machines.marks import (
 )
 from dovetail.machines.names import DOMAIN, MACHINE_GROUP, NODE_POOL
 from dovetail.machines.placement_rules import tolerations_of
-from dovetail.machines.shapes import served_types
+from dovetail.machines.shapes import served_types, shapes_of
 from dovetail.podfit.objects import Condition, Node, Taint
 from tests.machines.building import changed, machine, node
 from tests.machines.lab import kind, small
@@ -235,14 +235,12 @@ SEVERAL = small(
 def test_letter_d_units_of_every_type_that_a_node_serves_tolerate_its_taints(
     spec: dict[str, Any], name: str
 ) -> None:
-    """A unit tolerates the taint of its own type: where there are others, the pool's is enough."""
+    """Each type has its taint there, and units tolerate those of the types beside theirs."""
     found = machine(changed({"nodePool[0].taint": True, "nodePool[1].taint": True}, spec)).spec
     entry = entry_of(found, name)
     taints = marks_of(found, GROUP, entry, "ready").taints
     types = served_types(found, entry.types)
-    assert taints[NODE_POOL] == "ready"
+    assert taints == {NODE_POOL: "ready", **{f"{DOMAIN}/{each}": GROUP for each in types}}
     for each in types:
-        tolerated = {(one["key"], one["value"]) for one in tolerations_of(each, GROUP)}
-        assert set(taints.items()) <= tolerated
-    if len(types) == 1:
-        assert taints.keys() == {NODE_POOL, f"{DOMAIN}/{types[0]}"}
+        tolerations = tolerations_of(shapes_of(found)[each], GROUP)
+        assert set(taints.items()) <= {(one["key"], one["value"]) for one in tolerations}

@@ -5,7 +5,8 @@ from __future__ import annotations
 import yaml
 
 from dovetail.machines.placement_rules import expressions_of, tolerations_of
-from tests.machines.building import shape
+from dovetail.machines.shapes import shapes_of
+from tests.machines.building import changed, machine, shape
 
 TOLERATIONS = """\
 - key: imperator.tenzen-y.io/compute-xlarge
@@ -42,7 +43,7 @@ def written(value: object) -> str:
 
 
 def test_tolerations_are_those_of_the_specification_in_its_order() -> None:
-    assert written(tolerations_of("compute-xlarge", "general-machine")) == TOLERATIONS
+    assert written(tolerations_of(shape("compute-xlarge"), "general-machine")) == TOLERATIONS
 
 
 def test_inconsistency_11_the_gpu_label_is_the_one_that_the_type_names() -> None:
@@ -60,3 +61,21 @@ def test_a_type_without_gpu_demands_no_gpu_label() -> None:
         "imperator.tenzen-y.io/plain",
         "imperator.tenzen-y.io/node-pool",
     ]
+
+
+def test_letter_d_units_tolerate_the_taints_of_types_that_are_served_beside_theirs() -> None:
+    """Each type of a tainted node has its taint there, and nobody tolerates but its own."""
+    spec = changed(
+        {
+            "severalTypesPerNode": True,
+            "nodePool[2].machineType": [{"name": "compute-medium"}, {"name": "compute-large"}],
+        }
+    )
+    shapes = shapes_of(machine(spec).spec)
+    keys = [each["key"] for each in tolerations_of(shapes["compute-large"], "g")]
+    assert [key.partition("/")[2] for key in keys] == [
+        "compute-large",
+        "node-pool",
+        "compute-medium",
+    ]
+    assert shapes["compute-xlarge"].companions == ()

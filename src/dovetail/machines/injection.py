@@ -54,7 +54,7 @@ def inject(pod: RawObject, shape: UnitShape, group: str, creator: str) -> RawObj
     _refuse_other_pod_level(spec, shape)
     _set_resources(spec, position, shape)
     _add_affinity(spec, expressions_of(shape, group))
-    _add_missing(spec, "tolerations", tolerations_of(shape.name, group))
+    _add_missing(spec, "tolerations", tolerations_of(shape, group))
     _add_missing(spec, "schedulingGates", [{"name": UNIT_GATE}])
     _child(_child(found, "metadata"), "annotations")[CREATOR] = creator
     return found

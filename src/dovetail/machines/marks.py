@@ -73,9 +73,7 @@ def is_healthy(node: Node) -> bool:
 def marks_of(spec: MachineSpec, group: str, entry: PoolNode, state: str) -> NodeMarks:
     types = {type_key(name): group for name in served_types(spec, entry.types)}
     labels = {**types, NODE_POOL: state}
-    # A unit tolerates its own type's taint: where there are units of several, none of theirs.
-    taints = labels if len(types) == 1 else {NODE_POOL: state}
-    return NodeMarks(group, labels, taints if entry.taint else {})
+    return NodeMarks(group, labels, labels if entry.taint else {})
 
 
 def change_of(node: Node, wanted: NodeMarks | None) -> MarkChange | None:

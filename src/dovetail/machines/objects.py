@@ -90,7 +90,7 @@ def sleeper_template(shape: UnitShape, group: str, settings: StockSettings) -> d
                 "runAsGroup": NOBODY,
                 "seccompProfile": {"type": "RuntimeDefault"},
             },
-            "tolerations": tolerations_of(shape.name, group),
+            "tolerations": tolerations_of(shape, group),
             "affinity": {"nodeAffinity": required},
             "containers": [sleeper],
         },

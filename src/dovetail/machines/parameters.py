@@ -26,6 +26,8 @@ def shape_parameters(group: str, shape: UnitShape) -> dict[str, Any]:
         "memoryBytes": shape.amounts[MEMORY],
         "gpus": shape.gpus,
     }
+    if shape.companions:
+        spec["companions"] = list(shape.companions)
     if shape.gpu_label is not None:
         key, value = shape.gpu_label
         spec["gpuLabel"] = {"key": key, "value": value}

@@ -12,11 +12,13 @@ from dovetail.machines.names import NODE_POOL, READY, type_key
 from dovetail.machines.shapes import UnitShape
 
 
-def tolerations_of(machine_type: str, group: str) -> list[dict[str, Any]]:
-    """Of the taints that pool nodes with `taint: true` have."""
+def tolerations_of(shape: UnitShape, group: str) -> list[dict[str, Any]]:
+    """Of the taints that pool nodes with `taint: true` have: its own type's, the pool's, and those
+    of types that are served beside it."""
+    others = ((type_key(name), group) for name in shape.companions)
     return [
         {"key": key, "effect": "NoSchedule", "operator": "Equal", "value": value}
-        for key, value in ((type_key(machine_type), group), (NODE_POOL, READY))
+        for key, value in ((type_key(shape.name), group), (NODE_POOL, READY), *others)
     ]
 
 

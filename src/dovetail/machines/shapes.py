@@ -32,6 +32,8 @@ class UnitShape(msgspec.Struct, frozen=True, kw_only=True):
     """Of a unit of the root."""
     line: tuple[str, ...]
     """Itself, its parent, and so on up to the root."""
+    companions: tuple[str, ...] = ()
+    """Types whose taints are on nodes that serve this one, too: a unit has to tolerate theirs."""
 
     @property
     def gpus(self) -> int:
@@ -91,7 +93,16 @@ def _shape(spec: MachineSpec, machine_type: MachineType) -> UnitShape:
         root=line[-1].name,
         share=share,
         line=tuple(each.name for each in line),
+        companions=companions_of(spec, machine_type.name),
     )
+
+
+def companions_of(spec: MachineSpec, name: str) -> tuple[str, ...]:
+    """In the order of the specification."""
+    kinds_of_nodes = {each.types for each in spec.node_pool if each.taint}
+    served = [served_types(spec, types) for types in kinds_of_nodes]
+    beside = {other for types in served if name in types for other in types} - {name}
+    return tuple(each.name for each in spec.machine_types if each.name in beside)
 
 
 def served_types(spec: MachineSpec, node_types: tuple[str, ...]) -> tuple[str, ...]:

@@ -77,7 +77,7 @@ def test_a_guest_gets_gate_tolerations_affinity_resources_and_its_creator(
     found = made(policies, space, pod_object())
     spec = found["spec"]
     assert spec["schedulingGates"] == [{"name": UNIT_GATE}]
-    assert spec["tolerations"][-2:] == tolerations_of("compute-xlarge", GROUP)
+    assert spec["tolerations"][-2:] == tolerations_of(shape("compute-xlarge"), GROUP)
     assert terms_of(spec) == [{"matchExpressions": DEMANDS}]
     assert resources_of(spec) == XLARGE
     assert found["metadata"]["annotations"] == {CREATOR: "admin"}
