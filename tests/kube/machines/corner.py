@@ -86,6 +86,15 @@ class Corner:
         where = {"group": self.group, "namespace": self.namespace}
         return self.bed.create_guest(name, machine_type, **{**where, **about})
 
+    def dry_run(self, machine_type: str = "small", **about: Any) -> dict[str, Any]:
+        """A guest as it would be created."""
+        body = self.template(machine_type, **about)
+        body["metadata"]["generateName"] = "dry-"
+        status, answer = self.bed.create(f"{PODS.format(self.namespace)}?dryRun=All", body)
+        assert status == CREATED, answer
+        assert isinstance(answer, dict)
+        return answer
+
     def guests(self, *names: str, **about: Any) -> None:
         for name in names:
             self.guest(name, **about)
