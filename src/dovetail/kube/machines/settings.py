@@ -7,8 +7,7 @@ from typing import Annotated, Literal
 from msgspec import Meta
 
 from dovetail.config.declaration import SettingsStruct
-
-Port = Annotated[int, Meta(ge=0, le=65535)]
+from dovetail.kube.runtime.settings import KubeDaemonSettings
 
 
 class OperatorLease(SettingsStruct, frozen=True):
@@ -52,19 +51,9 @@ class WebhookSettings(SettingsStruct, frozen=True):
     ] = ()
 
 
-class OperatorSettings(SettingsStruct, frozen=True):
+class OperatorSettings(KubeDaemonSettings, frozen=True):
     """The settings of `dovetail operator`."""
 
-    kubeconfig: Annotated[
-        str | None,
-        Meta(description="How the API server is reached; in a pod, its service account says."),
-    ] = None
-    database: Annotated[
-        str, Meta(description="`sqlite:///PATH` or `postgresql://USER@HOST/NAME`.")
-    ] = "sqlite:///dovetail.db"
-    cluster: Annotated[
-        str, Meta(description="Name of this cluster, where several share the ledger.")
-    ] = ""
     namespace: Annotated[
         str,
         Meta(min_length=1, description="Namespace of the stock, and of the operator's lease."),
@@ -76,13 +65,6 @@ class OperatorSettings(SettingsStruct, frozen=True):
     leader_elect: Annotated[
         bool, Meta(description="Of several replicas, only an elected one sells.")
     ] = True
-    metrics_port: Annotated[
-        Port | None, Meta(description="Port of `/metrics` and `/healthz`, on all addresses.")
-    ] = None
-    log_level: Annotated[
-        Literal["debug", "info", "warning", "error"],
-        Meta(description="The least important lines that are logged."),
-    ] = "info"
     lease: Annotated[OperatorLease, Meta(description="Leader election.")] = OperatorLease()
     webhook: Annotated[WebhookSettings, Meta(description="Immediate refusals, if wanted.")] = (
         WebhookSettings()

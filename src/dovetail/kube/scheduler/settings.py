@@ -7,8 +7,7 @@ from typing import Annotated, Literal
 from msgspec import Meta
 
 from dovetail.config.declaration import SettingsStruct
-
-Port = Annotated[int, Meta(ge=0, le=65535)]
+from dovetail.kube.runtime.settings import KubeDaemonSettings
 
 
 class LeaseSettings(SettingsStruct, frozen=True):
@@ -43,19 +42,9 @@ class ExtenderSettings(SettingsStruct, frozen=True):
     ] = False
 
 
-class SchedulerSettings(SettingsStruct, frozen=True):
+class SchedulerSettings(KubeDaemonSettings, frozen=True):
     """The settings of `dovetail scheduler`."""
 
-    kubeconfig: Annotated[
-        str | None,
-        Meta(description="How the API server is reached; in a pod, its service account says."),
-    ] = None
-    database: Annotated[
-        str, Meta(description="`sqlite:///PATH` or `postgresql://USER@HOST/NAME`.")
-    ] = "sqlite:///dovetail.db"
-    cluster: Annotated[
-        str, Meta(description="Name of this cluster, where several share the ledger.")
-    ] = ""
     name: Annotated[
         str, Meta(min_length=1, description="Pods with this `schedulerName` are placed.")
     ] = "dovetail"
@@ -66,13 +55,6 @@ class SchedulerSettings(SettingsStruct, frozen=True):
     leader_elect: Annotated[
         bool, Meta(description="Of several replicas, only an elected one places pods.")
     ] = True
-    metrics_port: Annotated[
-        Port | None, Meta(description="Port of `/metrics` and `/healthz`, on all addresses.")
-    ] = None
-    log_level: Annotated[
-        Literal["debug", "info", "warning", "error"],
-        Meta(description="The least important lines that are logged."),
-    ] = "info"
     lease: Annotated[LeaseSettings, Meta(description="Leader election.")] = LeaseSettings()
     extender: Annotated[ExtenderSettings, Meta(description="For clusters with kube-scheduler.")] = (
         ExtenderSettings()
