@@ -239,7 +239,9 @@ class PodStatus(ApiStruct, frozen=True, kw_only=True):
     nominated_node_name: str = ""
 
 
-class Pod(KubeObject, frozen=True, kw_only=True):
+class Pod(KubeObject, frozen=True, kw_only=True, dict=True, gc=True):
+    """Its pod request is kept on it once somebody asked for that (`pod_request_of`)."""
+
     API = ApiResource("", "v1", "pods", "Pod")
 
     spec: PodSpec = PodSpec()

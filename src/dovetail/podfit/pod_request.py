@@ -94,12 +94,23 @@ class RequestFields(msgspec.Struct, array_like=True):
     spread: tuple[TopologySpreadConstraint, ...]
 
 
+KEPT = "request"
 FIELDS_ENCODER = msgspec.msgpack.Encoder()
 FIELDS_DECODER = msgspec.msgpack.Decoder(RequestFields)
 
 
 def pod_request_of(pod: Pod) -> PodRequest:
-    """The same object for all pods of a template, wherever they are. Raises BadQuantity."""
+    """The same object for all pods of a template, wherever they are. Raises BadQuantity.
+
+    Kept on the pod, which never changes: planners ask again and again.
+    """
+    kept: PodRequest | None = pod.__dict__.get(KEPT)
+    if kept is None:
+        kept = pod.__dict__[KEPT] = read_request(pod)
+    return kept
+
+
+def read_request(pod: Pod) -> PodRequest:
     meta, spec = pod.metadata, pod.spec
     containers, init_containers, resources = resources_in_use(pod)
     return request_from(
