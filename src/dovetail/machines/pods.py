@@ -63,7 +63,8 @@ def is_leaving(pod: Pod) -> bool:
 
 
 def has_gate(pod: Pod, gate: str) -> bool:
-    return any(each.name == gate for each in pod.spec.scheduling_gates)
+    gates = pod.spec.scheduling_gates
+    return bool(gates) and any(each.name == gate for each in gates)
 
 
 def is_gated_guest(pod: Pod) -> bool:

@@ -129,6 +129,11 @@ class ServedTypes:
 
 
 @derived
+def types_served(spec: MachineSpec) -> ServedTypes:
+    return ServedTypes(spec)
+
+
+@derived
 def types_unserved(spec: MachineSpec) -> tuple[str, ...]:
     """Types that no node serves, nor any that they depend on: legal, but nobody can buy them."""
     named = {name for node in spec.node_pool for name in node.types}

@@ -70,18 +70,14 @@ class ConditionFound(msgspec.Struct, frozen=True):
 
 def status_of(snapshot: MachineSnapshot, outcome: PlanOutcome) -> dict[str, Any]:
     """All of the status but its conditions."""
-    guests = outcome.survey.guests
+    guests, counting = outcome.survey.guests, snapshot.spec.counting
+    line = sorted((each for each in guests if not is_bound(each)), key=line_order)
     counts = Counts(
-        reserved=Counter(
-            type_of(each) for each in snapshot.sleepers.values() if is_live_sleeper(each)
-        ),
-        used=Counter(
-            type_of(each) for each in guests if is_operating(each, snapshot.spec.counting)
-        ),
-        waiting=Counter(type_of(each) for each in guests if not is_bound(each)),
+        reserved=Counter(map(type_of, filter(is_live_sleeper, snapshot.sleepers.values()))),
+        used=Counter(type_of(each) for each in guests if is_operating(each, counting)),
+        waiting=Counter(map(type_of, line)),
     )
     machines = machines_of(snapshot.spec.machine_types, outcome, counts)
-    line = sorted((each for each in guests if not is_bound(each)), key=line_order)
     reasons = {**outcome.waiting, **on_their_way(outcome.survey, outcome.sales)}
     most = most_shown(snapshot)
     return {

@@ -7,8 +7,6 @@ the end; a sleeper likewise. Whatever step somebody died after, the next survey 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 from dovetail.machines.marks import state_of
 from dovetail.machines.names import NODE_POOL, READY, stock_name, type_key
 from dovetail.machines.pods import (
@@ -21,10 +19,10 @@ from dovetail.machines.pods import (
     ordinal_of,
     type_of,
 )
-from dovetail.machines.shapes import ServedTypes, types_unserved
+from dovetail.machines.shapes import types_served, types_unserved
 from dovetail.machines.snapshot import MachineSnapshot, UnitRecord
 from dovetail.machines.stock.sleepers import Sleeper, sleeper_of
-from dovetail.podfit.objects import Pod, StatefulSet
+from dovetail.podfit.objects import Pod
 
 REVISION = "controller-revision-hash"
 
@@ -61,6 +59,7 @@ class Survey:
         """By type: sleepers without a place, the lowest ordinal first."""
         self.removals: list[tuple[Pod, str]] = []
         """Sleepers that must go, and why."""
+        self._revisions = newest_revisions(snapshot)
         self._look_at_nodes()
         for uid, pod in snapshot.guests.items():
             self._look_at_guest(uid, pod)
@@ -72,7 +71,7 @@ class Survey:
 
     def _look_at_nodes(self) -> None:
         spec, group = self._snapshot.spec, self._snapshot.machine.group
-        types = ServedTypes(spec)
+        types = types_served(spec)
         for entry in spec.node_pool:
             names = types.of(entry.types)
             node = self._snapshot.nodes.get(entry.name)
@@ -92,18 +91,18 @@ class Survey:
 
     def _look_at_guest(self, uid: str, pod: Pod) -> None:
         unit = self._snapshot.units.get(uid)
-        namespace = self._snapshot.namespaces.get(pod.metadata.namespace)
-        if unit is None and not is_gated_guest(pod) and not is_opted_in(namespace):
+        if unit is None and not self._is_injected(pod):
             # Only labelled like one: nothing was injected, and nothing is sold.
             return
-        if not is_over(pod):
-            self.guests.append(pod)
         if is_over(pod):
             if unit is not None:
                 self.releases.append(uid)
-        elif is_bound(pod):
-            self._hold(uid, pod, pod.spec.node_name)
-            if unit is None or unit.node != pod.spec.node_name or unit.type != type_of(pod):
+            return
+        self.guests.append(pod)
+        if is_bound(pod):
+            node = pod.spec.node_name
+            self._hold(uid, pod, node)
+            if unit is None or unit.node != node or unit.type != type_of(pod):
                 self.adoptions.append(pod)
         elif unit is not None:
             self._hold(uid, pod, unit.node)
@@ -111,6 +110,10 @@ class Survey:
                 self.granted.append((pod, unit.node))
         elif is_gated_guest(pod) and not is_leaving(pod):
             self.waiting.append(pod)
+
+    def _is_injected(self, pod: Pod) -> bool:
+        namespace = self._snapshot.namespaces.get(pod.metadata.namespace)
+        return is_gated_guest(pod) or is_opted_in(namespace)
 
     def send_back(self, pod: Pod) -> None:
         """A guest that was granted a unit where it cannot go any more waits again."""
@@ -166,23 +169,27 @@ class Survey:
         return self._outdated(pod)
 
     def _outdated(self, pod: Pod) -> str:
-        owner = self._stateful_set_of(pod)
-        if owner is None or owner.status.observed_generation != owner.metadata.generation:
-            return ""
-        newest = owner.status.update_revision
+        newest = self._revisions.get(type_of(pod))
         is_old = newest and pod.metadata.labels.get(REVISION, newest) != newest
         return "the shape of its type has changed" if is_old else ""
 
-    def _stateful_set_of(self, pod: Pod) -> StatefulSet | None:
-        name = stock_name(type_of(pod), self._snapshot.machine.group)
-        return self._snapshot.stateful_sets.get(name)
-
     def _look_at_units(self) -> None:
-        known: tuple[Mapping[str, Pod], ...] = (self._snapshot.guests, self._snapshot.sleepers)
-        for uid, unit in self._snapshot.units.items():
-            if any(uid in pods for pods in known):
-                continue
-            if uid in self._snapshot.gone:
+        snapshot = self._snapshot
+        for uid in snapshot.units.keys() - snapshot.guests.keys() - snapshot.sleepers.keys():
+            if uid in snapshot.gone:
                 self.releases.append(uid)
-            elif not unit.is_stock:
-                self.lost.append(unit)
+            elif not snapshot.units[uid].is_stock:
+                self.lost.append(snapshot.units[uid])
+
+
+def newest_revisions(snapshot: MachineSnapshot) -> dict[str, str]:
+    """By type, of sleepers; none where the StatefulSet has not been looked at since it changed."""
+    owners = {
+        each.name: snapshot.stateful_sets.get(stock_name(each.name, snapshot.machine.group))
+        for each in snapshot.spec.machine_types
+    }
+    return {
+        name: owner.status.update_revision
+        for name, owner in owners.items()
+        if owner is not None and owner.status.observed_generation == owner.metadata.generation
+    }

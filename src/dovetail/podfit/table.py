@@ -15,6 +15,7 @@ from dovetail.core.explanation import Reason
 from dovetail.core.rows import Rows
 from dovetail.podfit import scores
 from dovetail.podfit.filtered_nodes import FilteredNodes
+from dovetail.podfit.filters.existing_anti_affinity import excluded_rows
 from dovetail.podfit.nodes import Nodes
 from dovetail.podfit.objects import Namespace, Node, Pod
 from dovetail.podfit.pod_request import PodRequest, pod_request_of
@@ -168,6 +169,10 @@ class NodeTable:
         """Nodes that would take the pod if they had room: all filters but that of amounts."""
         mask = self.filter(request, without=Reason.AMOUNT).mask
         return [self._nodes.rows.names[row] for row in np.flatnonzero(mask)]
+
+    def is_kept_away(self, request: PodRequest) -> bool:
+        """Whether pods on nodes keep this one from any of them, by their anti-affinity."""
+        return any(excluded_rows(self.nodes, request))
 
     def why_not_on(self, node: str, request: PodRequest) -> str:
         """As `why`, of a node by its name."""

@@ -13,7 +13,7 @@ from dovetail.machines.names import MAINTENANCE
 from dovetail.machines.pods import type_of
 from dovetail.machines.selling.standing import MachineStanding
 from dovetail.machines.selling.windows import lease_end
-from dovetail.machines.shapes import ServedTypes
+from dovetail.machines.shapes import types_served
 from dovetail.machines.status import time_text
 from dovetail.podfit.filters.resources import ResourceShortage, amount_text
 from dovetail.podfit.objects import Pod
@@ -46,7 +46,7 @@ def nearest_nodes(
         table = standing.snapshot.table
         filtered = table.filter(request, among=excluded, without=Reason.AMOUNT)
         found += filtered.explanation(most).nearest
-    types = ServedTypes(standing.snapshot.spec)
+    types = types_served(standing.snapshot.spec)
     found += [
         _place(entry.name, (_not_serving(standing, entry),))
         for entry in standing.snapshot.spec.node_pool

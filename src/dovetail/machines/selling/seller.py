@@ -115,6 +115,8 @@ class Seller:
 
     def _sell_together(self, members: Sequence[Pod]) -> Sale | dict[str, Waiting]:
         """All of them, or none and why: what speaks against each alone, else against all."""
+        if len(members) == 1 and (refusal := self._refusal(members[0])):
+            return {members[0].metadata.uid: refusal}
         found = self._search(members)
         if isinstance(found, list):
             return Sale(

@@ -79,11 +79,9 @@ def books_of(snapshot: MachineSnapshot, survey: Survey) -> dict[str, FamilyBook]
     books: dict[str, FamilyBook] = {}
     for family in families_of(snapshot.spec):
         books |= dict.fromkeys(family.available, FamilyBook(family))
-    for pod in survey.holders:
-        name = type_of(pod)
+    sold = Counter((type_of(pod), survey.places[pod.metadata.uid]) for pod in survey.holders)
+    sold.update((unit.type, unit.node) for unit in survey.lost)
+    for (name, node), count in sold.items():
         if name in books:
-            books[name].add(name, survey.places[pod.metadata.uid])
-    for unit in survey.lost:
-        if unit.type in books:
-            books[unit.type].add(unit.type, unit.node)
+            books[name].add(name, node, count)
     return books

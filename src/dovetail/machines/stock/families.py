@@ -74,20 +74,20 @@ class FamilyBook:
         self._opened: dict[str, dict[str, Fraction]] = {each.name: {} for each in family.tops}
         """By top and node: what children have of its units there."""
 
-    def add(self, name: str, node: str) -> None:
-        """A unit of the type is sold there."""
-        self._count(name, node, 1)
+    def add(self, name: str, node: str, count: int = 1) -> None:
+        """Units of the type are sold there."""
+        self._count(name, node, count)
 
     def remove(self, name: str, node: str) -> None:
         """It was not sold after all."""
         self._count(name, node, -1)
 
-    def _count(self, name: str, node: str, sign: int) -> None:
-        self.sold[name] += sign
+    def _count(self, name: str, node: str, count: int) -> None:
+        self.sold[name] += count
         top = self._tops.get(name)
         if top is not None and top.name != name:
             opened = self._opened[top.name]
-            taken = opened.pop(node, NOTHING) + sign * self._shapes[name].share / top.share
+            taken = opened.pop(node, NOTHING) + count * self._shapes[name].share / top.share
             if taken:
                 opened[node] = taken
 

@@ -5,7 +5,7 @@ Selling and stocking share one `Room`, so that neither gives away what the other
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Hashable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 
 from dovetail.machines.names import GPU_TYPE
@@ -26,7 +26,10 @@ class Room:
         self._heeds = False
         self._supposed: dict[str, tuple[Pod, str, str | None]] = {}
         """By uid: where a pod is put, and where the table had it before."""
-        self._eligible: dict[int, tuple[PodRequest, frozenset[str]]] = {}
+        self._kinds: dict[int, tuple[PodRequest, Hashable]] = {}
+        """By identity; the request is kept beside it, so that no other can get that."""
+        self._eligible: dict[Hashable, frozenset[str]] = {}
+        self._lacks: dict[Hashable, str] = {}
 
     def free(self, node: str, resource: str) -> int:
         free = self._table.free(node, resource) - self._taken.get((node, resource), 0)
@@ -68,7 +71,7 @@ class Room:
             self.take(before, pod_request_of(pod).amounts)
         self._supposed[pod.metadata.uid] = (pod, node, before)
         self._table.add_pod(pod, node)
-        self._eligible.clear()
+        self._forget()
 
     def lift(self, pod: Pod, node: str) -> None:
         """Take its place away again."""
@@ -81,7 +84,7 @@ class Room:
         if before is not None:
             self._table.add_pod(pod, before)
             self.take(before, pod_request_of(pod).amounts, -1)
-        self._eligible.clear()
+        self._forget()
 
     def still_takes(self, pod: Pod, node: str) -> bool:
         """Whether the node would take a pod that counts there already, if it came now."""
@@ -100,19 +103,35 @@ class Room:
         self._taken = dict(taken)
 
     def eligible(self, request: PodRequest) -> frozenset[str]:
-        """Nodes that would take the pod if there were room; worked out once for a template."""
-        found = self._eligible.get(id(request))
-        if found is None:
-            # The request is kept beside its nodes, so that no other can get its identity.
-            found = self._eligible[id(request)] = (
-                request,
-                frozenset(self._table.eligible(request)),
-            )
-        return found[1]
+        """Nodes that would take the pod if there were room; worked out once for all of a kind."""
+        kind = self._kind_of(request)
+        if kind not in self._eligible:
+            self._eligible[kind] = frozenset(self._table.eligible(request))
+        return self._eligible[kind]
 
     def why_not(self, request: PodRequest, node: str) -> str:
         """What the node lacks for the pod, in words; empty if nothing."""
-        return self._table.why_not_on(node, request)
+        key = (self._kind_of(request), request.amounts, node)
+        if key not in self._lacks:
+            self._lacks[key] = self._table.why_not_on(node, request)
+        return self._lacks[key]
+
+    def _kind_of(self, request: PodRequest) -> Hashable:
+        """Nodes tell those of one kind apart by their amounts alone: labels of its own, as pods of
+        a StatefulSet have, make a pod another kind only where terms are about them."""
+        known = self._kinds.get(id(request))
+        if known is None:
+            kind: Hashable = id(request)
+            if not (depends_on_pods(request) or self._table.is_kept_away(request)):
+                kind = (request.tolerations, request.node_labels, request.node_terms)
+            known = self._kinds[id(request)] = request, kind
+        return known[1]
+
+    def _forget(self) -> None:
+        """The table has changed."""
+        self._kinds.clear()
+        self._eligible.clear()
+        self._lacks.clear()
 
     def share_free(self, node: str, request: PodRequest) -> float:
         """The smallest share of an amount that is free there: one or more, if all is."""

@@ -8,7 +8,7 @@ from fractions import Fraction
 from dovetail.core.quantity import BadQuantity, format, parse  # noqa: A004
 from dovetail.machines.documents import GpuShape, Machine, MachineType
 from dovetail.machines.names import GPU_TYPE
-from dovetail.machines.shapes import ServedTypes, amounts_of, line_of, ratio_of, written_requests
+from dovetail.machines.shapes import amounts_of, line_of, ratio_of, types_served, written_requests
 from dovetail.machines.validation.world import Field, FieldFault, World, type_fields
 from dovetail.podfit.objects import Node
 from dovetail.podfit.pod_sum import CPU, MEMORY, allocatable_of
@@ -126,7 +126,7 @@ def _shown(name: str, amount: Fraction) -> str:
 
 def host_limit_faults(machine: Machine, world: World) -> Iterator[FieldFault]:
     """A unit takes no more of any host that serves it than its limit says."""
-    served = ServedTypes(machine.spec)
+    served = types_served(machine.spec)
     for field, machine_type in type_fields(machine):
         limit = machine_type.spec.host_limit
         place = field.at("spec").at("hostLimit")
