@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
-import yaml
+from fractions import Fraction
 
-from dovetail.machines.placement_rules import expressions_of, tolerations_of
-from dovetail.machines.shapes import shapes_of
+import msgspec
+import yaml
+from msgspec.structs import replace
+
+from dovetail.machines.placement_rules import expressions_of, tolerating, tolerations_of
+from dovetail.machines.shapes import UnitShape, shapes_of
+from dovetail.podfit.objects import Pod
 from tests.machines.building import changed, machine, shape
 
 TOLERATIONS = """\
@@ -79,3 +84,25 @@ def test_letter_d_units_tolerate_the_taints_of_types_that_are_served_beside_thei
         "compute-medium",
     ]
     assert shapes["compute-xlarge"].companions == ()
+
+
+def test_a_guest_is_given_the_tolerations_that_it_was_created_too_early_for() -> None:
+    own = {"key": "imperator.tenzen-y.io/plain", "value": "g", "effect": "NoSchedule"}
+    pool = {"key": "imperator.tenzen-y.io/node-pool", "value": "ready", "effect": "NoSchedule"}
+    other = {"key": "other", "operator": "Exists"}
+    pod = msgspec.convert({"spec": {"tolerations": [own, other, pool]}}, Pod)
+    plain = UnitShape(
+        name="plain",
+        amounts={},
+        requests={},
+        gpu_label=None,
+        root="plain",
+        share=Fraction(1),
+        line=("plain",),
+    )
+    assert tolerating(pod, plain, "g") is pod
+    found = tolerating(pod, replace(plain, companions=("half",)), "g").spec.tolerations
+    assert found[:3] == pod.spec.tolerations
+    assert [(each.key, each.value, each.effect) for each in found[3:]] == [
+        ("imperator.tenzen-y.io/half", "g", "NoSchedule")
+    ]

@@ -8,8 +8,12 @@ from __future__ import annotations
 
 from typing import Any
 
+import msgspec
+from msgspec.structs import replace
+
 from dovetail.machines.names import NODE_POOL, READY, type_key
 from dovetail.machines.shapes import UnitShape
+from dovetail.podfit.objects import Pod, Toleration
 
 
 def tolerations_of(shape: UnitShape, group: str) -> list[dict[str, Any]]:
@@ -20,6 +24,26 @@ def tolerations_of(shape: UnitShape, group: str) -> list[dict[str, Any]]:
         {"key": key, "effect": "NoSchedule", "operator": "Equal", "value": value}
         for key, value in ((type_key(shape.name), group), (NODE_POOL, READY), *others)
     ]
+
+
+def lacking_tolerations(pod: Pod, shape: UnitShape, group: str) -> list[dict[str, Any]]:
+    """Those that a guest was not given, since it is older than a type that is served beside its
+    own by now."""
+    has = {(each.key, each.value, each.effect) for each in pod.spec.tolerations}
+    return [
+        each
+        for each in tolerations_of(shape, group)
+        if (each["key"], each["value"], each["effect"]) not in has
+    ]
+
+
+def tolerating(pod: Pod, shape: UnitShape, group: str) -> Pod:
+    """The guest as it is once it has all tolerations of its unit."""
+    lacking = lacking_tolerations(pod, shape, group)
+    if not lacking:
+        return pod
+    more = msgspec.convert(lacking, tuple[Toleration, ...])
+    return replace(pod, spec=replace(pod.spec, tolerations=(*pod.spec.tolerations, *more)))
 
 
 def expressions_of(shape: UnitShape, group: str) -> list[dict[str, Any]]:

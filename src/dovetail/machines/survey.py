@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from dovetail.machines.marks import state_of
 from dovetail.machines.names import NODE_POOL, READY, stock_name, type_key
+from dovetail.machines.placement_rules import tolerating
 from dovetail.machines.pods import (
     is_bound,
     is_gated_guest,
@@ -19,7 +20,7 @@ from dovetail.machines.pods import (
     ordinal_of,
     type_of,
 )
-from dovetail.machines.shapes import types_served, types_unserved
+from dovetail.machines.shapes import shapes_of, types_served, types_unserved
 from dovetail.machines.snapshot import MachineSnapshot, UnitRecord
 from dovetail.machines.stock.sleepers import Sleeper, sleeper_of
 from dovetail.podfit.objects import Pod
@@ -38,6 +39,7 @@ class Survey:
         self.guests: list[Pod] = []
         """All that are not over."""
         self.waiting: list[Pod] = []
+        """As they will be let go: with all tolerations of their units."""
         self.holders: list[Pod] = []
         """Guests that have a unit, or are on a node without one in the ledger."""
         self.places: dict[str, str] = {}
@@ -109,7 +111,13 @@ class Survey:
             if is_gated_guest(pod) and not is_leaving(pod):
                 self.granted.append((pod, unit.node))
         elif is_gated_guest(pod) and not is_leaving(pod):
-            self.waiting.append(pod)
+            self._wait(pod)
+
+    def _wait(self, pod: Pod) -> None:
+        shape = shapes_of(self._snapshot.spec).get(type_of(pod))
+        if shape is not None and shape.companions:
+            pod = tolerating(pod, shape, self._snapshot.machine.group)
+        self.waiting.append(pod)
 
     def _is_injected(self, pod: Pod) -> bool:
         namespace = self._snapshot.namespaces.get(pod.metadata.namespace)
@@ -122,7 +130,7 @@ class Survey:
         self.holders.remove(pod)
         del self.places[uid]
         self.releases.append(uid)
-        self.waiting.append(pod)
+        self._wait(pod)
 
     def is_in_use(self, node: str, name: str) -> bool:
         """Whether units of the type may be there now, as far as is known before it is marked."""

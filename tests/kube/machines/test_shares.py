@@ -116,6 +116,24 @@ def test_a_parent_waits_for_all_of_its_parts(corner: Corner) -> None:
     await_used(corner, whole=1.5, half=1, quarter=0)
 
 
+def test_guests_that_wait_when_a_type_joins_theirs_on_its_nodes(corner: Corner) -> None:
+    """The nodes get a taint that nobody knew of when they were created."""
+    whole, half, _ = nested()
+    spec = types(corner.add_nodes(1), {**whole, "available": 1})
+    spec["nodePool"][0]["taint"] = True
+    corner.sell(spec)
+    corner.guest("holder", "whole")
+    corner.await_running("holder")
+    corner.guest("late", "whole")
+    corner.await_waiting(late="SoldOut")
+    corner.bed.edit_machine(
+        corner.group, lambda spec: spec["machineTypes"].append({**half, "available": 2})
+    )
+    corner.await_usage(2, 0, 0, 0, machine_type="half")
+    corner.drop("holder")
+    corner.await_running("late")
+
+
 # -- several types on a node ---------------------------------------------------------------------
 
 
@@ -150,8 +168,7 @@ def test_a_node_of_two_types_is_marked_for_both_and_holds_both(corner: Corner) -
     corner.sell(spec)
     labels = {f"{DOMAIN}{name}": corner.group for name in ("large", "small")}
     labels[NODE_POOL] = "ready"
-    # Units of both types tolerate the taint of the pool; neither tolerates that of the other type.
-    marks = (labels, {NODE_POOL: "ready"}, corner.group)
+    marks = (labels, labels, corner.group)
     corner.bed.await_that(lambda: corner.bed.marks(node) == marks, "marks")
     held = Counter(pod["metadata"]["labels"][MACHINE_TYPE] for pod in corner.stock())
     assert held == {"large": 1, "small": 2}

@@ -29,6 +29,7 @@ from dovetail.kube.machines.unit_ledger import UnitLedger
 from dovetail.kube.machines.writes import Writer
 from dovetail.ledger.machines.units import UnitClaim, UnitTaken
 from dovetail.machines.documents import Machine, MachineShape
+from dovetail.machines.placement_rules import lacking_tolerations
 from dovetail.machines.plan import MachinePlan, PutObject
 from dovetail.machines.pods import type_of, user_of
 from dovetail.machines.selling.seller import Sale, UnitOrder, is_pinned
@@ -78,8 +79,8 @@ class Executor:
         await all_done(self._writer.delete_sleeper(pod) for pod in removed)
         lifted = await all_done(
             (
-                *(self._hand_over(sale, started) for sale in plan.sales),
-                *(self._lift(pod, node) for pod, node in plan.lifts),
+                *(self._hand_over(machine, sale, shapes, started) for sale in plan.sales),
+                *(self._lift(machine, pod, node, shapes) for pod, node in plan.lifts),
             )
         )
         await self._give_back(machine.group, removed)
@@ -140,7 +141,7 @@ class Executor:
             LOG.info("stock refused", group=machine.group, error=str(error))
             await self._units.refresh()
             raise PlanOutdated from error
-        await self._lift(place.pod, place.node)
+        await self._lift(machine, place.pod, place.node, {})
 
     def _claim(self, machine: Machine, pod: Pod, shape: UnitShape, node: str) -> UnitClaim:
         meta = pod.metadata
@@ -155,11 +156,16 @@ class Executor:
 
     # -- the API server --------------------------------------------------------------------------
 
-    async def _hand_over(self, sale: Sale, started: float) -> None:
+    async def _hand_over(
+        self, machine: Machine, sale: Sale, shapes: Mapping[str, UnitShape], started: float
+    ) -> None:
         """Steps 4 to 6, of one sale: nobody waits for the room of others."""
         pods = await asyncio.gather(*(self._nominated(each, sale) for each in sale.orders))
         await asyncio.gather(*(self._writer.delete_sleeper(each.pod) for each in sale.victims))
-        lifted = await all_done(map(self._lift, pods, (each.node for each in sale.orders)))
+        lifted = await all_done(
+            self._lift(machine, pod, order.node, shapes)
+            for pod, order in zip(pods, sale.orders, strict=True)
+        )
         if not lifted:
             raise PlanOutdated
         HAND_OVER.observe(perf_counter() - started)
@@ -180,9 +186,13 @@ class Executor:
         found = there[put.kind].get(put.name) if put.kind in there else snapshot.pool
         await self._writer.put(put.kind, put.name, put.body, found, machine)
 
-    async def _lift(self, pod: Pod, node: str) -> None:
+    async def _lift(
+        self, machine: Machine, pod: Pod, node: str, shapes: Mapping[str, UnitShape]
+    ) -> None:
+        shape, there = shapes.get(type_of(pod)), self._state.pods.get(pod.metadata.uid, pod)
+        lacking = [] if shape is None else lacking_tolerations(there, shape, machine.group)
         try:
-            await self._writer.lift(pod, node, pin=is_pinned(pod))
+            await self._writer.lift(pod, node, pin=is_pinned(pod), tolerations=lacking)
         except ApiConflict as error:
             # It changed since it was read: the next plan has it as it is.
             raise PlanOutdated from error

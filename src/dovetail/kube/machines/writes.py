@@ -6,8 +6,9 @@ here until the cache has caught up, so that nothing is written twice.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from contextlib import suppress
-from typing import Any
+from typing import Any, ClassVar
 
 from dovetail.kube.api.port import ApiConflict, ApiNotFound, KubeApi
 from dovetail.kube.machines.metrics import WRITES
@@ -16,9 +17,21 @@ from dovetail.kube.runtime.apply import FieldOwner
 from dovetail.kube.runtime.informer import is_newer
 from dovetail.machines.documents import Machine
 from dovetail.machines.names import HOSTNAME, STOCK_GATE, UNIT_GATE
-from dovetail.podfit.objects import KubeObject, Pod
+from dovetail.podfit.objects import ApiResource, ApiStruct, KubeObject, Pod
 
 OWN_GATES = (UNIT_GATE, STOCK_GATE)
+
+
+class WrittenTolerations(ApiStruct, frozen=True, kw_only=True):
+    tolerations: tuple[dict[str, Any], ...] = ()
+
+
+class WrittenPod(KubeObject, frozen=True, kw_only=True):
+    """A pod whose tolerations are as they were written: a list that is written as a whole."""
+
+    API: ClassVar[ApiResource] = Pod.API
+
+    spec: WrittenTolerations = WrittenTolerations()
 
 
 class Writer:
@@ -84,8 +97,11 @@ class Writer:
         except (ApiConflict, ApiNotFound):
             return pod
 
-    async def lift(self, pod: Pod, node: str, *, pin: bool) -> None:
-        """Take our gate from a pod, and tie it to the node while that is still possible.
+    async def lift(
+        self, pod: Pod, node: str, *, pin: bool, tolerations: Sequence[dict[str, Any]] = ()
+    ) -> None:
+        """Take our gate from a pod, and tie it to the node while that is still possible; with
+        tolerations that it lacks.
 
         Raises ApiConflict if the pod is another by now than the cache has.
         """
@@ -100,10 +116,14 @@ class Writer:
         if pin:
             spec["nodeSelector"] = {HOSTNAME: self._hostname(node)}
         meta = {"resourceVersion": pod.metadata.resource_version, "uid": uid}
-        WRITES.labels("Pod").inc()
-        body = {"metadata": meta, "spec": spec}
+        name, namespace = pod.metadata.name, pod.metadata.namespace
         with suppress(ApiNotFound):
-            await self._api.merge(Pod, pod.metadata.name, body, namespace=pod.metadata.namespace)
+            if tolerations:
+                written = await self._api.get(WrittenPod, name, namespace)
+                spec["tolerations"] = [*written.spec.tolerations, *tolerations]
+            WRITES.labels("Pod").inc()
+            body = {"metadata": meta, "spec": spec}
+            await self._api.merge(Pod, name, body, namespace=namespace)
         self._lifted.add(uid)
 
     def _hostname(self, node: str) -> str:
