@@ -59,6 +59,8 @@ class MachinePlan(msgspec.Struct, frozen=True, kw_only=True):
     adoptions: tuple[Pod, ...]
     """Bound guests that the ledger has to be told of."""
     stock_adoptions: tuple[Sleeper, ...]
+    withdrawals: tuple[Pod, ...]
+    """Guests that wait, and for whom the scheduler still keeps room that others need."""
     sales: tuple[Sale, ...]
     puts: tuple[PutObject, ...]
     drops: tuple[DropObject, ...]
@@ -108,6 +110,11 @@ def plan_machine(snapshot: MachineSnapshot) -> MachinePlan:
         releases=(*survey.releases, *standing.given_up),
         adoptions=tuple(survey.adoptions),
         stock_adoptions=tuple(each for each in survey.stock_adoptions if each.uid not in gone),
+        withdrawals=tuple(
+            pod
+            for pod in survey.waiting
+            if pod.status.nominated_node_name and pod.metadata.uid in waiting
+        ),
         sales=tuple(sales),
         puts=puts,
         drops=drops,

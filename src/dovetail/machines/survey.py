@@ -142,10 +142,14 @@ class Survey:
 
     def _look_at_sleeper(self, uid: str, pod: Pod) -> None:
         unit = self._snapshot.units.get(uid)
-        if is_over(pod) or is_leaving(pod):
-            # It holds no stock any more; its room is its own until it is gone.
+        if is_over(pod):
             if unit is not None:
                 self.releases.append(uid)
+        elif is_leaving(pod):
+            # It holds no stock any more; its room is its own until it is gone. The API server marks
+            # a pod before it removes it: if the one who asked died in between, it stays until
+            # somebody asks again.
+            self.removals.append((pod, "its deletion has begun"))
         elif is_bound(pod):
             is_held = unit is not None and unit.node == pod.spec.node_name
             self._look_at_holding(sleeper_of(pod, pod.spec.node_name, is_held=is_held))

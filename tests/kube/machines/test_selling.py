@@ -109,6 +109,22 @@ def test_the_same_with_the_operator_killed_and_restarted_in_between(bed: Bed) ->
     bed.stop_operators()
 
 
+def test_the_scheduler_keeps_no_room_for_who_waits(bed: Bed) -> None:
+    """As after an operator that died when it had asked for the room, and not lifted the gate."""
+    bed.start_operator()
+    bed.create_machine(simple_spec(NODES, 1), "kept")
+    bed.await_ready("kept")
+    bed.create_guest("holder", "small", group="kept")
+    bed.await_that(lambda: bed.running() == ["holder"], "holder")
+    bed.create_guest("waits", "small", group="kept")
+    bed.await_usage("small", (1, 0, 1, 1), "kept")
+    kept = {"status": {"nominatedNodeName": bed.pods()["holder"]["spec"]["nodeName"]}}
+    bed.cluster.request("PATCH", "/api/v1/namespaces/lab/pods/waits/status", kept)
+    bed.await_that(lambda: "nominatedNodeName" not in bed.pods()["waits"]["status"], "free room")
+    clear(bed, "kept")
+    bed.stop_operators()
+
+
 def test_the_same_with_two_replicas_of_which_one_is_killed(bed: Bed, postgres: str) -> None:
     database = databases.empty(postgres)
     replicas = [bed.start_operator(database=database) for _ in range(2)]

@@ -67,6 +67,7 @@ class Executor:
         if plan.releases:
             await self._units.release(machine.group, plan.releases)
         await self._adopt(machine, plan, shapes)
+        await all_done(self._writer.nominate(pod, "") for pod in plan.withdrawals)
         sold = await all_done(
             (self._sell(machine, sale, shapes) for sale in plan.sales), COMMITTED_TOGETHER
         )
@@ -172,8 +173,9 @@ class Executor:
 
     async def _nominated(self, order: UnitOrder, sale: Sale) -> Pod:
         """The guest as it is once the scheduler keeps its room; where no sleeper goes for it, there
-        is room anyway."""
-        if not sale.victims or not is_pinned(order.pod):
+        is room anyway, but none is kept elsewhere."""
+        is_elsewhere = order.pod.status.nominated_node_name not in ("", order.node)
+        if not is_elsewhere and not (sale.victims and is_pinned(order.pod)):
             return order.pod
         return await self._writer.nominate(order.pod, order.node)
 
@@ -202,12 +204,12 @@ def stock_claim(machine: Machine, pod: Pod, shape: UnitShape, node: str) -> Unit
     return UnitClaim(consumer=pod.metadata.uid, group=machine.group, shape=shape, node=node)
 
 
-async def all_done(work: Iterable[Coroutine[Any, Any, None]], together: int = TOGETHER) -> bool:
+async def all_done(work: Iterable[Coroutine[Any, Any, object]], together: int = TOGETHER) -> bool:
     """Do it all, so much at a time; False if some was outrun. Raises the first other error, when
     all ended."""
     turns = asyncio.Semaphore(together)
 
-    async def done(each: Coroutine[Any, Any, None]) -> None:
+    async def done(each: Coroutine[Any, Any, object]) -> None:
         async with turns:
             await each
 

@@ -84,11 +84,11 @@ class Writer:
 
     async def nominate(self, pod: Pod, node: str) -> Pod:
         """Have the scheduler keep the node's room for a guest that is about to come, whoever of no
-        higher priority waits for room there; the pod as it is then."""
+        higher priority waits for room there, or nowhere any more; the pod as it is then."""
         WRITES.labels("Pod").inc()
         body = {
             "metadata": {"uid": pod.metadata.uid},
-            "status": {"nominatedNodeName": node},
+            "status": {"nominatedNodeName": node or None},
         }
         try:
             return await self._api.merge(
