@@ -125,6 +125,18 @@ async def test_units_leave_the_metrics_with_their_machine(ledger: Ledger) -> Non
         await until(lambda: not are_shown())
 
 
+async def test_units_leave_the_metrics_when_the_leader_ends(ledger: Ledger) -> None:
+    def are_shown() -> bool:
+        return b'machines_units{group="led"' in METRICS.page()
+
+    api = MemoryApi()
+    await api.create(Node, msgspec.to_builtins(node("n-type-0")))
+    await api.create(Machine, msgspec.to_builtins(machine(spec_of(1), "led", "led")))
+    async with operator(api, ledger):
+        await until(are_shown)
+    assert not are_shown()
+
+
 def of_imperator() -> dict[str, Any]:
     """The node of the first type, marked by who ran the Machine before."""
     labels = {type_key("type-0"): "lab", NODE_POOL: READY}

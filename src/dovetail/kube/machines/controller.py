@@ -80,6 +80,11 @@ class MachineController:
         self._stocked.clear()
         self._dropped.clear()
 
+    def end(self) -> None:
+        """The term is over: the next leader's numbers count."""
+        for group in list(self._shown):
+            self._show(group, ())
+
     async def work(self, group: str) -> None:
         machines = standing_machines(self._state, group)
         for machine in machines:

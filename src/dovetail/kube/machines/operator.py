@@ -111,12 +111,15 @@ class OperatorReplica:
             pause_seconds=LEDGER_SECONDS,
             log=lambda error: LOG.warning("not ready to lead", error=str(error)),
         )
-        await run_together(
-            self._units.run(LEDGER_SECONDS),
-            self._groups.run(self._machines.work, workers=NODE_WORKERS),
-            self._nodes.run(self._node_pool.work, workers=NODE_WORKERS),
-            self._pools.run(self._tell_health),
-        )
+        try:
+            await run_together(
+                self._units.run(LEDGER_SECONDS),
+                self._groups.run(self._machines.work, workers=NODE_WORKERS),
+                self._nodes.run(self._node_pool.work, workers=NODE_WORKERS),
+                self._pools.run(self._tell_health),
+            )
+        finally:
+            self._machines.end()
 
     async def _begin(self) -> None:
         await note_operator(self._api, self.state.settings.namespace)
