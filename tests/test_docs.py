@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from dovetail.machines.selling.waiting import WaitReason
 from tests.support.paths import ROOT
 
 PACKAGE = ROOT / "src/dovetail"
@@ -30,7 +31,7 @@ BRACES = re.compile(r"\{([^{}]*)\}")
 NUMBERED = re.compile(r"def (test_(?:(row|defect)_)?(\d+)_\w*)")
 TABLE_ROW = re.compile(r"^\| (\d+) \|", re.MULTILINE)
 
-TO_COME = {"intents/", "machines/", "kube/machines/"}
+TO_COME = {"intents/"}
 """Named on the map before they are there."""
 
 
@@ -93,6 +94,20 @@ def test_numbered_tests_and_rows_of_the_tables_belong_together(
     tested = {number for of, number in numbered_tests(*folders) if of == kind}
     assert rows == sorted(set(rows))
     assert tested == set(rows) - untested
+
+
+def test_every_reason_to_wait_has_a_row_that_says_what_to_do() -> None:
+    page = (ROOT / "docs/machines-operator.md").read_text(encoding="utf-8")
+    rows = [line.partition(" | ")[0] for line in page.splitlines() if line.startswith("| `")]
+    assert not [each for each in WaitReason if not any(f"`{each}`" in row for row in rows)]
+
+
+def test_every_metric_of_the_operator_is_on_its_page() -> None:
+    page = (ROOT / "docs/operation.md").read_text(encoding="utf-8")
+    source = (PACKAGE / "kube/machines/metrics.py").read_text(encoding="utf-8")
+    names = re.findall(r'"(machines_\w+)"', source)
+    assert names
+    assert not [each for each in names if f"`dovetail_{each}`" not in page]
 
 
 def test_every_decision_is_dated_has_a_status_and_is_in_the_index() -> None:

@@ -68,7 +68,123 @@ spec:
       image: trainer
 """
 
-FILES = {"machine.yaml": MACHINE, "trainer.yaml": TRAINER}
+LAB = """\
+apiVersion: imperator.tenzen-y.io/v1alpha1
+kind: Machine
+metadata:
+  name: lab
+  labels: {imperator.tenzen-y.io/machine-group: lab}
+spec:
+  nodePool:
+    - {name: eriri, taint: true, machineType: [{name: notebook}]}
+    - {name: utaha, taint: true, machineType: [{name: train}]}
+  machineTypes:
+    - name: notebook
+      spec: {cpu: 4, memory: 32Gi, gpu: {type: nvidia.com/gpu, num: 1, machine: DGX-1}}
+      available: 3
+      buyers: {namespaceSelector: {matchLabels: {team: ml}}}
+      caps: {perUser: 1}
+      maxDuration: 8h
+      announceBefore: 30m
+      whenExpired: evict
+    - name: train
+      spec: {cpu: 8, memory: 64Gi, gpu: {type: nvidia.com/gpu, num: 1, machine: DGX-1}}
+      available: 4
+"""
+
+USERS = """\
+apiVersion: v1
+kind: Namespace
+metadata:
+  name: notebooks-ada
+  labels: {imperator.tenzen-y.io/inject-resource: enabled, team: ml}
+  annotations: {imperator.tenzen-y.io/user: ada}
+---
+apiVersion: v1
+kind: Namespace
+metadata:
+  name: notebooks-grace
+  labels: {imperator.tenzen-y.io/inject-resource: enabled, team: ml}
+  annotations: {imperator.tenzen-y.io/user: grace}
+"""
+
+NOTEBOOK = """\
+apiVersion: v1
+kind: Pod
+metadata:
+  name: notebook
+  labels:
+    imperator.tenzen-y.io/machine-group: lab
+    imperator.tenzen-y.io/machine-type: notebook
+    imperator.tenzen-y.io/pod-role: guest
+spec:
+  containers:
+    - name: notebook
+      image: jupyter
+"""
+
+STATEFUL_SET = """\
+apiVersion: apps/v1
+kind: StatefulSet
+metadata: {name: notes}
+spec:
+  replicas: 1
+  serviceName: notes
+  selector: {matchLabels: {statefulset: notes}}
+  template:
+    metadata:
+      labels:
+        statefulset: notes
+        notebook-name: notes
+        imperator.tenzen-y.io/machine-group: lab
+        imperator.tenzen-y.io/machine-type: notebook
+        imperator.tenzen-y.io/pod-role: guest
+    spec:
+      terminationGracePeriodSeconds: 3
+      containers:
+        - name: notes
+          image: jupyter
+"""
+"""As the controller of Kubeflow makes it of a Notebook."""
+
+JOB = """\
+apiVersion: batch/v1
+kind: Job
+metadata: {name: fit}
+spec:
+  parallelism: 4
+  completions: 4
+  backoffLimit: 0
+  template:
+    metadata:
+      labels:
+        imperator.tenzen-y.io/machine-group: lab
+        imperator.tenzen-y.io/machine-type: train
+        imperator.tenzen-y.io/pod-role: guest
+        imperator.tenzen-y.io/unit-group: fit
+      annotations:
+        imperator.tenzen-y.io/unit-group-size: "4"
+    spec:
+      restartPolicy: OnFailure
+      containers:
+        - name: worker
+          image: trainer
+"""
+
+PROBE = NOTEBOOK.replace("name: notebook\n  labels", "name: probe\n  labels").replace(
+    "machine-type: notebook", "machine-type: train"
+)
+
+FILES = {
+    "machine.yaml": MACHINE,
+    "trainer.yaml": TRAINER,
+    "lab.yaml": LAB,
+    "users.yaml": USERS,
+    "notebook.yaml": NOTEBOOK,
+    "statefulset.yaml": STATEFUL_SET,
+    "job.yaml": JOB,
+    "probe.yaml": PROBE,
+}
 
 
 @contextmanager

@@ -1,4 +1,4 @@
-"""The tours of machines, played on the demo cluster one after the other.
+"""The tours of machines, each on a cluster where nothing of it has happened.
 
 `python -m tests.kube.machines.tour` writes what the commands print now into the pages.
 """
@@ -6,16 +6,28 @@
 from __future__ import annotations
 
 import tempfile
+from collections.abc import Callable
+from contextlib import AbstractContextManager
 from pathlib import Path
 
 from tests.kube.machines.demo import a_demo_cluster
-from tests.support.kube.tour import played
+from tests.kube.machines.imperator import a_cluster_of_imperator
+from tests.support.kube.tour import Demo, played
 from tests.support.paths import ROOT
 
-PAGES = (ROOT / "docs/machines.md",)
-"""Each leaves the cluster as it found it, but for what its namespaces hold."""
+TOURS: dict[str, Callable[[Path], AbstractContextManager[Demo]]] = {
+    "machines.md": a_demo_cluster,
+    "machines-recipes.md": a_demo_cluster,
+    "machines-from-imperator.md": a_cluster_of_imperator,
+}
+"""By page: the cluster it is played on."""
+
+
+def page_of(name: str) -> Path:
+    return ROOT / "docs" / name
+
 
 if __name__ == "__main__":
-    with tempfile.TemporaryDirectory() as place, a_demo_cluster(Path(place)) as demo_cluster:
-        for page in PAGES:
-            page.write_text(played(page, demo_cluster), encoding="utf-8")
+    for name, cluster in TOURS.items():
+        with tempfile.TemporaryDirectory() as place, cluster(Path(place)) as demo:
+            page_of(name).write_text(played(page_of(name), demo), encoding="utf-8")

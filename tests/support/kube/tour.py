@@ -19,6 +19,8 @@ VARYING = re.compile(
     r"|\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ"
 )
 """Ages, hashes, uids and times."""
+GAP = re.compile(r"(?<=\S) {2,}")
+"""Between two columns."""
 
 
 class Demo:
@@ -44,8 +46,8 @@ def played(page: Path, demo: Demo) -> str:
 
 
 def without_varying(text: str) -> str:
-    """With an ellipsis for whatever is another each time."""
-    return VARYING.sub("…", text)
+    """With an ellipsis for whatever is another each time, and columns of any width."""
+    return GAP.sub("  ", VARYING.sub("…", text))
 
 
 def run(demo: Demo, line: str) -> str:
