@@ -33,6 +33,8 @@ from dovetail.podfit.objects import Pod
 from dovetail.podfit.pod_request import PodRequest, pod_request_of
 
 NOBODY = 65534
+QUANTITIES = ("requests", "limits")
+"""Fields of a container's resources whose values are quantities."""
 
 
 def service_of(shape: UnitShape, group: str) -> dict[str, Any]:
@@ -136,23 +138,26 @@ def is_pool(there: MachineNodePool, wanted: NodePoolSpec) -> bool:
     )
 
 
-def is_contained(wanted: object, actual: object) -> bool:
+def is_contained(wanted: object, actual: object, *, as_quantity: bool = False) -> bool:
     """Whether the object that is there says all that is wanted; what else it says is others'.
 
-    Lists have to be equal in length. Quantities are compared as amounts, since the API server
-    writes them its own way.
+    Lists have to be equal in length. Requests and limits are compared as amounts, since the API
+    server writes them its own way.
     """
     if isinstance(wanted, dict):
         if not isinstance(actual, dict):
             return not wanted and actual is None
-        return all(is_contained(value, actual.get(key)) for key, value in wanted.items())
+        return all(
+            is_contained(value, actual.get(key), as_quantity=as_quantity or key in QUANTITIES)
+            for key, value in wanted.items()
+        )
     if isinstance(wanted, list):
         return (
             isinstance(actual, list | tuple)
             and len(wanted) == len(actual)
             and all(map(is_contained, wanted, actual))
         )
-    return wanted == actual or _is_same_quantity(wanted, actual)
+    return wanted == actual or (as_quantity and _is_same_quantity(wanted, actual))
 
 
 def _is_same_quantity(one: object, other: object) -> bool:

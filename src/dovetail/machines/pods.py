@@ -90,12 +90,12 @@ def is_live_sleeper(pod: Pod) -> bool:
 def is_operating(pod: Pod, counting: str) -> bool:
     """Whether a guest counts as used.
 
-    `bound`: what the scheduler charges. `spec`: any container runs or is being created, or the pod
-    is going; a pod of which no container is told yet counts as soon as it is bound.
+    `bound`: what the scheduler charges. `spec`: any of its containers runs or is being created, or
+    the pod is going; so a pod of which no container is told yet does not count.
     """
     if not is_bound(pod) or is_over(pod):
         return False
-    if counting != "spec" or is_leaving(pod) or not pod.status.container_statuses:
+    if counting != "spec" or is_leaving(pod):
         return True
     return any(
         each.state.running is not None
