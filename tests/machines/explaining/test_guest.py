@@ -361,7 +361,7 @@ def test_children_are_told_of_the_units_that_they_are_made_of() -> None:
     lab.ask("part", "half")
     found = explained(lab, "part")
     assert blocking(found) is Reason.STOCK
-    assert "all units of whole, of which they are made, are sold or opened" in found.summary
+    assert "of whole, of which they are made, too little is left" in found.summary
     assert helps(found) == [
         "1 node fits if team/all gives its unit back",
         "1 node fits if there are 3 units of half and 2 units of whole",

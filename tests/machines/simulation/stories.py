@@ -109,6 +109,9 @@ class Story:
         self.cpus = {each.metadata.name: int(each.status.allocatable["cpu"]) for each in nodes}
         self.away: dict[str, Node] = {}
         self.lowered: set[str] = set()
+        """Types of which more may be in use than there are."""
+        self.strays: dict[str, str] = {}
+        """By uid: types of guests that nobody sold a unit."""
         self.told: list[str] = []
         events: dict[Callable[[], str], int] = {
             self.guest_comes: 20,
@@ -148,12 +151,18 @@ class Story:
         words = event()
         if words:
             self.told.append(words)
+        self._check_numbers()
+
+    def _check_numbers(self) -> None:
+        self.strays = {uid: name for uid, name in self.strays.items() if uid in self.cluster.pods}
+        for name in self.strays.values():
+            self.lowered.update(shapes_of(self.cluster.machine.spec)[name].line)
         check_numbers(self.cluster, self.lowered)
 
     def _rest(self) -> None:
         self.told.append("-- rest --")
         plan = self.operator.settle()
-        check_numbers(self.cluster, self.lowered)
+        self._check_numbers()
         Rest(self.operator, plan).check()
 
     # -- what happens ----------------------------------------------------------------------------
@@ -195,7 +204,7 @@ class Story:
         spec = replace(pod.spec, scheduling_gates=())
         self.cluster.write(replace(pod, spec=spec))
         self.cluster.schedule()
-        self.lowered.update(shapes_of(self.cluster.machine.spec)[name].line)
+        self.strays[pod.metadata.uid] = name
         return f"comes without a gate {pod.metadata.uid}"
 
     def unit_group_comes(self) -> str:
@@ -347,7 +356,7 @@ class Story:
         self.told.append("plan:")
         for at, words in enumerate(self.operator.carrying_out(plan)):
             self.told.append(f"  {words}")
-            check_numbers(self.cluster, self.lowered)
+            self._check_numbers()
             if at == dies_at:
                 return "  the operator dies"
             if self.chance.random() < 0.1:

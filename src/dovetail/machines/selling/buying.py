@@ -69,7 +69,7 @@ class Buying:
         )
 
     def not_a_buyer(self, pod: Pod, name: str) -> Waiting | None:
-        if may_buy_type(self._spec, self._types[name], self._namespace(pod)):
+        if may_buy_type(self._spec, self._types[name], self._namespace(pod.metadata.namespace)):
             return None
         return Waiting(
             WaitReason.NOT_A_BUYER,
@@ -102,17 +102,38 @@ class Buying:
     def held_back(self, pod: Pod, name: str, book: FamilyBook) -> Waiting | None:
         """For windows of others, where there are units left."""
         free = book.free(name)
-        held = self.held_for_windows(name, self._namespace(pod))
-        if not held or free > sum(held.values()):
-            return None
-        names = ", ".join(repr(each) for each in held)
-        return Waiting(
-            WaitReason.HELD_FOR_WINDOW,
-            f"what is left of {name}, {count_of(free, 'unit')}, is held for window {names}",
-        )
+        held = self.held_for_windows(name, self._namespace(pod.metadata.namespace))
+        if held and free <= sum(held.values()):
+            names = ", ".join(repr(each) for each in held)
+            return Waiting(
+                WaitReason.HELD_FOR_WINDOW,
+                f"what is left of {name}, {count_of(free, 'unit')}, is held for window {names}",
+            )
+        relative = self.held_relative(pod.metadata.namespace, name, book.best_node(name), book)
+        if relative:
+            return Waiting(
+                WaitReason.HELD_FOR_WINDOW,
+                f"a unit of {name} would be made of {relative}, and what is left of that is held"
+                " for a window",
+            )
+        return None
 
-    def _namespace(self, pod: Pod) -> Namespace:
-        return self._namespaces.get(pod.metadata.namespace, UNKNOWN_NAMESPACE)
+    def held_relative(self, namespace: str, name: str, node: str, book: FamilyBook) -> str:
+        """The type of its family of which a unit that is sold there would take what a window holds
+        for others; empty if there is none. Parents and children are sold from one stock."""
+        others = [each.name for each in book.family.shapes if each.name != name]
+        found = ""
+        for other in filter(self.holds.get, others):
+            held = sum(self.held_for_windows(other, self._namespace(namespace)).values())
+            before = book.free(other)
+            book.add(name, node)
+            if book.free(other) < min(before, held):
+                found = other
+            book.remove(name, node)
+        return found
+
+    def _namespace(self, name: str) -> Namespace:
+        return self._namespaces.get(name, UNKNOWN_NAMESPACE)
 
     def held_for_windows(self, name: str, namespace: Namespace | None) -> dict[str, int]:
         """Units by window that others than its buyers cannot have now; none that this namespace,
@@ -121,7 +142,7 @@ class Buying:
         taken = units_taken(
             windows,
             (
-                (self._namespaces.get(holder, UNKNOWN_NAMESPACE), count)
+                (self._namespace(holder), count)
                 for (kind, holder), count in sorted(self._by_namespace.items())
                 if kind == name
             ),
@@ -142,8 +163,7 @@ def sold_out_words(kind: MachineType, book: FamilyBook) -> str:
         return f"the only unit of {name} is sold"
     if sold >= kind.available:
         return f"all {kind.available} units of {name} are sold"
-    root = book.family.root.name
     return (
-        f"{sold} of {kind.available} units of {name} are sold, and all units of {root}, of which"
-        " they are made, are sold or opened"
+        f"{sold} of {kind.available} units of {name} are sold, and of {book.spent(name)}, of which"
+        " they are made, too little is left"
     )

@@ -231,7 +231,13 @@ class Seller:
         nodes: Iterable[str] = (node for node in unique(ordered) if node in possible)
         if book.family.children:
             nodes = sorted(nodes, key=lambda node: book.opens_unit(name, node))
-        return (node for node in nodes if book.has_stock_on(name, node))
+        held_relative = self._buying.held_relative
+        return (
+            node
+            for node in nodes
+            if book.has_stock_on(name, node)
+            and not held_relative(request.namespace, name, node, book)
+        )
 
     def _making_room(self, name: str, node: str, request: PodRequest) -> list[Sleeper] | None:
         """Sleepers that go if a unit is sold there: those that hold more than is left to hold then,

@@ -59,6 +59,11 @@ class MachineStanding:
             if not is_in_use or not self.room.still_takes(pod, node):
                 self.survey.send_back(pod)
                 self.room.take(node, pod_request_of(pod).amounts, -1)
+        for pod in self.survey.adoptions:
+            unit = self.snapshot.units.get(pod.metadata.uid)
+            if unit is not None and unit.node != pod.spec.node_name:
+                # Until the ledger has it where it is, nobody else can be sold what it has there.
+                self.room.take(unit.node, pod_request_of(pod).amounts)
         return going
 
 

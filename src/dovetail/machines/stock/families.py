@@ -111,6 +111,27 @@ class FamilyBook:
         taken = self._opened[top.name].get(node, NOTHING)
         return ceil(taken + self._shapes[name].share / top.share) > ceil(taken)
 
+    def best_node(self, name: str) -> str:
+        """One on which the next unit of the type opens no other, if there is any: else ANYWHERE."""
+        top = self._tops.get(name)
+        opened = () if top is None else self._opened[top.name]
+        return next((node for node in opened if not self.opens_unit(name, node)), ANYWHERE)
+
+    def spent(self, name: str) -> str:
+        """Of a type of which none is left: the type above it of which there is too little, or
+        itself."""
+        counted = self.sold
+        shape = self._shapes[name]
+        return next(
+            (
+                each
+                for each in shape.line
+                if self.family.available[each] - self.used(each, counted)
+                < shape.share / self._shapes[each].share
+            ),
+            self._tops[name].name if name in self._tops else name,
+        )
+
     def free(self, name: str) -> int:
         """How many more of the type could be sold at the least, as far as the counts go."""
         left = max(self._left(name, self.sold), 0)
