@@ -174,7 +174,7 @@ def test_halves_and_wholes_are_left_from_one_stock() -> None:
     halves = [guest(f"half-{n}", "half", on="one") for n in range(3)]
     assert refusal(snapshot(halves[:2], types)) == ""
     sold_out = refusal(snapshot(halves, types))
-    assert sold_out.startswith("SoldOut: 0 of 2 units of whole are sold, and all")
+    assert sold_out.startswith("SoldOut: 0 of 2 units of whole are sold, and parts of the others")
     assert refusal(snapshot(halves, types), guest("asking", "half")) == ""
     both = [*halves, guest("half-3", "half", on="one")]
     assert refusal(snapshot(both, types), guest("asking", "half")).startswith("SoldOut")

@@ -163,7 +163,10 @@ def sold_out_words(kind: MachineType, book: FamilyBook) -> str:
         return f"the only unit of {name} is sold"
     if sold >= kind.available:
         return f"all {kind.available} units of {name} are sold"
+    spent = book.spent(name)
+    if spent == name:
+        return f"{sold} of {kind.available} units of {name} are sold, and parts of the others"
     return (
-        f"{sold} of {kind.available} units of {name} are sold, and of {book.spent(name)}, of which"
-        " they are made, too little is left"
+        f"{sold} of {kind.available} units of {name} are sold, and of {spent}, of which they are"
+        " made, too little is left"
     )
