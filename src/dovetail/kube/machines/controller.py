@@ -17,7 +17,7 @@ import structlog
 
 from dovetail.kube.api.port import ApiConflict, ApiError, ApiNotFound, KubeApi
 from dovetail.kube.machines.acceptance import Accepted, record_name, record_of
-from dovetail.kube.machines.executor import Executor
+from dovetail.kube.machines.executor import MOST_AT_ONCE, Executor
 from dovetail.kube.machines.judging import seller_of, standing_machines, world_of
 from dovetail.kube.machines.metrics import PLANNING, UNITS
 from dovetail.kube.machines.state import MachineState
@@ -158,7 +158,7 @@ class MachineController:
         now = self._clock()
         started = perf_counter()
         snapshot = self._state.snapshot(machine, accepted, now)
-        plan = plan_machine(snapshot)
+        plan = plan_machine(snapshot, MOST_AT_ONCE)
         PLANNING.observe(perf_counter() - started)
         again = await self._executor.carry_out(snapshot, plan)
         self._teller.group(group, snapshot.guests, plan.waiting, plan.notices)
@@ -167,8 +167,7 @@ class MachineController:
         self._show(group, plan.status["availableMachines"])
         if again:
             self._queue.add(group)
-        else:
-            await self._write_status(machine, plan.status, plan.conditions)
+        await self._write_status(machine, plan.status, plan.conditions)
         if plan.look_again is not None:
             self._queue.add_after(group, max((plan.look_again - now).total_seconds(), 0.05))
 

@@ -43,8 +43,9 @@ LOG = structlog.get_logger("dovetail.kube.machines")
 
 TOGETHER = 16
 """Writes to the API server at a time: more make it no faster, and others wait longer."""
-COMMITTED_TOGETHER = 256
-"""Transactions under way: the ledger makes many durable at once."""
+MOST_AT_ONCE = 64
+"""Units that one plan sells, and sleepers that it places: whoever comes meanwhile, and is before
+others in line, waits for so many at the most. The ledger makes them durable together."""
 
 
 class PlanOutdated(Exception):
@@ -61,7 +62,7 @@ class Executor:
         self._teller = teller
 
     async def carry_out(self, snapshot: MachineSnapshot, plan: MachinePlan) -> bool:
-        """True if the plan has to be made again, since not all of it could be done."""
+        """True if a plan has to be made again, since not all could be done, or was to be."""
         machine, shapes = snapshot.machine, shapes_of(snapshot.spec)
         started = perf_counter()
         if plan.releases:
@@ -69,7 +70,7 @@ class Executor:
         await self._adopt(machine, plan, shapes)
         await all_done(self._writer.nominate(pod, "") for pod in plan.withdrawals)
         sold = await all_done(
-            (self._sell(machine, sale, shapes) for sale in plan.sales), COMMITTED_TOGETHER
+            (self._sell(machine, sale, shapes) for sale in plan.sales), MOST_AT_ONCE
         )
         if not sold:
             await self._units.refresh()
@@ -85,10 +86,10 @@ class Executor:
             )
         )
         await self._give_back(machine.group, removed)
-        placed = await all_done(
-            self._place(machine, each, shapes[each.type]) for each in plan.stock.places
-        )
-        return not (lifted and placed)
+        places = plan.stock.places[:MOST_AT_ONCE]
+        placed = await all_done(self._place(machine, each, shapes[each.type]) for each in places)
+        is_done = len(places) == len(plan.stock.places) and not plan.is_part
+        return not (lifted and placed and is_done)
 
     # -- the ledger ------------------------------------------------------------------------------
 

@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain, islice
+from math import inf
 
 import msgspec
 
@@ -74,15 +75,16 @@ class Seller:
         self._buying = buying
 
     def sell(
-        self, waiting: Iterable[Pod], sold_by_group: Counter[str]
+        self, waiting: Iterable[Pod], sold_by_group: Counter[str], enough: float = inf
     ) -> tuple[list[Sale], dict[str, Waiting]]:
-        """Sales, and why the others wait, by uid."""
+        """Sales, and why the others wait, by uid; when so many units are sold, it is the turn of
+        those behind them another time."""
         line = sorted(waiting, key=line_order)
         with self._room.supposing(line):
-            return self._serve(line, sold_by_group)
+            return self._serve(line, sold_by_group, enough)
 
     def _serve(
-        self, line: Sequence[Pod], sold_by_group: Counter[str]
+        self, line: Sequence[Pod], sold_by_group: Counter[str], enough: float
     ) -> tuple[list[Sale], dict[str, Waiting]]:
         groups: dict[str, list[Pod]] = {}
         for pod in line:
@@ -92,6 +94,8 @@ class Seller:
         reasons: dict[str, Waiting] = {}
         served: set[str] = set()
         for pod in line:
+            if len(served) >= enough:
+                break
             if pod.metadata.uid in served or pod.metadata.uid in reasons:
                 continue
             members = [pod]
