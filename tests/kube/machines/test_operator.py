@@ -164,6 +164,28 @@ async def test_units_leave_the_metrics_when_the_leader_ends(ledger: Ledger) -> N
     assert not are_shown()
 
 
+async def test_a_node_that_changes_in_nothing_of_ours_has_nothing_written(ledger: Ledger) -> None:
+    """Kubelets write to their nodes all the time."""
+    api = MemoryApi()
+    await create_machine(api, 1)
+    told = [("merge status", "Machine"), ("merge status", "MachineNodePool")]
+
+    def is_unready() -> bool:
+        pools = api.everything(MachineNodePool).values()
+        return any(each.condition == "NotReady" for pool in pools for each in pool.status.node_pool)
+
+    async with operator(api, ledger):
+        await until(lambda: all(api.calls[each] for each in told) and marked(api) == 1)
+        await asyncio.sleep(0.5)
+        before = [api.calls[each] for each in told]
+        for number in range(5):
+            await api.merge(Node, "n-type-0", {"metadata": {"labels": {"other": str(number)}}})
+            await asyncio.sleep(0.3)
+        assert [api.calls[each] for each in told] == before
+        await api.merge(Node, "n-type-0", {"spec": {"unschedulable": True}})
+        await until(is_unready)
+
+
 def of_imperator() -> dict[str, Any]:
     """The node of the first type, marked by who ran the Machine before."""
     labels = {type_key("type-0"): "lab", NODE_POOL: READY}

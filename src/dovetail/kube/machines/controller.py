@@ -27,7 +27,7 @@ from dovetail.kube.machines.writes import Writer
 from dovetail.kube.runtime.conditions import as_documents, timestamp, with_condition
 from dovetail.kube.runtime.workqueue import WorkQueue
 from dovetail.ledger.machines.stock import stock_of
-from dovetail.machines.documents import Machine
+from dovetail.machines.documents import Machine, MachineStatus
 from dovetail.machines.leases import LeaseNotice
 from dovetail.machines.plan import plan_machine
 from dovetail.machines.pods import group_of, is_gated_guest
@@ -279,6 +279,6 @@ class MachineController:
                     await self._writer.drop(kind, found.metadata.name)
 
 
-def differs(wanted: dict[str, Any], before: object) -> bool:
-    there = msgspec.to_builtins(before)
-    return any(there.get(key) != msgspec.to_builtins(value) for key, value in wanted.items())
+def differs(wanted: dict[str, Any], before: MachineStatus) -> bool:
+    """Whether a merge of what is wanted would change the status."""
+    return msgspec.convert({**msgspec.to_builtins(before), **wanted}, MachineStatus) != before

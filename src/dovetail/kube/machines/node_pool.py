@@ -26,7 +26,7 @@ from dovetail.kube.machines.metrics import WRITES
 from dovetail.kube.machines.state import MachineState
 from dovetail.kube.runtime.apply import FieldOwner
 from dovetail.kube.runtime.conditions import as_documents, timestamp, with_condition
-from dovetail.machines.documents import MachineNodePool
+from dovetail.machines.documents import MachineNodePool, NodePoolStatus
 from dovetail.machines.marks import (
     CONDITIONS,
     MarkChange,
@@ -194,7 +194,7 @@ class NodePoolController:
             now=timestamp(datetime.now(UTC)),
         )
         status = {"nodePool": found, "conditions": as_documents(conditions)}
-        if status == msgspec.to_builtins(pool.status):
+        if msgspec.convert(status, NodePoolStatus) == pool.status:
             return
         version = {"resourceVersion": pool.metadata.resource_version}
         WRITES.labels("MachineNodePool").inc()
