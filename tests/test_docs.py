@@ -28,7 +28,7 @@ CODE = re.compile(r"`([^`\n]+)`")
 PATH = re.compile(r"[A-Za-z0-9_.{},*-]+(?:/[A-Za-z0-9_.{},*-]*)+")
 LINK = re.compile(r"\]\((?!https?:|#)([^)#\s]+)")
 BRACES = re.compile(r"\{([^{}]*)\}")
-NUMBERED = re.compile(r"def (test_(?:(row|defect)_)?(\d+)_\w*)")
+NUMBERED = re.compile(r"def (test_(?:(row|defect|inconsistency)_)?(\d+)_\w*)")
 TABLE_ROW = re.compile(r"^\| (\d+) \|", re.MULTILINE)
 
 TO_COME = {"intents/"}
@@ -84,6 +84,7 @@ def numbered_tests(*folders: str) -> Iterator[tuple[str, int]]:
         ("resource-classes", "row", ["core", "devices", "kube", "service"], set()),
         ("qos-resource-manager", "defect", ["node"], {10}),
         ("placement", "differential", ["differential/test_defects.py"], set()),
+        ("machines", "inconsistency", ["machines", "kube"], {16}),
     ],
 )
 def test_numbered_tests_and_rows_of_the_tables_belong_together(
