@@ -179,14 +179,15 @@ def test_a_unit_whose_holder_was_not_seen_counts_until_it_is_known_to_be_gone() 
 
 
 def test_a_sleeper_that_is_going_holds_no_unit_of_stock() -> None:
-    """It may take long to go: its unit is to be sold meanwhile."""
+    """It may take long to go: its unit can be sold meanwhile, and it is asked to go again."""
     found = lab()
     name, pod = next(iter(found.sleepers.items()))
     meta = replace(pod.metadata, deletion_timestamp="2026-11-16T12:00:00Z")
     found.sleepers[name] = replace(pod, metadata=meta)
-    survey = Survey(found.snapshot())
-    assert survey.releases == [name]
-    assert name not in {each.uid for each in survey.sleepers}
+    assert name not in {each.uid for each in Survey(found.snapshot()).sleepers}
+    plan = found.plan()
+    assert plan.releases == (name,)
+    assert names(pod for pod, _ in plan.removals) == [name]
 
 
 def test_a_sleeper_on_a_node_of_another_type_goes() -> None:

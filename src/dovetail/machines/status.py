@@ -14,7 +14,7 @@ from typing import Any
 
 import msgspec
 
-from dovetail.machines.documents import MachineType
+from dovetail.machines.documents import MachineType, Window
 from dovetail.machines.pods import (
     is_bound,
     is_live_sleeper,
@@ -23,10 +23,11 @@ from dovetail.machines.pods import (
     type_of,
     user_of,
 )
+from dovetail.machines.selling.buyers import may_buy
 from dovetail.machines.selling.buying import Buying
 from dovetail.machines.selling.seller import Sale
 from dovetail.machines.selling.waiting import Waiting, WaitReason
-from dovetail.machines.selling.windows import duration_of, lease_end, occurrence
+from dovetail.machines.selling.windows import duration_of, occurrence
 from dovetail.machines.snapshot import MachineSnapshot
 from dovetail.machines.stock.families import FamilyBook
 from dovetail.machines.stock.places import StockShortage
@@ -128,8 +129,10 @@ def free_of(kind: MachineType, outcome: PlanOutcome) -> int:
     """How many more could be sold now: what finds no room cannot."""
     if kind.name in outcome.survey.unserved:
         return 0
-    short = sum(each.count for each in outcome.shortages if each.type == kind.name)
-    return max(outcome.books[kind.name].free(kind.name) - short, 0)
+    unheld: Counter[str] = Counter()
+    for each in outcome.shortages:
+        unheld[each.type] += each.count
+    return outcome.books[kind.name].free(kind.name, unheld)
 
 
 def summary_of(machines: Iterable[Mapping[str, Any]]) -> dict[str, str]:
@@ -231,47 +234,52 @@ def shortage_words(shortages: Iterable[StockShortage]) -> str:
 def windows_of(snapshot: MachineSnapshot, outcome: PlanOutcome) -> list[dict[str, Any]]:
     """The running or the next occurrence of each window, what is held for it, and what is short.
 
-    `freedBy` is when the last lease ends that would have to, if all holders keep to theirs.
+    What is free is held for the window that starts first. `freedBy` is when the last lease ends
+    that would have to, if all holders keep to theirs.
     """
     found = []
     for kind in snapshot.spec.machine_types:
-        held = outcome.buying.held_for_windows(kind.name, None)
-        free = outcome.books[kind.name].free(kind.name)
+        free = outcome.books[kind.name].free(kind.name) if kind.windows else 0
+        held: dict[str, int] = {}
+        short: dict[str, int] = {}
+        for name, needed in outcome.buying.held_for_windows(kind.name, None).items():
+            held[name] = min(needed, free)
+            short[name] = needed - held[name]
+            free -= held[name]
         for window in kind.windows:
             times = occurrence(window, snapshot.now)
             if times is None:
                 continue
-            needed = held.get(window.name, 0)
             row: dict[str, Any] = {
                 "type": kind.name,
                 "name": window.name,
                 "start": time_text(times.start.timestamp()),
                 "end": time_text(times.end.timestamp()),
                 "units": window.units,
-                "held": min(needed, free),
-                "short": max(needed - free, 0),
+                "held": held.get(window.name, 0),
+                "short": short.get(window.name, 0),
             }
-            if freed := freed_by(snapshot, outcome, kind, row["short"]):
+            if freed := freed_by(snapshot, outcome, kind, window, row["short"]):
                 row["freedBy"] = freed
             found.append(row)
     return found
 
 
 def freed_by(
-    snapshot: MachineSnapshot, outcome: PlanOutcome, kind: MachineType, short: int
+    snapshot: MachineSnapshot, outcome: PlanOutcome, kind: MachineType, window: Window, short: int
 ) -> str | None:
+    """Of those who hold units that are not for them."""
     if short <= 0 or kind.max_duration is None:
         return None
+    units, lasts = snapshot.units, duration_of(kind.max_duration).total_seconds()
     ends = sorted(
-        end
+        units[uid].since + lasts
         for pod in outcome.survey.holders
-        if type_of(pod) == kind.name and pod.metadata.uid in snapshot.units
-        for end in [
-            lease_end(datetime.fromtimestamp(snapshot.units[pod.metadata.uid].since, UTC), kind)
-        ]
-        if end is not None
+        if type_of(pod) == kind.name
+        and (uid := pod.metadata.uid) in units
+        and not may_buy(window.buyers, outcome.buying.namespace(pod.metadata.namespace))
     )
-    return time_text(ends[short - 1].timestamp()) if len(ends) >= short else None
+    return time_text(ends[short - 1]) if len(ends) >= short else None
 
 
 def conditions_of(snapshot: MachineSnapshot, outcome: PlanOutcome) -> tuple[ConditionFound, ...]:

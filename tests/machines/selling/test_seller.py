@@ -6,10 +6,10 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from dovetail.machines.names import HOSTNAME, UNIT_GROUP
+from dovetail.machines.names import HOSTNAME, MACHINE_TYPE, UNIT_GROUP
 from dovetail.machines.plan import plan_machine
 from dovetail.machines.selling.waiting import WaitReason
-from dovetail.podfit.objects import PodStatus
+from dovetail.podfit.objects import PodSchedulingGate, PodStatus
 from tests.machines.building import node
 from tests.machines.lab import Lab, kind, small
 
@@ -150,3 +150,139 @@ def test_who_cannot_be_served_has_had_its_turn() -> None:
     for n in range(3):
         lab.ask(f"guest-{n}", "quad")
     assert not plan_machine(lab.snapshot(), 2).is_part
+
+
+# -- order ---------------------------------------------------------------------------------------
+
+
+def test_priority_comes_before_age_and_age_before_the_rest() -> None:
+    lab = pool(2, "n0")
+    lab.ask("young", "quad", minutes_ago=1)
+    lab.ask("old", "quad", minutes_ago=50)
+    lab.ask("urgent", "quad", minutes_ago=0, priority=10)
+    assert sold(lab).keys() == {"urgent", "old"}
+    assert reasons(lab) == {"young": WaitReason.SOLD_OUT}
+
+
+def test_who_cannot_be_served_holds_nobody_up() -> None:
+    lab = pool(2, "n0")
+    lab.ask("elsewhere", "quad", minutes_ago=90, nodeSelector={HOSTNAME: "nowhere"})
+    lab.ask("half", "quad", minutes_ago=80, unit_group=("pair", 2))
+    lab.ask("next", "quad", minutes_ago=70)
+    assert sold(lab).keys() == {"next"}
+
+
+# -- places --------------------------------------------------------------------------------------
+
+
+def test_a_group_tries_other_ways_if_the_first_leaves_somebody_out() -> None:
+    """Two of the three nodes would take each of two members, and they share one: the first choice
+    of the one is the only place of the other."""
+    lab = pool(3, "n0", "n1", "n2", cpu=4)
+    zones = {"n0": "x", "n1": "y", "n2": "z"}
+    for name, zone in zones.items():
+        labels = {**lab.nodes[name].metadata.labels, "zone": zone}
+        meta = replace(lab.nodes[name].metadata, labels=labels)
+        lab.set_node(replace(lab.nodes[name], metadata=meta))
+    for number, allowed in enumerate((["x", "y"], ["x", "z"], ["y", "x"])):
+        lab.ask(f"member-{number}", "quad", unit_group=("three", 3), **in_zones(*allowed))
+    places = sold(lab)
+    assert sorted(places.values()) == ["n0", "n1", "n2"]
+    assert places["member-1"] == "n2"
+
+
+def in_zones(*zones: str) -> dict[str, Any]:
+    term = {"matchExpressions": [{"key": "zone", "operator": "In", "values": list(zones)}]}
+    required = {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [term]}}
+    return {"affinity": {"nodeAffinity": required}}
+
+
+def test_a_group_that_is_not_sold_leaves_everything_as_it_was() -> None:
+    """Who comes after it is served as if it were not there: the same victim goes."""
+    lab = pool(3, "n0")
+    lab.ask("alone", "quad", minutes_ago=1)
+    [before] = lab.plan().sales
+    for number in range(4):
+        lab.ask(f"member-{number}", "quad", unit_group=("four", 4), minutes_ago=60)
+    [after] = lab.plan().sales
+    assert [each.uid for each in after.victims] == [each.uid for each in before.victims]
+    assert after.victims[0].ordinal == 2, "the highest"
+
+
+def family(available: int = 2) -> Lab:
+    half = kind(
+        "half", 2, 2 * available, spec={"dependence": {"parent": "quad", "availableRatio": 0.5}}
+    )
+    spec = small(kind("quad", 4, available), half, nodes={"n0": "quad", "n1": "quad"})
+    return Lab(spec, node("n0", cpu=8, gpus=0), node("n1", cpu=8, gpus=0))
+
+
+def test_a_child_is_sold_of_an_opened_unit_before_another_is_opened() -> None:
+    lab = family()
+    lab.ask("first", "half")
+    lab.sell()
+    at = lab.guests["first"].spec.node_name
+    lab.stock()
+    lab.ask("second", "half")
+    [sale] = lab.plan().sales
+    assert [(each.type, each.node) for each in sale.victims] == [("half", at)]
+    assert sale.orders[0].node == at
+
+
+def test_a_child_opens_a_unit_where_one_is_held() -> None:
+    lab = family(1)
+    [(_, sleeper)] = lab.sleepers.items()
+    lab.ask("first", "half")
+    [sale] = lab.plan().sales
+    assert [each.type for each in sale.victims] == ["quad"]
+    assert sale.orders[0].node == sleeper.spec.node_name
+
+
+def test_stock_of_other_families_is_not_touched() -> None:
+    types = [kind("quad", 4, 1), kind("pair", 2, 2)]
+    spec = small(*types, nodes={"n0": ["quad", "pair"]}, severalTypesPerNode=True)
+    lab = Lab(spec, node("n0", cpu=8, gpus=0))
+    lab.ask("guest", "quad")
+    lab.ask("another", "pair")
+    for sale in lab.plan().sales:
+        assert {each.type for each in sale.victims} == {sale.orders[0].type}
+
+
+def test_why_no_node_takes_it_is_told_node_by_node() -> None:
+    lab = pool(1, "n0")
+    lab.ask("elsewhere", "quad", nodeSelector={"zone": "moon"})
+    why = lab.plan().waiting["elsewhere"]
+    assert why.reason == WaitReason.NO_NODE_FITS
+    assert why.message.startswith("no node that serves quad takes it: n0: ")
+    assert "zone" in why.message
+
+
+# -- what speaks against a guest -----------------------------------------------------------------
+
+
+def test_a_type_that_there_is_not_is_told_with_those_that_there_are() -> None:
+    lab = pool(1, "n0")
+    pod = lab.ask("guest", "quad")
+    labels = {**pod.metadata.labels, MACHINE_TYPE: "octo"}
+    lab.guests["guest"] = replace(pod, metadata=replace(pod.metadata, labels=labels))
+    why = lab.plan().waiting["guest"]
+    assert why.reason == WaitReason.UNKNOWN_TYPE
+    assert why.message == "there is no type 'octo' in its group: it has quad"
+
+
+def test_a_guest_of_an_older_shape_is_not_sold_one_of_the_new() -> None:
+    lab = pool(1, "n0")
+    lab.ask("guest", "quad")
+    lab.set_spec(small(kind("quad", 3, 1), nodes={"n0": "quad"}))
+    why = lab.plan().waiting["guest"]
+    assert why.reason == WaitReason.SHAPE_DIFFERS
+    assert "requests 4000 of cpu where a unit of quad has 3000" in why.message
+
+
+def test_a_guest_behind_the_gates_of_others_is_not_sold_a_unit_yet() -> None:
+    lab = pool(1, "n0")
+    pod = lab.ask("guest", "quad")
+    gates = (*pod.spec.scheduling_gates, PodSchedulingGate(name="example.com/quota"))
+    lab.guests["guest"] = replace(pod, spec=replace(pod.spec, scheduling_gates=gates))
+    why = lab.plan().waiting["guest"]
+    assert (why.reason, "example.com/quota" in why.message) == (WaitReason.OTHER_GATES, True)

@@ -10,9 +10,11 @@ from msgspec.structs import replace
 
 from dovetail.machines.documents import MachineNodePool, MachineShape, MachineStatus
 from dovetail.machines.names import HOSTNAME, STOCK_GATE, UNIT_GATE
+from dovetail.machines.placement_rules import tolerating
 from dovetail.machines.plan import DropObject, MachinePlan, PutObject, plan_machine
 from dovetail.machines.pods import is_guest, type_of
 from dovetail.machines.selling.seller import is_pinned
+from dovetail.machines.shapes import shapes_of
 from dovetail.machines.snapshot import MachineSnapshot
 from dovetail.podfit.objects import KubeObject, Node, Pod, Service, StatefulSet
 from tests.machines.simulation.cluster import SETTINGS, SimulatedCluster, is_stock
@@ -95,16 +97,15 @@ class SimulatedOperator:
         if not is_sold:
             return
         yield from self._write_objects(plan)
-        going = [pod for pod, _ in plan.removals]
-        going += [each.pod for sale in plan.sales for each in sale.victims]
-        for pod in self._shuffled(going):
-            assert is_stock(pod)
-            self.cluster.pods.pop(pod.metadata.uid, None)
-            yield f"deleted {pod.metadata.uid}"
-        orders = [(each.pod, each.node) for sale in plan.sales for each in sale.orders]
-        for pod, node in self._shuffled([*orders, *plan.lifts]):
+        removed = [pod for pod, _ in plan.removals]
+        yield from self._delete(removed)
+        for sale in self._shuffled(plan.sales):
+            yield from self._delete([each.pod for each in sale.victims])
+            for order in self._shuffled(sale.orders):
+                yield self._lift(order.pod, order.node)
+        for pod, node in self._shuffled(plan.lifts):
             yield self._lift(pod, node)
-        if left := [uid for pod in going if (uid := pod.metadata.uid) in ledger.units]:
+        if left := [uid for pod in removed if (uid := pod.metadata.uid) in ledger.units]:
             ledger.release(left)
             yield f"gave back {left}"
         yield from self._stock(plan)
@@ -127,6 +128,12 @@ class SimulatedOperator:
             except UnitRefused as error:
                 self.cluster.pods.pop(each.uid, None)
                 yield f"deleted {each.uid}: {error}"
+
+    def _delete(self, sleepers: Iterable[Pod]) -> Iterator[str]:
+        for pod in self._shuffled(sleepers):
+            assert is_stock(pod)
+            self.cluster.pods.pop(pod.metadata.uid, None)
+            yield f"deleted {pod.metadata.uid}"
 
     def _stock(self, plan: MachinePlan) -> Iterator[str]:
         for place in self._shuffled(plan.stock.places):
@@ -188,7 +195,9 @@ class SimulatedOperator:
             each for each in now.spec.scheduling_gates if each.name not in (UNIT_GATE, STOCK_GATE)
         )
         spec = replace(now.spec, scheduling_gates=gates, node_selector=selector)
-        self.cluster.write(replace(now, spec=spec))
+        shape = shapes_of(self.cluster.machine.spec)[type_of(pod)]
+        lifted = tolerating(replace(now, spec=spec), shape, self.cluster.group)
+        self.cluster.write(lifted)
         return f"lifted {pod.metadata.uid} to {node}"
 
     def _write_status(self, plan: MachinePlan) -> None:

@@ -69,7 +69,7 @@ class Buying:
         )
 
     def not_a_buyer(self, pod: Pod, name: str) -> Waiting | None:
-        if may_buy_type(self._spec, self._types[name], self._namespace(pod.metadata.namespace)):
+        if may_buy_type(self._spec, self._types[name], self.namespace(pod.metadata.namespace)):
             return None
         return Waiting(
             WaitReason.NOT_A_BUYER,
@@ -102,7 +102,7 @@ class Buying:
     def held_back(self, pod: Pod, name: str, book: FamilyBook) -> Waiting | None:
         """For windows of others, where there are units left."""
         free = book.free(name)
-        held = self.held_for_windows(name, self._namespace(pod.metadata.namespace))
+        held = self.held_for_windows(name, self.namespace(pod.metadata.namespace))
         if held and free <= sum(held.values()):
             names = ", ".join(repr(each) for each in held)
             return Waiting(
@@ -124,7 +124,7 @@ class Buying:
         others = [each.name for each in book.family.shapes if each.name != name]
         found = ""
         for other in filter(self.holds.get, others):
-            held = sum(self.held_for_windows(other, self._namespace(namespace)).values())
+            held = sum(self.held_for_windows(other, self.namespace(namespace)).values())
             before = book.free(other)
             book.add(name, node)
             if book.free(other) < min(before, held):
@@ -132,7 +132,7 @@ class Buying:
             book.remove(name, node)
         return found
 
-    def _namespace(self, name: str) -> Namespace:
+    def namespace(self, name: str) -> Namespace:
         return self._namespaces.get(name, UNKNOWN_NAMESPACE)
 
     def held_for_windows(self, name: str, namespace: Namespace | None) -> dict[str, int]:
@@ -142,7 +142,7 @@ class Buying:
         taken = units_taken(
             windows,
             (
-                (self._namespace(holder), count)
+                (self.namespace(holder), count)
                 for (kind, holder), count in sorted(self._by_namespace.items())
                 if kind == name
             ),

@@ -10,6 +10,7 @@ dependents is a family of one, and costs nothing more than counting.
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Mapping
 from fractions import Fraction
 from math import ceil, floor
 
@@ -21,6 +22,7 @@ from dovetail.machines.shapes import UnitShape, shapes_of, types_unserved
 ANYWHERE = ""
 """In the place of a node: whole units are held wherever there is room."""
 NOTHING = Fraction(0)
+NONE_UNHELD: Mapping[str, int] = {}
 
 
 class Family(msgspec.Struct, frozen=True):
@@ -132,17 +134,21 @@ class FamilyBook:
             self._tops[name].name if name in self._tops else name,
         )
 
-    def free(self, name: str) -> int:
-        """How many more of the type could be sold at the least, as far as the counts go."""
+    def free(self, name: str, unheld: Mapping[str, int] = NONE_UNHELD) -> int:
+        """How many more of the type could be sold at the least, as far as the counts go.
+
+        `unheld` has by type how many units that should be held find no room.
+        """
         left = max(self._left(name, self.sold), 0)
         top = self._tops.get(name)
         if top is None:
             return left
-        whole = max(self.whole(top.name), 0)
+        whole = max(self.whole(top.name) - unheld.get(top.name, 0), 0)
         if top.name == name:
             return min(left, whole)
         share = self._shapes[name].share / top.share
         parts = sum(int((ceil(taken) - taken) / share) for taken in self._opened[top.name].values())
+        parts = max(parts - unheld.get(name, 0), 0)
         return min(left, parts + whole * int(1 / share))
 
     def _left(self, name: str, counted: Counter[str]) -> int:
