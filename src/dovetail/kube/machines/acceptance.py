@@ -62,6 +62,9 @@ class AcceptedSpecs:
     def put(self, name: str, accepted: Accepted) -> None:
         """The newer one stays: what another replica wrote may be heard of late."""
         there = self._accepted.get(name)
+        if there == accepted:
+            # What was derived of it stays, and nobody compares them again.
+            return
         if there is None or there.uid != accepted.uid or there.generation <= accepted.generation:
             self._accepted[name] = accepted
 
