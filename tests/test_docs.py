@@ -111,6 +111,36 @@ def test_every_metric_of_the_operator_is_on_its_page() -> None:
     assert not [each for each in names if f"`dovetail_{each}`" not in page]
 
 
+MACHINES = ("machines", "kube/machines", "kube/manifests/machines", "service")
+
+
+def named_tests(kind: str) -> set[str]:
+    """Of machines: what comes after the kind in the names of tests."""
+    name = re.compile(rf"def test_{kind}_(\d+|[a-z])_")
+    paths = [path for each in MACHINES for path in (ROOT / "tests" / each).rglob("test_*.py")]
+    return {found for path in paths for found in name.findall(path.read_text(encoding="utf-8"))}
+
+
+@pytest.mark.parametrize(
+    ("kind", "row", "untested"),
+    [
+        ("letter", r"^\| ([a-z]) \|", {"p"}),
+        ("defect", r"^\| defect (\d+) \|", set()),
+    ],
+)
+def test_letters_and_defects_of_machines_have_their_tests(
+    kind: str, row: str, untested: set[str]
+) -> None:
+    text = (ROOT / "docs/ambiguities/machines.md").read_text(encoding="utf-8")
+    rows = re.findall(row, text, re.MULTILINE)
+    assert len(rows) == len(set(rows)) >= 10
+    assert named_tests(kind) == set(rows) - untested
+
+
+def test_upstreams_tests_that_cannot_fail_are_written_anew() -> None:
+    assert named_tests("vacuous") == {"1", "2", "3"}
+
+
 def test_every_decision_is_dated_has_a_status_and_is_in_the_index() -> None:
     folder = ROOT / "docs/decisions"
     index = (folder / "README.md").read_text(encoding="utf-8")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from math import inf
 from typing import Any
 
 import msgspec
@@ -69,8 +70,8 @@ class SimulatedOperator:
             shapes=self._written[MachineShape],
         )
 
-    def plan(self) -> MachinePlan:
-        return plan_machine(self.snapshot())
+    def plan(self, enough: float = inf) -> MachinePlan:
+        return plan_machine(self.snapshot(), enough)
 
     # -- writing ---------------------------------------------------------------------------------
 

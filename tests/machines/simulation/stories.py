@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable
+from math import inf
 from typing import Any
 
 from msgspec.structs import replace
@@ -349,7 +350,7 @@ class Story:
         is_fresh = self.chance.random() < 0.5
         if is_fresh:
             self.operator.look()
-        plan = self.operator.plan()
+        plan = self.operator.plan(self.chance.choice([inf, inf, 1, 2]))
         check_order(plan, self.operator.pods)
         check_room(self.operator, plan)
         dies_at = self.chance.choice([None, None, self.chance.randint(0, 6)])
