@@ -10,6 +10,7 @@ import msgspec
 from msgspec.structs import replace
 
 from dovetail.core.rows import Rows
+from dovetail.kube.runtime.apply import reference
 from dovetail.machines.documents import Machine
 from dovetail.machines.injection import inject
 from dovetail.machines.marks import marked, marks_of, state_of
@@ -23,7 +24,7 @@ from dovetail.machines.names import (
     stock_name,
 )
 from dovetail.machines.objects import sleeper_template
-from dovetail.machines.plan import MachinePlan, plan_machine
+from dovetail.machines.plan import MachinePlan, PutObject, plan_machine
 from dovetail.machines.pods import type_of
 from dovetail.machines.shapes import shapes_of
 from dovetail.machines.snapshot import MachineSnapshot, StockSettings, UnitRecord
@@ -121,10 +122,7 @@ class Lab:
         group = self.machine.group
         for put in self.plan().puts:
             if put.kind is StatefulSet:
-                self.stateful_sets[put.name] = msgspec.convert(
-                    {**put.body, "metadata": {**put.body["metadata"], "name": put.name}},
-                    StatefulSet,
-                )
+                self.stateful_sets[put.name] = msgspec.convert(self.written(put), StatefulSet)
         for shape in shapes_of(self.machine.spec).values():
             name = stock_name(shape.name, group)
             replicas = self.stateful_sets[name].spec["replicas"]
@@ -143,6 +141,12 @@ class Lab:
                     )
         for place in self.plan().stock.places:
             self._bind(self.sleepers, place.pod, place.type, place.node, is_stock=True)
+
+    def written(self, put: PutObject) -> dict[str, Any]:
+        """As it is in the API from then on."""
+        owners = [reference(self.machine)]
+        meta = {**put.body["metadata"], "name": put.name, "ownerReferences": owners}
+        return {**put.body, "metadata": meta}
 
     def ask(
         self,

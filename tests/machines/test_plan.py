@@ -347,3 +347,17 @@ def test_inconsistency_1_the_api_group_is_the_same_everywhere() -> None:
     for made in (Machine, MachineNodePool):
         assert made.API.api_version == "imperator.tenzen-y.io/v1alpha1"
     assert NODE_POOL.startswith("imperator.tenzen-y.io/")
+
+
+def test_what_another_machine_of_the_group_left_is_taken_over() -> None:
+    """As after `kubectl delete --cascade=orphan`: else it would outlive this one, too."""
+    operator = two_nodes(2)
+    operator.settle()
+    assert operator.plan().puts == ()
+    cluster = operator.cluster
+    meta = replace(cluster.machine.metadata, uid="another")
+    cluster.machine = replace(cluster.machine, metadata=meta)
+    names = {put.name for put in operator.plan().puts}
+    assert names == {"quad-general-machine", "general-machine-node-pool"}
+    operator.settle()
+    assert operator.plan().puts == ()

@@ -14,7 +14,7 @@ from typing import Any
 
 import msgspec
 
-from dovetail.machines.documents import MachineNodePool, MachineShape
+from dovetail.machines.documents import Machine, MachineNodePool, MachineShape
 from dovetail.machines.leases import LeaseNotice, leases_of
 from dovetail.machines.names import MACHINE_TYPE, pool_name, stock_name
 from dovetail.machines.objects import (
@@ -185,7 +185,7 @@ def object_changes(
         ]
         for kind, there, body in bodies:
             found = there.get(name)
-            if found is None or not is_same(body, found):
+            if found is None or not is_same(body, found, snapshot.machine):
                 puts.append(PutObject(kind, name, body))
     owned: Sequence[tuple[type[KubeObject], Mapping[str, KubeObject]]] = (
         (StatefulSet, snapshot.stateful_sets),
@@ -203,15 +203,24 @@ def object_changes(
 
 def pool_change(snapshot: MachineSnapshot) -> list[PutObject]:
     wanted, there = pool_spec_of(snapshot.spec, snapshot.machine.group), snapshot.pool
-    if there is not None and (is_going(there) or is_pool(there, wanted)):
-        return []
+    if there is not None:
+        is_right = is_pool(there, wanted) and is_owned(there, snapshot.machine)
+        if is_going(there) or is_right:
+            return []
     name = pool_name(snapshot.machine.metadata.name)
     return [PutObject(MachineNodePool, name, pool_of(wanted))]
 
 
-def is_same(wanted: dict[str, Any], there: KubeObject) -> bool:
+def is_same(wanted: dict[str, Any], there: KubeObject, machine: Machine) -> bool:
     """Whether the object says all that is wanted. One that is going is left to go."""
-    return is_going(there) or is_contained(wanted, msgspec.to_builtins(there))
+    if is_going(there):
+        return True
+    return is_owned(there, machine) and is_contained(wanted, msgspec.to_builtins(there))
+
+
+def is_owned(there: KubeObject, machine: Machine) -> bool:
+    """Whether it goes when the Machine goes: a Machine may find what another of its group left."""
+    return any(each.uid == machine.metadata.uid for each in there.metadata.owner_references)
 
 
 def is_going(there: KubeObject) -> bool:

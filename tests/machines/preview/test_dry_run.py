@@ -25,8 +25,7 @@ def tried(lab: Lab, spec: dict[str, Any]) -> DryRun:
         each: {} for each in (StatefulSet, Service, MachineShape, MachineNodePool)
     }
     for put in lab.plan().puts:
-        meta = {**put.body["metadata"], "name": put.name}
-        there[put.kind][put.name] = msgspec.convert({**put.body, "metadata": meta}, put.kind)
+        there[put.kind][put.name] = msgspec.convert(lab.written(put), put.kind)
     new = machine(spec, uid="m", generation=2)
     snapshot = msgspec.structs.replace(
         before,

@@ -9,6 +9,7 @@ from typing import Any
 import msgspec
 from msgspec.structs import replace
 
+from dovetail.kube.runtime.apply import reference
 from dovetail.machines.documents import MachineNodePool, MachineShape, MachineStatus
 from dovetail.machines.names import HOSTNAME, STOCK_GATE, UNIT_GATE
 from dovetail.machines.placement_rules import tolerating
@@ -166,7 +167,8 @@ class SimulatedOperator:
             yield f"dropped {drop}"
 
     def _put(self, put: PutObject) -> None:
-        meta = {**put.body["metadata"], "name": put.name}
+        owners = [reference(self.cluster.machine)]
+        meta = {**put.body["metadata"], "name": put.name, "ownerReferences": owners}
         if put.kind is not StatefulSet:
             body = {**put.body, "metadata": meta}
             self._written[put.kind][put.name] = msgspec.convert(body, put.kind)
