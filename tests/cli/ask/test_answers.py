@@ -13,6 +13,8 @@ from tests.cli.conftest import Parrot, commands
 EXPLANATION: dict[str, Any] = {
     "verdict": "not_now",
     "summary": "No host fits now.",
+    "of": "hosts",
+    "total": 1000,
     "hosts": 1000,
     "fitting": 0,
     "funnel": [
