@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from fractions import Fraction
+from typing import Any
 
 import msgspec
 import yaml
 from msgspec.structs import replace
 
-from dovetail.machines.placement_rules import expressions_of, tolerating, tolerations_of
+from dovetail.machines.placement_rules import expressions_of, tied, tolerating, tolerations_of
 from dovetail.machines.shapes import UnitShape, shapes_of
-from dovetail.podfit.objects import Pod
+from dovetail.podfit.objects import NodeSelectorTerm, Pod
 from tests.machines.building import changed, machine, shape
 
 TOLERATIONS = """\
@@ -105,4 +106,27 @@ def test_a_guest_is_given_the_tolerations_that_it_was_created_too_early_for() ->
     assert found[:3] == pod.spec.tolerations
     assert [(each.key, each.value, each.effect) for each in found[3:]] == [
         ("imperator.tenzen-y.io/half", "g", "NoSchedule")
+    ]
+
+
+def test_what_volumes_demand_goes_into_every_term() -> None:
+    def term(*keys: str) -> dict[str, Any]:
+        return {"matchExpressions": [{"key": key, "operator": "Exists"} for key in keys]}
+
+    own = {"nodeSelectorTerms": [term("a"), term("b"), {}]}
+    required = {"requiredDuringSchedulingIgnoredDuringExecution": own}
+    pod = msgspec.convert({"spec": {"affinity": {"nodeAffinity": required}}}, Pod)
+    volumes = msgspec.convert(
+        [[term("c"), term("d")], [term("e")]], tuple[tuple[NodeSelectorTerm, ...], ...]
+    )
+    affinity = tied(pod, volumes).spec.affinity
+    assert affinity is not None
+    assert affinity.node_affinity is not None
+    assert affinity.node_affinity.required is not None
+    found = affinity.node_affinity.required.node_selector_terms
+    assert [[each.key for each in one.match_expressions] for one in found] == [
+        ["a", "c", "e"],
+        ["a", "d", "e"],
+        ["b", "c", "e"],
+        ["b", "d", "e"],
     ]

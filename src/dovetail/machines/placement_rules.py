@@ -6,6 +6,7 @@ taken over wherever it is held. In the order in which the specification writes t
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import msgspec
@@ -13,7 +14,14 @@ from msgspec.structs import replace
 
 from dovetail.machines.names import NODE_POOL, READY, type_key
 from dovetail.machines.shapes import UnitShape
-from dovetail.podfit.objects import Pod, Toleration
+from dovetail.podfit.objects import (
+    Affinity,
+    NodeAffinity,
+    NodeSelector,
+    NodeSelectorTerm,
+    Pod,
+    Toleration,
+)
 
 
 def tolerations_of(shape: UnitShape, group: str) -> list[dict[str, Any]]:
@@ -44,6 +52,26 @@ def tolerating(pod: Pod, shape: UnitShape, group: str) -> Pod:
         return pod
     more = msgspec.convert(lacking, tuple[Toleration, ...])
     return replace(pod, spec=replace(pod.spec, tolerations=(*pod.spec.tolerations, *more)))
+
+
+def tied(pod: Pod, demands: Iterable[Sequence[NodeSelectorTerm]]) -> Pod:
+    """The guest as it is if its own terms say what its volumes demand of the node."""
+    affinity = pod.spec.affinity or Affinity()
+    nodes = affinity.node_affinity or NodeAffinity()
+    terms = nodes.required.node_selector_terms if nodes.required is not None else ()
+    for alternatives in demands:
+        # A term that demands nothing is met by no node, and stays so.
+        terms = tuple(
+            NodeSelectorTerm(
+                match_expressions=one.match_expressions + other.match_expressions,
+                match_fields=one.match_fields + other.match_fields,
+            )
+            for one in terms
+            if one.match_expressions or one.match_fields
+            for other in alternatives
+        )
+    nodes = replace(nodes, required=NodeSelector(node_selector_terms=terms))
+    return replace(pod, spec=replace(pod.spec, affinity=replace(affinity, node_affinity=nodes)))
 
 
 def expressions_of(shape: UnitShape, group: str) -> list[dict[str, Any]]:

@@ -8,7 +8,14 @@ from datetime import datetime
 import msgspec
 
 from dovetail.machines.documents import Machine, MachineNodePool, MachineShape, MachineSpec
-from dovetail.podfit.objects import Namespace, Node, Pod, Service, StatefulSet
+from dovetail.podfit.objects import (
+    Namespace,
+    Node,
+    NodeSelectorTerm,
+    Pod,
+    Service,
+    StatefulSet,
+)
 from dovetail.podfit.table import NodeTable
 
 
@@ -20,6 +27,15 @@ class UnitRecord(msgspec.Struct, frozen=True):
     is_stock: bool
     since: int
     """Unix seconds."""
+
+
+class VolumeTies(msgspec.Struct, frozen=True):
+    """What the volumes of a guest demand of its node."""
+
+    demands: tuple[tuple[NodeSelectorTerm, ...], ...] = ()
+    """Of each volume, terms of which the node has to meet one."""
+    lacking: str = ""
+    """In words, what has to be there before the guest can go anywhere; empty if nothing has."""
 
 
 class StockSettings(msgspec.Struct, frozen=True, kw_only=True):
@@ -49,6 +65,8 @@ class MachineSnapshot(msgspec.Struct, frozen=True, kw_only=True):
     units: Mapping[str, UnitRecord]
     gone: frozenset[str]
     """Holders of units of whom it is certain that they are no more."""
+    volumes: Mapping[str, VolumeTies] = {}
+    """By uid: of guests that wait."""
     namespaces: Mapping[str, Namespace]
     gpus_of_others: Mapping[str, int]
     """By node: GPUs that the ledger has for other consumers than machines."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dovetail.machines.marks import state_of
 from dovetail.machines.names import NODE_POOL, READY, stock_name, type_key
-from dovetail.machines.placement_rules import tolerating
+from dovetail.machines.placement_rules import tied, tolerating
 from dovetail.machines.pods import (
     is_bound,
     is_gated_guest,
@@ -39,7 +39,7 @@ class Survey:
         self.guests: list[Pod] = []
         """All that are not over."""
         self.waiting: list[Pod] = []
-        """As they will be let go: with all tolerations of their units."""
+        """As they are judged: with all tolerations of their units, and tied to their volumes."""
         self.holders: list[Pod] = []
         """Guests that have a unit, or are on a node without one in the ledger."""
         self.places: dict[str, str] = {}
@@ -117,6 +117,9 @@ class Survey:
         shape = shapes_of(self._snapshot.spec).get(type_of(pod))
         if shape is not None and shape.companions:
             pod = tolerating(pod, shape, self._snapshot.machine.group)
+        volumes = self._snapshot.volumes.get(pod.metadata.uid)
+        if volumes is not None and volumes.demands:
+            pod = tied(pod, volumes.demands)
         self.waiting.append(pod)
 
     def _is_injected(self, pod: Pod) -> bool:

@@ -14,6 +14,7 @@ from typing import Any
 
 import msgspec
 import structlog
+from msgspec.structs import replace
 
 from dovetail.kube.api.port import ApiConflict, ApiError, ApiNotFound, KubeApi
 from dovetail.kube.machines.acceptance import Accepted, record_name, record_of
@@ -23,6 +24,7 @@ from dovetail.kube.machines.metrics import PLANNING, UNITS
 from dovetail.kube.machines.state import MachineState
 from dovetail.kube.machines.telling import Teller
 from dovetail.kube.machines.unit_ledger import UnitLedger
+from dovetail.kube.machines.volumes import LOOK_SECONDS, GuestVolumes
 from dovetail.kube.machines.writes import Writer
 from dovetail.kube.runtime.conditions import as_documents, timestamp, with_condition
 from dovetail.kube.runtime.workqueue import WorkQueue
@@ -63,6 +65,7 @@ class MachineController:
         self._clock = clock
         self._writer = Writer(api, state)
         self._executor = Executor(state, units, self._writer, teller)
+        self._volumes = GuestVolumes(api)
         self._stocked: dict[str, Accepted] = {}
         """By group: whose numbers the ledger has."""
         self._dropped: set[str] = set()
@@ -155,9 +158,10 @@ class MachineController:
             await self._units.ledger.set_stock(group, stock_of(accepted.spec))
             self._dropped.discard(group)
             self._stocked[group] = accepted
+        volumes = await self._volumes.of(group, self._state.guests_of(group))
         now = self._clock()
         started = perf_counter()
-        snapshot = self._state.snapshot(machine, accepted, now)
+        snapshot = replace(self._state.snapshot(machine, accepted, now), volumes=volumes)
         plan = plan_machine(snapshot, MOST_AT_ONCE)
         PLANNING.observe(perf_counter() - started)
         again = await self._executor.carry_out(snapshot, plan)
@@ -168,6 +172,8 @@ class MachineController:
         if again:
             self._queue.add(group)
         await self._write_status(machine, plan.status, plan.conditions)
+        if any(each.lacking for each in volumes.values()):
+            self._queue.add_after(group, LOOK_SECONDS)
         if plan.look_again is not None:
             self._queue.add_after(group, max((plan.look_again - now).total_seconds(), 0.05))
 

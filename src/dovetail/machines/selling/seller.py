@@ -64,8 +64,10 @@ class Seller:
         room: Room,
         sleepers: SleeperBook,
         buying: Buying,
+        lacking: Mapping[str, Waiting],
     ) -> None:
-        """`books` and `serving` by type; serving nodes are those that may get units now."""
+        """`books` and `serving` by type; serving nodes are those that may get units now. `lacking`
+        by uid: what keeps a guest from every node."""
         self._shapes = shapes
         self._books = books
         self._serving = serving
@@ -73,6 +75,7 @@ class Seller:
         self._room = room
         self._sleepers = sleepers
         self._buying = buying
+        self._lacking = lacking
 
     def sell(
         self, waiting: Iterable[Pod], sold_by_group: Counter[str], enough: float = inf
@@ -217,6 +220,7 @@ class Seller:
             or asks_for_classes(pod)
             or shape_differs(shape, pod_request_of(pod))
             or self._buying.refusal(pod, name, self._books[name])
+            or self._lacking.get(pod.metadata.uid)
         )
 
     def places(self, name: str, request: PodRequest) -> Iterator[tuple[str, list[Sleeper]]]:

@@ -11,6 +11,7 @@ from collections import Counter
 from dovetail.machines.pods import controller_of, is_bound, is_over, type_of, unit_group_of
 from dovetail.machines.selling.buying import Buying
 from dovetail.machines.selling.seller import Seller
+from dovetail.machines.selling.waiting import Waiting, WaitReason
 from dovetail.machines.shapes import shapes_of
 from dovetail.machines.snapshot import MachineSnapshot
 from dovetail.machines.stock.families import FamilyBook, families_of
@@ -41,6 +42,11 @@ class MachineStanding:
             room=self.room,
             sleepers=self.sleepers,
             buying=self.buying,
+            lacking={
+                uid: Waiting(WaitReason.NO_NODE_FITS, each.lacking)
+                for uid, each in snapshot.volumes.items()
+                if each.lacking
+            },
         )
         self.groups_sold = groups_sold(snapshot, self.survey)
         """By unit group: how many of its pods were sold a unit."""
