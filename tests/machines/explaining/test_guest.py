@@ -105,6 +105,26 @@ def test_more_units_help_only_where_there_is_room_for_them() -> None:
     assert helps(explained(lab, "third")) == ["1 node fits if team/first gives its unit back"]
 
 
+def test_of_those_who_share_a_stock_the_fewest_are_named() -> None:
+    """Who has a whole unit; else those who have the parts of one."""
+    half = kind("half", 2, 4, spec={"dependence": {"parent": "whole", "availableRatio": 0.5}})
+    spec = small(kind("whole", 4, 2), half, nodes={"n1": "whole", "n2": "whole"})
+    lab = Lab(spec, *(node(name, cpu=4, gpus=0) for name in ("n1", "n2")))
+    for name in ("first", "second"):
+        lab.sold(name, "half")
+    lab.sold("all", "whole")
+    lab.ask("next", "whole")
+    assert helps(explained(lab, "next")) == ["1 node fits if team/all gives its unit back"]
+    lab.end("all")
+    lab.end("next")
+    for name in ("third", "fourth"):
+        lab.sold(name, "half")
+    lab.ask("next", "whole")
+    assert helps(explained(lab, "next")) == [
+        "1 node fits if team/first, team/second give their units back"
+    ]
+
+
 def test_those_ahead_in_the_line_are_served_first() -> None:
     lab = Lab(small(kind("small", available=1), nodes=ONE_NODE))
     lab.sold("holder", "small")

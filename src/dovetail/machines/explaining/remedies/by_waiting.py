@@ -113,24 +113,30 @@ def leases_end(
 def holders_go(
     case: GuestCase, holders: Sequence[Pod], counts: Sequence[int], reason: Reason
 ) -> Iterator[Remedy]:
-    """Those of its own namespace first, then the oldest; leases tell by themselves."""
-    own, units = case.pod.metadata.namespace, case.snapshot.units
+    """The fewest; those of its own namespace first, then the oldest. Leases tell by themselves."""
+    own, units, shapes = case.pod.metadata.namespace, case.snapshot.units, shapes_of(case.spec)
+    share = shapes[type_of(case.pod)].share if type_of(case.pod) in shapes else 0
 
-    def order(pod: Pod) -> tuple[bool, int, str]:
-        unit = units.get(pod.metadata.uid)
-        return pod.metadata.namespace != own, unit.since if unit is not None else 0, pod.key
+    def order(pod: Pod) -> tuple[bool, bool, int, str]:
+        """One who has less than the guest wants is not enough."""
+        unit, is_part = units.get(pod.metadata.uid), shapes[type_of(pod)].share < share
+        since = unit.since if unit is not None else 0
+        return is_part, pod.metadata.namespace != own, since, pod.key
 
     ordered = sorted((pod for pod in holders if end_of(case, pod) is None), key=order)
-    for count in counts:
-        if 0 < count <= len(ordered):
-            going = ordered[:count]
-            yield Remedy(
-                reason=reason,
-                old=", ".join(pod.key for pod in going),
-                new=None,
-                words=f"{names_of(going)} {_gives(count)}",
-                suppose=_without(going),
-            )
+    together: dict[str, list[Pod]] = {}
+    for pod in ordered:
+        uid = pod.metadata.uid
+        together.setdefault(units[uid].node if uid in units else pod.spec.node_name, []).append(pod)
+    sets = [ordered[:count] for count in counts if 0 < count <= len(ordered)]
+    for going in sorted((*sets, *together.values()), key=len):
+        yield Remedy(
+            reason=reason,
+            old=", ".join(pod.key for pod in going),
+            new=None,
+            words=f"{names_of(going)} {_gives(len(going))}",
+            suppose=_without(going),
+        )
 
 
 def _gives(count: int) -> str:
