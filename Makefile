@@ -10,7 +10,7 @@ export UV_PYTHON_DOWNLOADS = never
 export PYTHONDONTWRITEBYTECODE =
 
 .DEFAULT_GOAL := help
-.PHONY: help setup reference run run-agent test test-machines check format conformance client differential stress bench bench-agent bench-classes soak-kube kube kube-demo machines-demo test-numa man lock clean
+.PHONY: help setup reference run run-agent test test-machines check format conformance client differential stress bench bench-agent bench-classes bench-machines soak-kube kube kube-demo machines-demo test-numa man lock clean
 
 help: ## Show this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):[^#]*## (.*)/  make \1\t\2/' | expand -t 22
@@ -87,6 +87,9 @@ bench-agent: setup ## Time the node agent: pods let in, hints merged, calls pass
 
 bench-classes: setup kube ## Time resource classes: accounting, and pods bound per second beside kube-scheduler
 	$(BIN)/python -m bench.classes
+
+bench-machines: setup kube ## Time machines: plans, units sold, and hand-over beside the reactive scheme (PARTS=planning,ledger,...)
+	$(BIN)/python -m bench.machines $(if $(PARTS),--parts $(PARTS))
 
 soak-kube: setup kube ## 1,000 nodes and 20,000 pods while watches, servers and leaders are cut off; then schedulers killed mid-claim (MINUTES=3)
 	$(BIN)/python -m tests.kube.soak --nodes 1000 --pods 20000 --minutes $(or $(MINUTES),3)

@@ -54,7 +54,9 @@ class Sold(msgspec.Struct):
 
 @contextmanager
 def running_bed() -> Iterator[Bed]:
-    with TemporaryDirectory() as directory, machine_bed(Path(directory)) as bed:
+    with TemporaryDirectory() as directory, machine_bed(Path(directory), operator=False) as bed:
+        # Tests have a leader replaced within two seconds; here it leads as long as elsewhere.
+        bed.start_operator("--lease-seconds", "15")
         yield bed
 
 

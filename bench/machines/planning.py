@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import statistics
-import time
 from datetime import UTC, datetime
 from typing import Any
 
@@ -39,6 +37,8 @@ from dovetail.podfit.objects import (
     StatefulSet,
 )
 from dovetail.podfit.table import NodeTable
+
+from ..agent.times import Times
 
 GROUP = "fleet"
 SETTINGS = StockSettings()
@@ -159,6 +159,10 @@ class PlanWorld:
         }
         self.guests[name] = msgspec.convert(pod, Pod)
 
+    def drop_guest(self, name: str) -> None:
+        del self.guests[name], self.units[name]
+        self.table.remove_pod(name)
+
     def carry_out(self, plan: MachinePlan) -> None:
         for put in plan.puts:
             body = {**put.body, "metadata": {**put.body["metadata"], "name": put.name}}
@@ -186,35 +190,65 @@ class PlanWorld:
         self.table.add_pod(bound)
 
 
-def timed_plan(world: PlanWorld) -> tuple[float, MachinePlan]:
-    started = time.perf_counter()
-    plan = plan_machine(world.snapshot())
-    return time.perf_counter() - started, plan
+class Planned(msgspec.Struct):
+    """Milliseconds that plans of one size took."""
+
+    nodes: int
+    types: int
+    guests: int
+    stocked: float
+    """From nothing: all stock is placed."""
+    sold: float
+    """All guests at once."""
+    idle: Times
+    """All are sold, and nothing is to be done."""
+    event: Times
+    """A guest more that is sold, or one less."""
+    line: Times
+    """As many as there are wait in vain."""
 
 
-def measure(nodes: int, types: int, guests: int, events: int = 20) -> dict[str, float]:
-    """Milliseconds: all stock placed, all guests sold, and one guest more or less."""
-    world = PlanWorld(nodes, types, guests + types * 10)
+def planned(world: PlanWorld) -> MachinePlan:
+    return plan_machine(world.snapshot())
+
+
+def measure(nodes: int, types: int, guests: int, rounds: int = 20) -> Planned:
+    """Of a Machine with a little more stock than there are guests."""
+    world = PlanWorld(nodes, types, guests + types * rounds)
     world.sleep()
-    stocking, plan = timed_plan(world)
+    stocked, plan = timed(world)
     world.carry_out(plan)
     shapes = list(world.shapes.values())
     for n in range(guests):
         world.add_guest(f"guest-{n}", shapes[n % types])
-    selling, plan = timed_plan(world)
+    sold, plan = timed(world)
     assert sum(len(sale.orders) for sale in plan.sales) == guests
     world.carry_out(plan)
-    cold, _ = timed_plan(world)
-    times = []
-    for n in range(events):
+    found = Planned(nodes, types, guests, stocked, sold, Times(), Times(), Times())
+    for _ in range(rounds):
+        with found.idle.one():
+            planned(world)
+    for n in range(rounds):
         world.add_guest(f"late-{n}", shapes[n % types])
-        seconds, plan = timed_plan(world)
+        with found.event.one():
+            plan = planned(world)
         world.carry_out(plan)
-        times.append(seconds)
-    return {
-        "stock placed": stocking * 1e3,
-        "guests sold": selling * 1e3,
-        "nothing to do": cold * 1e3,
-        "one guest, median": statistics.median(times) * 1e3,
-        "one guest, worst": max(times) * 1e3,
-    }
+        world.drop_guest(f"guest-{n}")
+        with found.event.one():
+            plan = planned(world)
+        world.carry_out(plan)
+    for n in range(2 * guests):
+        world.add_guest(f"queued-{n}", shapes[n % types])
+    world.carry_out(planned(world))
+    for _ in range(rounds):
+        with found.line.one():
+            plan = planned(world)
+    assert len(plan.waiting) >= guests
+    return found
+
+
+def timed(world: PlanWorld) -> tuple[float, MachinePlan]:
+    times = Times()
+    with times.one():
+        plan = planned(world)
+    return times.milliseconds[0], plan
