@@ -361,3 +361,20 @@ def test_what_another_machine_of_the_group_left_is_taken_over() -> None:
     assert names == {"quad-general-machine", "general-machine-node-pool"}
     operator.settle()
     assert operator.plan().puts == ()
+
+
+def test_gpus_that_others_have_taken_in_the_ledger_are_what_is_lacking() -> None:
+    """Kubernetes knows nothing of them: the node that has room for all else comes nearest."""
+    gpu = {"type": "nvidia.com/gpu", "num": 1, "family": "ampere"}
+    spec = small(kind("quad", 4, 4, spec={"gpu": gpu}), nodes={"a": "quad", "b": "quad"})
+    family = {"nvidia.com/gpu.family": "ampere"}
+    nodes = [node(name, cpu=8, gpus=2, labels=family) for name in ("a", "b")]
+    operator = SimulatedOperator(SimulatedCluster(machine(spec), nodes))
+    operator.cluster.gpus_of_others["b"] = 1
+    lacking = "Insufficient nvidia.com/gpu: wants 1, free 0 of 2, 1 short"
+    (short,) = operator.settle().stock.shortages
+    assert (short.node, short.words) == ("b", lacking)
+    for _ in range(4):
+        operator.cluster.create_guest("quad")
+    (why,) = operator.settle().waiting.values()
+    assert f"b: {lacking}" in why.message

@@ -54,6 +54,10 @@ def test_a_group_is_sold_all_at_once_or_not() -> None:
     lab.ask("member-2", "quad", unit_group=("three", 3))
     assert sold(lab) == {}
     assert set(reasons(lab).values()) == {WaitReason.GROUP_DOES_NOT_FIT}
+    assert lab.plan().waiting["member-0"].message == (
+        "unit group 'three' gets all units or none: 2 of 3 could be sold now; then, for member-2:"
+        " all 3 units of quad are sold"
+    )
     lab.end("other")
     assert len(sold(lab)) == 3
 

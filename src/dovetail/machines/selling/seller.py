@@ -130,18 +130,19 @@ class Seller:
                 tuple(each.order for each in found),
                 tuple(victim for each in found for victim in each.victims),
             )
-        at, why = found
+        at, why, placed = found
         if len(members) == 1:
             return {at.metadata.uid: why}
         for_all = Waiting(
             WaitReason.GROUP_DOES_NOT_FIT,
             f"unit group {unit_group_of(at).partition('/')[2]!r} gets all units or none:"
-            f" {at.metadata.name}: {why.message}",
+            f" {placed} of {len(members)} could be sold now; then, for {at.metadata.name}:"
+            f" {why.message}",
         )
         return {each.metadata.uid: self._unfit(each) or for_all for each in members}
 
-    def _search(self, members: Sequence[Pod]) -> list[SoldUnit] | tuple[Pod, Waiting]:
-        """Places for all of them, or who was the first to find none, and why.
+    def _search(self, members: Sequence[Pod]) -> list[SoldUnit] | tuple[Pod, Waiting, int]:
+        """Places for all of them, or who was the first to find none, why, and after how many.
 
         Depth first, and exact as far as the number of tries goes. Those that the fewest nodes
         would take come first: the others find their places after.
@@ -151,7 +152,7 @@ class Seller:
             line = sorted(members, key=lambda pod: len(self._room.eligible(pod_request_of(pod))))
         done: list[SoldUnit] = []
         ways: list[Iterator[str]] = []
-        failure: tuple[Pod, Waiting] | None = None
+        failure: tuple[Pod, Waiting, int] | None = None
         tries = len(line) + MOST_TRIES
         while len(done) < len(line):
             pod = line[len(done)]
@@ -164,7 +165,7 @@ class Seller:
             if sold is not None:
                 done.append(sold)
                 continue
-            failure = failure or (pod, self._refusal(pod) or self._no_place(pod))
+            failure = failure or (pod, self._refusal(pod) or self._no_place(pod), len(done))
             ways.pop()
             if not done or not tries:
                 for each in reversed(done):
@@ -309,12 +310,8 @@ class Seller:
             return Waiting(
                 WaitReason.NO_NODE_FITS, f"no node that serves {name} is ready at present"
             )
-        words = [
-            f"{node}: {why or 'has no room beside what is sold'}"
-            for node in serving[:3]
-            for why in [self._room.why_not(request, node)]
-        ]
-        more = f" and {len(serving) - 3} more" if len(serving) > 3 else ""
+        words = [f"{node}: {self._room.words_against(request, node)}" for node in serving[:3]]
+        more = f"; and {len(serving) - 3} more" if len(serving) > 3 else ""
         return Waiting(
             WaitReason.NO_NODE_FITS,
             f"no node that serves {name} takes it: {'; '.join(words)}{more}",

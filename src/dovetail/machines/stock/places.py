@@ -186,6 +186,6 @@ class Stocking:
         eligible = self.room.eligible(request)
         nearest = max(
             missing.nodes,
-            key=lambda node: (node in eligible, self.room.share_free(node, request)),
+            key=lambda node: (node in eligible, self.room.nearness(node, request)),
         )
         return StockShortage(name, count, nearest, self.room.lacking_words(nearest, request))

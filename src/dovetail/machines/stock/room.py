@@ -116,6 +116,14 @@ class Room:
             self._lacks[key] = self._table.why_not_on(node, request)
         return self._lacks[key]
 
+    def words_against(self, request: PodRequest, node: str) -> str:
+        """Why a guest finds no place there: what the node says, or what others have of it."""
+        return (
+            self.why_not(request, node)
+            or self.lacking_words(node, request)
+            or "has no room beside what is sold"
+        )
+
     def _kind_of(self, request: PodRequest) -> Hashable:
         """Nodes tell those of one kind apart by their amounts alone: labels of its own, as pods of
         a StatefulSet have, make a pod another kind only where terms are about them."""
@@ -133,9 +141,12 @@ class Room:
         self._eligible.clear()
         self._lacks.clear()
 
-    def share_free(self, node: str, request: PodRequest) -> float:
-        """The smallest share of an amount that is free there: one or more, if all is."""
-        return min(self.free(node, name) / amount for name, amount in request.amounts)
+    def nearness(self, node: str, request: PodRequest) -> tuple[float, float]:
+        """How near the node comes to having room: by what it lacks most, then by all it lacks."""
+        shares = [
+            min(self.free(node, name) / amount, 1.0) for name, amount in request.amounts if amount
+        ]
+        return min(shares, default=1.0), sum(shares)
 
     def lacking_words(self, node: str, request: PodRequest) -> str:
         """What keeps one more such pod off the node, as things are in this plan."""
