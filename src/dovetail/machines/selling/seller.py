@@ -234,6 +234,8 @@ class Seller:
     def _ordered_nodes(self, name: str, request: PodRequest) -> Iterator[str]:
         book = self._books[name]
         possible = self._room.eligible(request) & self._serving_sets.get(name, frozenset())
+        if not possible:
+            return iter(())
         held_as = dict.fromkeys((name, *(each.name for each in book.family.tops)))
         sleepers = chain.from_iterable(map(self._sleepers.of_type, held_as))
         ordered = chain((each.node for each in sleepers), self._serving.get(name, ()))
