@@ -44,7 +44,7 @@ def test_a_guest_whose_container_neither_runs_nor_waits(
     """By the specification it is not in use; the scheduler charges it all the same."""
     corner.sell({**simple_spec(corner.add_nodes(1), 2), "counting": counting})
     corner.guest("a", annotations={"test/unseen": "true"}, terminationGracePeriodSeconds=5)
-    corner.await_usage(2, 1, 1, 0)
+    corner.await_usage(2, 1, crashed, 0)
     report(corner, "a", terminated={"exitCode": 1, "reason": "Error"})
     corner.await_usage(2, 1, crashed, 0)
     report(corner, "a", waiting={"reason": "Error"})
