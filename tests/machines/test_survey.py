@@ -18,7 +18,8 @@ from tests.machines.building import machine, node
 from tests.machines.lab import Lab, kind, small
 from tests.machines.simulation.cluster import SimulatedCluster
 from tests.machines.simulation.operator import SimulatedOperator
-from tests.machines.simulation.oracle import Rest, check_numbers
+from tests.machines.simulation.oracle import check_numbers
+from tests.machines.simulation.rest import Rest
 
 HALF = kind("half", 2, 4, spec={"dependence": {"parent": "quad", "availableRatio": 0.5}})
 SPEC = small(kind("quad", 4, 3), HALF, nodes={"a": "quad", "b": "quad"})

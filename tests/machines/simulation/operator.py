@@ -111,6 +111,10 @@ class SimulatedOperator:
             ledger.release(left)
             yield f"gave back {left}"
         yield from self._stock(plan)
+        for notice in plan.notices:
+            if notice.evict and notice.pod.metadata.uid in self.cluster.pods:
+                self.cluster.delete(notice.pod.metadata.uid)
+                yield f"evicted {notice.pod.metadata.uid}"
         self._write_status(plan)
 
     def _adopt(self, plan: MachinePlan) -> Iterator[str]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable
+from datetime import timedelta
 from math import inf
 from typing import Any
 
@@ -19,9 +20,10 @@ from dovetail.machines.pods import is_bound, is_guest, is_over
 from dovetail.machines.shapes import shapes_of
 from dovetail.podfit.objects import Node, Pod
 from tests.machines.building import machine, node
-from tests.machines.simulation.cluster import SimulatedCluster, is_stock
+from tests.machines.simulation.cluster import SimulatedCluster, is_stock, time_text
 from tests.machines.simulation.operator import KINDS, SimulatedOperator
-from tests.machines.simulation.oracle import Rest, check_numbers, check_order, check_room
+from tests.machines.simulation.oracle import check_numbers, check_order, check_room
+from tests.machines.simulation.rest import Rest
 
 TENANTS = ("red", "blue")
 MOST_PODS = 14
@@ -45,6 +47,25 @@ def gpu_kind(name: str, gpus: int, available: int) -> Any:
 
 
 PLAIN = [kind("plain", 4, 4)]
+TERMS = [
+    {
+        **kind("plain", 4, 4),
+        "caps": {"perNamespace": 3},
+        "maxDuration": "2h",
+        "whenExpired": "evict",
+        "windows": [
+            {
+                "name": "lesson",
+                "start": "2026-11-16T10:00:00Z",
+                "duration": "1h",
+                "rrule": "FREQ=DAILY;BYHOUR=10,14,18,22",
+                "holdBefore": "30m",
+                "units": 2,
+                "buyers": {"namespaces": ["blue"]},
+            }
+        ],
+    }
+]
 HALVES = [kind("whole", 4, 3), kind("half", 2, 6, "whole", 0.5)]
 TENTHS = [
     kind("whole", 10, 2),
@@ -62,6 +83,7 @@ GPUS = [gpu_kind("pair", 2, 2), gpu_kind("single", 1, 3)]
 
 LAYOUTS: dict[str, tuple[list[Any], list[str], list[int]]] = {
     "plain": (PLAIN, ["plain", "plain", "plain"], [8, 8, 4]),
+    "terms": (TERMS, ["plain", "plain"], [8, 8]),
     "halves": (HALVES, ["whole", "whole"], [8, 6]),
     "tenths": (TENTHS, ["whole", "whole"], [20, 10]),
     "nested": (NESTED, ["whole", "whole"], [16, 8]),
@@ -128,6 +150,7 @@ class Story:
             self.sleeper_ends: 2,
             self.gpus_change_hands: 4 if name == "gpus" else 0,
             self.stock_changes: 3,
+            self.time_passes: 8 if name == "terms" else 1,
             self.kubernetes_works: 14,
             self.caches_catch_up: 10,
             self.operator_works: 20,
@@ -311,6 +334,10 @@ class Story:
         )
         self.cluster.gpus_of_others[name] = self.chance.randint(0, max(4 - held, 0))
         return f"others have {self.cluster.gpus_of_others[name]} GPUs of {name}"
+
+    def time_passes(self) -> str:
+        self.cluster.now += timedelta(minutes=self.chance.choice([5, 20, 60]))
+        return f"it is {time_text(self.cluster.now)}"
 
     def stock_changes(self) -> str:
         at = self.chance.randrange(len(self.types))
