@@ -19,7 +19,6 @@ from dovetail.machines.pods import (
     is_guest,
     is_live_sleeper,
     is_over,
-    line_order,
     type_of,
 )
 from dovetail.machines.shapes import UnitShape, shapes_of, types_unserved
@@ -146,20 +145,24 @@ def check_numbers(cluster: SimulatedCluster, excused: set[str]) -> None:
 
 
 def check_order(plan: MachinePlan, guests: Mapping[str, Pod]) -> None:
-    """Nobody is served before an older one who asks for the same."""
+    """Nobody is served before one of higher priority, or an older one, who asks for the same."""
     served = [order.pod for sale in plan.sales for order in sale.orders]
     for uid in plan.waiting:
         waits = guests[uid]
         for pod in served:
             if asks_alike(pod, waits):
-                assert line_order(pod) < line_order(waits), f"{pod.key} before {waits.key}"
+                assert turn(pod) < turn(waits), f"{pod.key} before {waits.key}"
+
+
+def turn(pod: Pod) -> tuple[int, str]:
+    return -pod.spec.priority, pod.metadata.creation_timestamp or ""
 
 
 def asks_alike(one: Pod, other: Pod) -> bool:
+    """Of pods that are in no unit group."""
     if UNIT_GROUP in one.metadata.labels or UNIT_GROUP in other.metadata.labels:
         return False
-    same = (one.metadata.namespace, one.spec.priority, pod_request_of(one))
-    return same == (other.metadata.namespace, other.spec.priority, pod_request_of(other))
+    return pod_request_of(one) == pod_request_of(other)
 
 
 def check_room(operator: SimulatedOperator, plan: MachinePlan) -> None:

@@ -78,6 +78,8 @@ NESTED = [
     kind("quarter", 2, 6, "half", 0.5),
 ]
 MIXED = [kind("large", 5, 2), kind("middle", 3, 2), kind("small", 2, 2)]
+TIGHT = [kind("four", 4, 2), kind("three", 3, 4)]
+"""Four, three and three on each of two nodes of ten: first fit does not find that."""
 MIXED_FAMILIES = [*HALVES, kind("other", 3, 2)]
 GPUS = [gpu_kind("pair", 2, 2), gpu_kind("single", 1, 3)]
 
@@ -90,6 +92,7 @@ LAYOUTS: dict[str, tuple[list[Any], list[str], list[int]]] = {
     "halves alone": (HALVES, ["half", "half"], [8, 6]),
     "halves besides": (HALVES, ["whole", "half"], [12, 4]),
     "mixed": (MIXED, ["large middle small", "large middle", "middle small"], [8, 8, 5]),
+    "tight": (TIGHT, ["four three"] * 2, [10, 10]),
     "mixed families": (MIXED_FAMILIES, ["whole other", "whole", "other"], [8, 8, 6]),
     "gpus": (GPUS, ["pair single", "pair", "single"], [4, 4, 4]),
 }

@@ -106,16 +106,21 @@ def test_the_rest_of_an_opened_unit_is_held_on_its_node_before_anything_else_is(
 
 
 def test_letter_d_a_mix_is_placed_exactly_where_first_fit_is_not_enough() -> None:
-    """The largest first leaves no room: 6 and 4 on one node, 5 and 5 on the other."""
-    types = [kind("six", 6, 1), kind("five", 5, 2), kind("four", 4, 1)]
-    every = ["six", "five", "four"]
+    """The largest first would be both fours on one node: no room is left for the last three."""
+    types = [kind("four", 4, 2), kind("three", 3, 4)]
+    every = ["four", "three"]
     lab = Lab(
         small(*types, nodes={"a": every, "b": every}, severalTypesPerNode=True),
         room("a", 10),
         room("b", 10),
     )
     assert lab.plan().stock.shortages == ()
-    assert there(lab).total() == 4
+    assert there(lab) == {
+        ("four", "a"): 1,
+        ("three", "a"): 2,
+        ("four", "b"): 1,
+        ("three", "b"): 2,
+    }
 
 
 def test_letter_d_sleepers_in_the_way_of_others_are_moved_once() -> None:
