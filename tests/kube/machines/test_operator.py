@@ -139,6 +139,23 @@ async def test_a_node_leaves_the_ledger_with_its_last_guest(ledger: Ledger) -> N
     assert not await units.units()
 
 
+async def test_who_went_while_nobody_led_is_looked_for_and_gives_its_unit_back(
+    ledger: Ledger,
+) -> None:
+    """Not after a while: those who wait would wait for nothing."""
+    api, units = MemoryApi(), MachineLedger(ledger)
+    await api.create(Namespace, msgspec.to_builtins(namespace("team", {INJECT_RESOURCE: ENABLED})))
+    async with operator(api, ledger):
+        await create_machine(api, types=1)
+        await api.create(Pod, guest("held"), namespace="team")
+        while not await units.units():  # noqa: ASYNC110
+            await asyncio.sleep(0.01)
+    await api.delete(Pod, "held", "team", grace=0)
+    async with operator(api, ledger), asyncio.timeout(8):
+        while await units.units():  # noqa: ASYNC110
+            await asyncio.sleep(0.01)
+
+
 async def test_units_leave_the_metrics_with_their_machine(ledger: Ledger) -> None:
     def are_shown() -> bool:
         return b'machines_units{group="shown"' in METRICS.page()

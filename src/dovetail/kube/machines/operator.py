@@ -66,7 +66,7 @@ class OperatorReplica:
         self.state = MachineState(
             settings, groups=self._groups, nodes=self._nodes, pools=self._pools
         )
-        self._units = UnitLedger(ledger, self.state)
+        self._units = UnitLedger(ledger, self.state, api)
         self._informers = OperatorInformers(api, self.state, settings.namespace)
         self._machines = MachineController(
             api, self.state, self._groups, self._units, teller=Teller(recorder)

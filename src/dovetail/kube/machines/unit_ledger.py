@@ -14,27 +14,28 @@ from contextlib import asynccontextmanager
 import structlog
 
 from dovetail.core.errors import DovetailError
+from dovetail.kube.api.port import KubeApi
 from dovetail.kube.machines.state import MachineState
 from dovetail.ledger.machines.units import HeldUnit, UnitClaim
+from dovetail.machines.names import POD_ROLE
 from dovetail.machines.snapshot import UnitRecord
+from dovetail.podfit.objects import Pod
 from dovetail.service.machine_units import MachineLedger
 
 LOG = structlog.get_logger("dovetail.kube.machines")
 
 MOST_READS = 5
 """Of the ledger for one refresh, if units move meanwhile."""
-FOUND_WITHIN = 10.0
-"""Seconds after which a holder that no informer told of is taken to be gone."""
 
 
 class UnitLedger:
-    def __init__(self, ledger: MachineLedger, state: MachineState) -> None:
+    def __init__(self, ledger: MachineLedger, state: MachineState, api: KubeApi) -> None:
         self.ledger = ledger
+        self._api = api
         self._state = state
         self._cursor: str | None = None
         self._moves = 0
         """Begun and ended: a read that saw another number before and after may be old."""
-        self._unknown_since: dict[str, float] = {}
 
     # -- moves -----------------------------------------------------------------------------------
 
@@ -92,7 +93,7 @@ class UnitLedger:
         if changed or self._cursor is None:
             await self.refresh()
         self._cursor = cursor
-        self._look_for_holders()
+        await self._look_for_holders()
 
     async def refresh(self) -> None:
         for _ in range(MOST_READS):
@@ -106,14 +107,13 @@ class UnitLedger:
                 )
                 return
 
-    def _look_for_holders(self) -> None:
-        """A holder that is not in the cache may be new to it; after a while, it is no more."""
-        now = time.monotonic()
+    async def _look_for_holders(self) -> None:
+        """A holder that is not in the cache may be new to it, or have gone while nobody led. Who
+        had a unit when the ledger was read and is not there afterwards is no more."""
         unknown = self._state.unknown_holders()
-        self._unknown_since = {uid: self._unknown_since.get(uid, now) for uid in unknown}
-        self._state.give_up(
-            uid for uid, since in self._unknown_since.items() if now - since >= FOUND_WITHIN
-        )
+        if unknown:
+            there = await self._api.list(Pod, labels=POD_ROLE)
+            self._state.give_up(unknown - {each.metadata.uid for each in there.items})
 
 
 def by_group(units: Mapping[str, HeldUnit]) -> dict[str, dict[str, UnitRecord]]:
