@@ -6,14 +6,16 @@ import asyncio
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from typing import Any
+from uuid import uuid4
 
 import msgspec
 from structlog.testing import capture_logs
 
+from dovetail.core.claim import Claim
 from dovetail.kube.machines.executor import MOST_AT_ONCE
 from dovetail.kube.machines.operator import OperatorReplica
 from dovetail.kube.runtime.events import Recorder
-from dovetail.ledger import Ledger
+from dovetail.ledger import Ledger, Transaction, claims, devices, inventories, providers
 from dovetail.machines.documents import Machine, MachineNodePool, MachineShape
 from dovetail.machines.names import (
     ENABLED,
@@ -256,3 +258,33 @@ async def test_more_than_one_plan_does_at_once_is_placed_and_sold(ledger: Ledger
         held = await MachineLedger(ledger).units()
     assert len(held) == count
     assert not any(each.is_stock for each in held.values())
+
+
+async def test_what_the_ledger_refuses_is_asked_for_later_and_later(ledger: Ledger) -> None:
+    """A client of Placement has all memory of the node, of which the cluster knows nothing."""
+    api = MemoryApi()
+    await create_machine(api, 1)
+
+    def take(tx: Transaction) -> None:
+        (uuid,) = devices.places(tx, ["n-type-0"]).values()
+        total = inventories.of_provider(tx, providers.get(tx, uuid))["MEMORY_MB"].inventory.total
+        claim = Claim(
+            consumer=str(uuid4()),
+            project="p",
+            user="u",
+            consumer_type="VM",
+            allocations={uuid: {"MEMORY_MB": total}},
+        )
+        claims.replace(tx, [claim])
+
+    with capture_logs() as logs:
+        async with operator(api, ledger):
+            units = MachineLedger(ledger)
+            while not await units.nodes():  # noqa: ASYNC110
+                await asyncio.sleep(0.01)
+            ledger.write(take).result()
+            await create_pods(api, 2, RESERVATION, "dovetail")
+            await until(lambda: sum(each["event"] == "stock refused" for each in logs) > 2)
+            await asyncio.sleep(1)
+    assert let_go(api, RESERVATION) == 0
+    assert sum(each["event"] == "stock refused" for each in logs) < 40

@@ -16,9 +16,10 @@ import msgspec
 import structlog
 from msgspec.structs import replace
 
+from dovetail.aio.backoff import doubling
 from dovetail.kube.api.port import ApiConflict, ApiError, ApiNotFound, KubeApi
 from dovetail.kube.machines.acceptance import Accepted, record_name, record_of
-from dovetail.kube.machines.executor import MOST_AT_ONCE, Executor
+from dovetail.kube.machines.executor import MOST_AT_ONCE, Executor, PlanProgress
 from dovetail.kube.machines.judging import seller_of, standing_machines, world_of
 from dovetail.kube.machines.metrics import PLANNING, UNITS
 from dovetail.kube.machines.state import MachineState
@@ -42,6 +43,8 @@ LOG = structlog.get_logger("dovetail.kube.machines")
 
 STATUS_SECONDS = 0.2
 """Between two writes of the status of one Machine."""
+FIRST_AGAIN_SECONDS, LONGEST_AGAIN_SECONDS = 0.02, 5.0
+"""Before a plan that could not be carried out is made again."""
 EVICTION_SECONDS = 5.0
 """Between two tries to evict a guest that a disruption budget protects."""
 
@@ -73,6 +76,8 @@ class MachineController:
         self._written: dict[str, float] = {}
         """By Machine: when its status was last written."""
         self._judging = asyncio.Lock()
+        self._outrun: dict[str, int] = {}
+        """By group: how often in a row its plan could not be carried out as it was made."""
         self._shown: dict[str, set[tuple[str, str]]] = {}
         """By group: types and states that the metrics have."""
         self._evictions: dict[str, float] = {}
@@ -164,18 +169,28 @@ class MachineController:
         snapshot = replace(self._state.snapshot(machine, accepted, now), volumes=volumes)
         plan = plan_machine(snapshot, MOST_AT_ONCE)
         PLANNING.observe(perf_counter() - started)
-        again = await self._executor.carry_out(snapshot, plan)
+        progress = await self._executor.carry_out(snapshot, plan)
         self._teller.group(group, snapshot.guests, plan.waiting, plan.notices)
         for notice in plan.notices:
             await self._evict(notice)
         self._show(group, plan.status["availableMachines"])
-        if again:
-            self._queue.add(group)
+        self._come_again(group, progress)
         await self._write_status(machine, plan.status, plan.conditions)
         if any(each.lacking for each in volumes.values()):
             self._queue.add_after(group, LOOK_SECONDS)
         if plan.look_again is not None:
             self._queue.add_after(group, max((plan.look_again - now).total_seconds(), 0.05))
+
+    def _come_again(self, group: str, progress: PlanProgress) -> None:
+        """At once where there is more to do, or where somebody was faster for the first time; later
+        and later if that goes on, for what the ledger refuses may be held by others for long."""
+        times = self._outrun.pop(group, 0)
+        if progress is PlanProgress.OUTRUN:
+            self._outrun[group] = times + 1
+            wait = doubling(times, FIRST_AGAIN_SECONDS, LONGEST_AGAIN_SECONDS)
+            self._queue.add_after(group, wait)
+        elif progress is PlanProgress.PART:
+            self._queue.add(group)
 
     async def _evict(self, notice: LeaseNotice) -> None:
         """Through the eviction API, where disruption budgets have their say."""

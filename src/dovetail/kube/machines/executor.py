@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Coroutine, Iterable, Mapping, Sequence
+from enum import Enum
 from time import perf_counter
 from typing import Any
 
@@ -52,6 +53,16 @@ class PlanOutdated(Exception):
     """The ledger or the API server knew better: plan again."""
 
 
+class PlanProgress(Enum):
+    """What has become of a plan."""
+
+    DONE = "done"
+    PART = "part"
+    """There was more than is done at once: the next plan has the rest."""
+    OUTRUN = "outrun"
+    """Somebody was faster: the next plan knows of it."""
+
+
 class Executor:
     def __init__(
         self, state: MachineState, units: UnitLedger, writer: Writer, teller: Teller
@@ -61,8 +72,7 @@ class Executor:
         self._writer = writer
         self._teller = teller
 
-    async def carry_out(self, snapshot: MachineSnapshot, plan: MachinePlan) -> bool:
-        """True if a plan has to be made again, since not all could be done, or was to be."""
+    async def carry_out(self, snapshot: MachineSnapshot, plan: MachinePlan) -> PlanProgress:
         machine, shapes = snapshot.machine, shapes_of(snapshot.spec)
         started = perf_counter()
         if plan.releases:
@@ -74,7 +84,7 @@ class Executor:
         )
         if not sold:
             await self._units.refresh()
-            return True
+            return PlanProgress.OUTRUN
         await all_done(self._put(machine, each, snapshot) for each in plan.puts)
         await all_done(self._writer.drop(each.kind, each.name) for each in plan.drops)
         removed = [pod for pod, _ in plan.removals]
@@ -88,8 +98,10 @@ class Executor:
         await self._give_back(machine.group, removed)
         places = plan.stock.places[:MOST_AT_ONCE]
         placed = await all_done(self._place(machine, each, shapes[each.type]) for each in places)
-        is_done = len(places) == len(plan.stock.places) and not plan.is_part
-        return not (lifted and placed and is_done)
+        if not (lifted and placed):
+            return PlanProgress.OUTRUN
+        is_part = plan.is_part or len(places) < len(plan.stock.places)
+        return PlanProgress.PART if is_part else PlanProgress.DONE
 
     # -- the ledger ------------------------------------------------------------------------------
 
