@@ -86,7 +86,7 @@ def planning_table(found: Sequence[planning.Planned]) -> str:
         *("nodes", "guests", "all stock placed", "all guests sold", "nothing to do p50"),
         *("one event p50", "worst", "as many wait in vain p50"),
     )
-    return table(f"One plan: {found[0].types} types", columns, rows)
+    return table(f"One plan, in processor time: {found[0].types} types", columns, rows)
 
 
 def ledger_table(found: Sequence[units.UnitsSold]) -> str:
