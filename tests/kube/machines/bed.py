@@ -237,7 +237,16 @@ class Bed:
         deadline = time.monotonic() + SETTLED
         while told() != expected and time.monotonic() < deadline:
             time.sleep(0.05)
-        assert told() == expected
+        found = told()
+        assert found == expected, f"{found} is told, not {expected}; {self._stock_words()}"
+
+    def _stock_words(self) -> str:
+        """Where sleepers are, for who reads of a failure."""
+        return "; ".join(
+            f"{name}: {pod['spec'].get('nodeName')} {pod['spec'].get('nodeSelector')}"
+            f" {pod['spec'].get('schedulingGates')} {pod['status'].get('conditions')}"
+            for name, pod in self.sleepers().items()
+        )
 
     def await_ready(self, name: str = "general-machine") -> None:
         self.await_that(

@@ -198,8 +198,6 @@ def test_guests_of_a_type_that_refuses_are_refused_when_it_is_sold_out(refusing:
     assert "plain of the group general-machine is sold out: no unit is left of 2" in said["message"]
     assert not refusal(refusing, SPACE, pod_object("compute-medium")), "another type"
     assert not refusal(refusing, "default", guest), "a namespace that is not opted in"
-    write_free(refusing, 0.5, 1.5)
-    refusing.await_that(lambda: "1.5 of 2" in refusal(refusing, SPACE, guest), "half a unit")
     write_free(refusing, 1, 1)
     refusing.await_that(lambda: not refusal(refusing, SPACE, guest), "a unit")
 
