@@ -17,7 +17,7 @@ from dovetail.intents.names import ClusterName
 from dovetail.podfit.objects import Node, Pod
 
 
-class ClusterState(StrEnum):
+class ClusterHealth(StrEnum):
     READY = "ready"
     STALE = "stale"
     """It does not answer; what is known of it is used all the same, by its policy."""
@@ -51,7 +51,7 @@ class ClusterInventory(msgspec.Struct, frozen=True, kw_only=True):
     labels: frozenset[str] = frozenset()
     """Of the cluster, as its provider set them."""
     classes: Mapping[str, DeviceClass] = {}
-    state: ClusterState = ClusterState.READY
+    state: ClusterHealth = ClusterHealth.READY
     why: str = ""
     """Of a state that is not READY."""
     observed_at: int = 0

@@ -70,7 +70,7 @@ class AppCompatibility(msgspec.Struct, frozen=True, kw_only=True):
 Candidates = PartitionCandidates | AppCompatibility
 
 
-class Refusal(msgspec.Struct, frozen=True, kw_only=True):
+class ClusterRefusal(msgspec.Struct, frozen=True, kw_only=True):
     """Why an app cannot go to a cluster, by one controller."""
 
     token: str
@@ -85,7 +85,7 @@ class ControllerAnswer(msgspec.Struct, frozen=True, kw_only=True):
     candidates: Candidates
     scores: Mapping[str, Mapping[ClusterName, int]] = {}
     """By app and cluster, more is better; what is not there is 0."""
-    refusals: Mapping[str, Mapping[ClusterName, Refusal]] = {}
+    refusals: Mapping[str, Mapping[ClusterName, ClusterRefusal]] = {}
     """By app and cluster, where it knows why not."""
     is_last_known: bool = False
     """It did not answer in time, and by its policy this is what it said before."""
