@@ -13,8 +13,8 @@ import grpc.aio
 import msgspec
 
 from dovetail.node.wire import cri
-from dovetail.node.wire.codec import Message
-from dovetail.node.wire.rpc import OPTIONS, Handler, Method, Refused, Served, call, connect, offer
+from dovetail.wire.codec import Message
+from dovetail.wire.rpc import OPTIONS, Handler, Method, Refused, Served, call, connect, offer
 
 SERVICE = cri.SERVICE
 

@@ -14,7 +14,7 @@ import pytest
 
 from dovetail.node.common.cpus import CpuSet
 from dovetail.node.wire import cri, pod_resources
-from dovetail.node.wire.rpc import call, connect
+from dovetail.wire.rpc import call, connect
 from tests.node.agent.cri import Kubelet
 from tests.node.agent.rig import Shares, a_kubelet, a_node, a_plugin
 from tests.support.loops import eventually

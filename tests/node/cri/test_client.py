@@ -18,7 +18,7 @@ from dovetail.node.common.container_settings import ContainerSettings
 from dovetail.node.common.ports import ContainerPhase, RuntimeRefused
 from dovetail.node.cri.client import CriRuntime, pid_of
 from dovetail.node.wire import cri
-from dovetail.node.wire.rpc import Refused, Served, offer
+from dovetail.wire.rpc import Refused, Served, offer
 from tests.support.node import pods_on
 from tests.support.node.containerd import Containerd
 from tests.support.node.cri_client import Client

@@ -8,8 +8,8 @@ from dovetail.node.common.container_settings import INTEGER_PROPERTIES, Containe
 from dovetail.node.cri import injection
 from dovetail.node.nri import adjustment
 from dovetail.node.wire import cri, nri
-from dovetail.node.wire.codec import cooked, decode, raw_class
 from dovetail.node.wire.resource_plugin import DeviceSpec, Mount
+from dovetail.wire.codec import cooked, decode, raw_class
 
 EVERYTHING = ContainerSettings(
     numbers={name: 1000 + at for at, name in enumerate(INTEGER_PROPERTIES)},

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from dovetail.node.cri.client import LARGEST_MESSAGE_BYTES
 from dovetail.node.cri_proxy.envelope import open_envelope, seal
-from dovetail.node.wire.rpc import Refused
+from dovetail.wire.rpc import Refused
 
 
 @settings(max_examples=30, deadline=None)

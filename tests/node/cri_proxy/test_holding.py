@@ -23,7 +23,7 @@ from dovetail.node.cri_proxy.frames import (
     goaway,
 )
 from dovetail.node.wire import cri
-from dovetail.node.wire.codec import decode, encode
+from dovetail.wire.codec import decode, encode
 from tests.node.cri_proxy.backend import VERSION, between
 from tests.support.loops import eventually
 from tests.support.node import raw_calls

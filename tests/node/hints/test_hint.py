@@ -6,12 +6,12 @@ import pytest
 
 from dovetail.node.common.cpus import CpuSet
 from dovetail.node.hints import ANYWHERE, BadHint, Hint, Hints, from_wire, listed, to_wire
-from dovetail.node.wire.codec import decode, encode
 from dovetail.node.wire.resource_plugin import (
     ListOfTopologyHints,
     ResourceHintsResponse,
     TopologyHint,
 )
+from dovetail.wire.codec import decode, encode
 
 NODES = CpuSet({0, 1, 3})
 

@@ -23,9 +23,9 @@ from dovetail.node.common.ports import (
 from dovetail.node.nri.adjustment import resources
 from dovetail.node.nri.runtime import NriRuntime
 from dovetail.node.wire import nri
-from dovetail.node.wire.codec import Message, decode, encode
 from dovetail.node.wire.resource_plugin import DeviceSpec
 from dovetail.node.wire.ttrpc import Request, Response
+from dovetail.wire.codec import Message, decode, encode
 from tests.support.node.gates import Scripted
 
 POD = nri.PodSandbox(id="p", name="pod", uid="u", namespace="n")

@@ -19,7 +19,6 @@ from dovetail.node.plugins.common.store import PluginStore
 from dovetail.node.plugins.running import KINDS
 from dovetail.node.sdk.serving import PluginServer
 from dovetail.node.topology import Machine, Nic, NumaNode, synthetic
-from dovetail.node.wire.codec import Message
 from dovetail.node.wire.resource_plugin import (
     ALLOCATE,
     GET_TOPOLOGY_HINTS,
@@ -30,7 +29,8 @@ from dovetail.node.wire.resource_plugin import (
     ResourceRequest,
     TopologyHint,
 )
-from dovetail.node.wire.rpc import Method, call, connect
+from dovetail.wire.codec import Message
+from dovetail.wire.rpc import Method, call, connect
 
 GB = 10**9
 MEMORY = (237_706_936_320, 237_806_551_040)

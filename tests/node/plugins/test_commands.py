@@ -17,7 +17,7 @@ from click.testing import CliRunner, Result
 from dovetail.cli.agent import pools
 from dovetail.node.topology import write
 from dovetail.node.wire.resource_plugin import ALLOCATE
-from dovetail.node.wire.rpc import call, connect
+from dovetail.wire.rpc import call, connect
 from tests.node.plugins.rig import directory, plugin, request, spec_machine
 from tests.node.plugins.test_spec_examples import EXAMPLE_1
 from tests.support.processes import Process

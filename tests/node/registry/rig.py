@@ -22,7 +22,7 @@ from dovetail.node.wire.resource_plugin import (
     ResourcePluginOptions,
     ResourceRequest,
 )
-from dovetail.node.wire.rpc import OPTIONS, Served, offer
+from dovetail.wire.rpc import OPTIONS, Served, offer
 from tests.support.loops import eventually
 
 HASTY = Deadlines(info=0.5, notify=0.5, call=1.0, pre_start=3.0)

@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 
 from dovetail.node.registry.answer_checks import fault
-from dovetail.node.wire.codec import Message
 from dovetail.node.wire.resource_plugin import (
     AllocatableTopologyAwareResource,
     AssociatedDeviceHintsResponse,
@@ -29,6 +28,7 @@ from dovetail.node.wire.resource_plugin import (
     TopologyAwareQuantity,
     TopologyHint,
 )
+from dovetail.wire.codec import Message
 
 ASKED = ResourceRequest(pod_uid="uid-1", container_name="main")
 EMPTY = GetTopologyAwareAllocatableResourcesRequest()

@@ -18,8 +18,6 @@ from dovetail.node.common.ports import PluginError, PluginFailure
 from dovetail.node.registry.deadlines import Deadlines
 from dovetail.node.registry.endpoint import PluginEndpoint
 from dovetail.node.sdk.plugin import allocation_for
-from dovetail.node.wire import rpc
-from dovetail.node.wire.codec import encode
 from dovetail.node.wire.resource_plugin import (
     ALLOCATE,
     ALLOCATE_FOR_POD,
@@ -32,6 +30,8 @@ from dovetail.node.wire.resource_plugin import (
     ResourcePluginOptions,
     ResourceRequest,
 )
+from dovetail.wire import rpc
+from dovetail.wire.codec import encode
 from tests.node.registry.rig import HASTY, REQUEST, Pinner, is_up, plugin_at, registry_of
 from tests.support.loops import eventually
 

@@ -16,7 +16,6 @@ import pytest
 
 from dovetail.core.errors import DovetailError
 from dovetail.node.registry.registry import Registry
-from dovetail.node.wire import rpc
 from dovetail.node.wire.resource_plugin import (
     ALLOCATE,
     GET_RESOURCE_PLUGIN_OPTIONS,
@@ -24,7 +23,8 @@ from dovetail.node.wire.resource_plugin import (
     RegisterRequest,
     ResourcePluginOptions,
 )
-from dovetail.node.wire.rpc import Served
+from dovetail.wire import rpc
+from dovetail.wire.rpc import Served
 from tests.node.registry.rig import REQUEST, Pinner, is_up, registry_of, serving, state, status
 from tests.support.loops import eventually
 from tests.support.node import raw_calls

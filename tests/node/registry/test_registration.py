@@ -19,7 +19,7 @@ from dovetail.node.registry.registration import FIRST_RETRY_SECONDS, LONGEST_RET
 from dovetail.node.registry.registry import Registry
 from dovetail.node.wire.registration import GET_INFO, NOTIFY_REGISTRATION_STATUS, PluginInfo
 from dovetail.node.wire.resource_plugin import ALLOCATE, ResourcePluginOptions, TopologyHint
-from dovetail.node.wire.rpc import Method, Refused, Served
+from dovetail.wire.rpc import Method, Refused, Served
 from tests.node.registry.rig import (
     HASTY,
     REQUEST,

@@ -27,7 +27,7 @@ from dovetail.node.wire.resource_plugin import (
     TopologyAwareResource,
     TopologyHint,
 )
-from dovetail.node.wire.rpc import Refused
+from dovetail.wire.rpc import Refused
 from tests.support.node.fakes import Node, Pieces, container, pod
 
 

@@ -15,7 +15,7 @@ import pytest
 
 from dovetail.node.sdk.plugin import ResourcePlugin, allocation_for, hints_for
 from dovetail.node.sdk.serving import BadSocket, PluginServer, inode_of, serve
-from dovetail.node.wire import registration, resource_plugin, rpc
+from dovetail.node.wire import registration, resource_plugin
 from dovetail.node.wire.registration import GET_INFO, InfoRequest, PluginInfo
 from dovetail.node.wire.resource_plugin import (
     ALLOCATE,
@@ -27,7 +27,8 @@ from dovetail.node.wire.resource_plugin import (
     ResourceRequest,
     TopologyHint,
 )
-from dovetail.node.wire.rpc import Method
+from dovetail.wire import rpc
+from dovetail.wire.rpc import Method
 from tests.support.loops import eventually
 
 

@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as some
 
 from dovetail.node.wire import pod_resources, registration, resource_plugin
-from dovetail.node.wire.codec import Message, decode, encode
+from dovetail.wire.codec import Message, decode, encode
 from tests.node.wire import tables
 
 APIS = (

@@ -9,7 +9,7 @@ from dovetail.node.admission.configuration import Outage
 from dovetail.node.admission.resource_slot import ResourceSlot
 from dovetail.node.common.ports import Plugin, PluginError, PluginFailure
 from dovetail.node.common.reasons import OF_FAILURES, rejection
-from dovetail.node.wire.rpc import A, Method, Q
+from dovetail.wire.rpc import A, Method, Q
 
 OUTAGES = (PluginFailure.DOWN, PluginFailure.TIMEOUT)
 """Other failures are answers: the plugin is there, and says no or nonsense."""

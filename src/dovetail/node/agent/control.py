@@ -15,7 +15,7 @@ import orjson
 import structlog
 
 from dovetail.node.common.ports import ManagerPort
-from dovetail.node.wire.rpc import Refused
+from dovetail.wire.rpc import Refused
 
 SERVICE = "dovetail.agent.v1.Agent"
 LARGEST_QUESTION_BYTES = 4096

@@ -30,7 +30,7 @@ from dovetail.node.report import capacity
 from dovetail.node.report.capacity import NodeCapacity
 from dovetail.node.report.pod_resources import PodResourcesApi
 from dovetail.node.state.store import StateStore
-from dovetail.node.wire.rpc import Served
+from dovetail.wire.rpc import Served
 
 LOG = structlog.get_logger("dovetail.node.agent")
 

@@ -18,7 +18,7 @@ from dovetail.core.explanation import Explanation
 from dovetail.node.common.container_settings import ContainerSettings
 from dovetail.node.common.pods import Pod, Sandbox
 from dovetail.node.wire.resource_plugin import ResourcePluginOptions
-from dovetail.node.wire.rpc import A, Method, Q, Served
+from dovetail.wire.rpc import A, Method, Q, Served
 
 
 class PluginFailure(StrEnum):

@@ -23,8 +23,8 @@ from dovetail.node.common.pods import Sandbox
 from dovetail.node.common.ports import ContainerPhase, ObservedContainer, RuntimeRefused
 from dovetail.node.cri import cgroups, injection
 from dovetail.node.wire import cri
-from dovetail.node.wire.codec import BadMessage, cooked, raw_class
-from dovetail.node.wire.rpc import A, Method, Q, call
+from dovetail.wire.codec import BadMessage, cooked, raw_class
+from dovetail.wire.rpc import A, Method, Q, call
 
 LOG = structlog.get_logger("dovetail.node.runtime")
 

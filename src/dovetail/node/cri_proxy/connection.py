@@ -20,7 +20,7 @@ from dovetail.node.cri_proxy.frames import LAST_STREAM, BadFrames, ErrorCode
 from dovetail.node.cri_proxy.joined_socket import JoinedSocket
 from dovetail.node.cri_proxy.relay import Relay
 from dovetail.node.wire import cri
-from dovetail.node.wire.rpc import Refused
+from dovetail.wire.rpc import Refused
 
 PROXIED = AGENT_METRICS.histogram(
     "proxied_call_seconds",

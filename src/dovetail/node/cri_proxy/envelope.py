@@ -7,7 +7,7 @@ import struct
 import grpc
 
 from dovetail.node.cri.client import LARGEST_MESSAGE_BYTES
-from dovetail.node.wire.rpc import Refused
+from dovetail.wire.rpc import Refused
 
 ENVELOPE = struct.Struct(">BI")
 LARGEST_SEALED_BYTES = LARGEST_MESSAGE_BYTES + ENVELOPE.size

@@ -24,9 +24,9 @@ from dovetail.node.cri import injection
 from dovetail.node.cri.client import connect, sandbox_of
 from dovetail.node.cri_proxy.connection import Handler, ProxyConnection, Send
 from dovetail.node.wire import cri
-from dovetail.node.wire.codec import BadMessage, M, cooked, decode, raw_class
 from dovetail.node.wire.listening import ProtocolListener
-from dovetail.node.wire.rpc import Refused, call
+from dovetail.wire.codec import BadMessage, M, cooked, decode, raw_class
+from dovetail.wire.rpc import Refused, call
 
 LOG = structlog.get_logger("dovetail.node.runtime")
 

@@ -22,9 +22,9 @@ from dovetail.node.common.ports import AdmissionPort, AdmissionRejected
 from dovetail.node.cri.injection import has_resources
 from dovetail.node.nri import adjustment
 from dovetail.node.wire import nri
-from dovetail.node.wire.codec import Message, decode, encode
 from dovetail.node.wire.resource_plugin import DeviceSpec
-from dovetail.node.wire.rpc import Refused
+from dovetail.wire.codec import Message, decode, encode
+from dovetail.wire.rpc import Refused
 
 LOG = structlog.get_logger("dovetail.node.runtime")
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from math import isfinite
 
-from dovetail.node.wire.codec import Message
 from dovetail.node.wire.resource_plugin import (
     AssociatedDeviceRequest,
     GetTopologyAwareResourcesResponse,
@@ -13,6 +12,7 @@ from dovetail.node.wire.resource_plugin import (
     TopologyAwareQuantity,
     TopologyHint,
 )
+from dovetail.wire.codec import Message
 
 LARGEST_NODE = 1023
 """The kernel numbers no NUMA node higher. What is above would fill the memory as a bit mask."""

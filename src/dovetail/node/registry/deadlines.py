@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 
 from dovetail.node.wire.resource_plugin import PRE_START_CONTAINER
-from dovetail.node.wire.rpc import Method
+from dovetail.wire.rpc import Method
 
 GONE_SECONDS = 300.0
 """How long a plugin may be away before it counts as uninstalled: its resources and name stay."""

@@ -17,10 +17,10 @@ from dovetail.node.registry.answer_checks import fault
 from dovetail.node.registry.deadlines import Deadlines
 from dovetail.node.registry.metrics import PLUGIN_CALLS, PLUGINS_UP
 from dovetail.node.registry.sockets import SocketIdentity
-from dovetail.node.wire import rpc
-from dovetail.node.wire.codec import BadMessage
 from dovetail.node.wire.resource_plugin import ResourcePluginOptions
-from dovetail.node.wire.rpc import A, Method, Q
+from dovetail.wire import rpc
+from dovetail.wire.codec import BadMessage
+from dovetail.wire.rpc import A, Method, Q
 
 
 class EndpointHolder(Protocol):

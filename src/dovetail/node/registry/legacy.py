@@ -11,7 +11,7 @@ import grpc.aio
 from dovetail.core.errors import DovetailError
 from dovetail.node.registry.handshake import UnfitPlugin, objection
 from dovetail.node.wire.resource_plugin import REGISTER, Empty, RegisterRequest
-from dovetail.node.wire.rpc import OPTIONS, Refused, Served, offer
+from dovetail.wire.rpc import OPTIONS, Refused, Served, offer
 
 NAME = "kubelet.sock"
 """As plugins of that kind expect it."""

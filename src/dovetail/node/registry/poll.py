@@ -9,8 +9,8 @@ from typing import Generic, NamedTuple, TypeVar
 import structlog
 
 from dovetail.node.common.ports import Plugin, PluginError
-from dovetail.node.wire.codec import Message
-from dovetail.node.wire.rpc import Method
+from dovetail.wire.codec import Message
+from dovetail.wire.rpc import Method
 
 A = TypeVar("A", bound=Message)
 Q = TypeVar("Q", bound=Message)

@@ -32,7 +32,7 @@ from dovetail.node.registry.handshake import (
 )
 from dovetail.node.registry.sockets import SocketIdentity
 from dovetail.node.wire.resource_plugin import RegisterRequest, ResourcePluginOptions
-from dovetail.node.wire.rpc import connect
+from dovetail.wire.rpc import connect
 
 LOG = structlog.get_logger("dovetail.node.registry")
 

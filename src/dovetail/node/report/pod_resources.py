@@ -34,7 +34,7 @@ from dovetail.node.wire.resource_plugin import (
     TopologyAwareResource,
     TopologyInfo,
 )
-from dovetail.node.wire.rpc import Refused, Served
+from dovetail.wire.rpc import Refused, Served
 
 CALLS_PER_SECOND, BURST_CALLS = 100.0, 10.0
 """Questions a second, and how many at once. The kubelet has the same."""

@@ -14,7 +14,6 @@ import grpc
 import structlog
 
 from dovetail.node.wire import registration, resource_plugin
-from dovetail.node.wire.codec import Message
 from dovetail.node.wire.registration import (
     InfoRequest,
     PluginInfo,
@@ -51,7 +50,8 @@ from dovetail.node.wire.resource_plugin import (
     UpdateAllocatableAssociatedDevicesRequest,
     UpdateAllocatableAssociatedDevicesResponse,
 )
-from dovetail.node.wire.rpc import Refused, Served
+from dovetail.wire.codec import Message
+from dovetail.wire.rpc import Refused, Served
 
 LOG = structlog.get_logger("dovetail.node.sdk")
 

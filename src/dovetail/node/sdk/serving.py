@@ -18,7 +18,7 @@ import structlog
 
 from dovetail.core.errors import DovetailError
 from dovetail.node.sdk.plugin import ResourcePlugin
-from dovetail.node.wire.rpc import OPTIONS, offer
+from dovetail.wire.rpc import OPTIONS, offer
 
 LOG = structlog.get_logger("dovetail.node.sdk")
 

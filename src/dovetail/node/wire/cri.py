@@ -11,8 +11,8 @@ from typing import Annotated
 
 from msgspec import field
 
-from dovetail.node.wire.codec import Message
-from dovetail.node.wire.rpc import Method
+from dovetail.wire.codec import Message
+from dovetail.wire.rpc import Method
 
 
 class ContainerState(IntEnum):

@@ -15,7 +15,7 @@ import grpc
 import grpc.aio
 
 from dovetail.core.errors import DovetailError
-from dovetail.node.wire.rpc import OPTIONS, Served, offer
+from dovetail.wire.rpc import OPTIONS, Served, offer
 
 GRACE_SECONDS = 2.0
 """For questions under way when it ends."""

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from dovetail.node.wire.codec import Message
 from dovetail.node.wire.resource_plugin import TopologyAwareQuantity, TopologyInfo
-from dovetail.node.wire.rpc import Method
+from dovetail.wire.codec import Message
+from dovetail.wire.rpc import Method
 
 
 class ContainerDevices(Message):

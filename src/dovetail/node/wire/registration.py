@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from dovetail.node.wire.codec import Message
-from dovetail.node.wire.rpc import Method
+from dovetail.wire.codec import Message
+from dovetail.wire.rpc import Method
 
 RESOURCE_PLUGIN = "ResourcePlugin"
 """The type of plugin that we look for."""

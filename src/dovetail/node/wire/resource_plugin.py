@@ -5,8 +5,8 @@ from __future__ import annotations
 from enum import IntEnum
 from typing import Annotated
 
-from dovetail.node.wire.codec import Message
-from dovetail.node.wire.rpc import Method
+from dovetail.wire.codec import Message
+from dovetail.wire.rpc import Method
 
 VERSION = "v1alpha1"
 

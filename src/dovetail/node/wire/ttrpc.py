@@ -18,8 +18,8 @@ import grpc
 import structlog
 
 from dovetail.core.errors import DovetailError
-from dovetail.node.wire.codec import BadMessage, Message, decode, encode
-from dovetail.node.wire.rpc import A, Method, Q, Refused
+from dovetail.wire.codec import BadMessage, Message, decode, encode
+from dovetail.wire.rpc import A, Method, Q, Refused
 
 LOG = structlog.get_logger("dovetail.node.ttrpc")
 

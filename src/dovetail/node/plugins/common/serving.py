@@ -49,7 +49,7 @@ from dovetail.node.wire.resource_plugin import (
     TopologyAwareQuantity,
     TopologyAwareResource,
 )
-from dovetail.node.wire.rpc import Refused
+from dovetail.wire.rpc import Refused
 
 
 class RolePlugin(ResourcePlugin, ABC, Generic[H]):

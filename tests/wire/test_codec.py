@@ -6,7 +6,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as some
 
-from dovetail.node.wire.codec import BadMessage, decode, encode
 from dovetail.node.wire.registration import PluginInfo
 from dovetail.node.wire.resource_plugin import (
     ContainerType,
@@ -16,6 +15,7 @@ from dovetail.node.wire.resource_plugin import (
     ResourceRequest,
     TopologyHint,
 )
+from dovetail.wire.codec import BadMessage, decode, encode
 
 
 def field(number: int, data: bytes) -> bytes:

@@ -1,4 +1,4 @@
-"""Calls over unix sockets: the methods there are, how to call one and how to serve some."""
+"""gRPC calls: the methods there are, how to call one, how to serve some; of agent and server."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import grpc
 import grpc.aio
 import structlog
 
-from dovetail.node.wire.codec import BadMessage, Message, decode, encode
+from dovetail.wire.codec import BadMessage, Message, decode, encode
 
 Q = TypeVar("Q", bound=Message)
 A = TypeVar("A", bound=Message)
@@ -24,7 +24,7 @@ OPTIONS = (
     ("grpc.use_local_subchannel_pool", 1),
 )
 
-LOG = structlog.get_logger("dovetail.node.rpc")
+LOG = structlog.get_logger("dovetail.wire.rpc")
 
 
 class Method(NamedTuple, Generic[Q, A]):
