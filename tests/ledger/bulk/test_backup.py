@@ -28,6 +28,7 @@ from dovetail.ledger.bulk import audit
 from dovetail.ledger.bulk.backup import TABLES, BadBackup, backup
 from dovetail.ledger.bulk.restore import restore, verify
 from dovetail.ledger.database import opening
+from dovetail.ledger.database.protocol import Transaction
 from tests.ledger.world import claim, get, make, used
 
 NOT_KEPT = {"alembic_version", "changes", "changes_trimmed"}
@@ -58,7 +59,17 @@ def small_world(ledger: Ledger) -> Provider:
     ledger.write(lambda tx: decisions.record(tx, consumer, "{}")).result()
     ledger.write(lambda tx: attributes.assign(tx, host, {"memory": "30G"})).result()
     ledger.write(lambda tx: device_classes.define(tx, "large", "{}")).result()
+    ledger.write(kept_documents).result()
     return node
+
+
+def kept_documents(tx: Transaction) -> None:
+    """A document below another, and a file that is no text."""
+    objects = (("projects/p", None), ("projects/p/composite-apps/c/v1", "projects/p"))
+    for path, parent in objects:
+        tx.run("INSERT INTO intent_objects VALUES (?, ?, 'project', 1, '{}', 1, 1)", (path, parent))
+    for name in ("file", "profile"):
+        tx.run("INSERT INTO intent_files VALUES ('projects/p', ?, ?)", (name, bytes(range(256))))
 
 
 @contextmanager

@@ -8,6 +8,7 @@ generations are kept. The change log is not part of it: nobody follows a ledger 
 
 from __future__ import annotations
 
+import base64
 import gzip
 import hashlib
 import os
@@ -36,6 +37,10 @@ class Table(msgspec.Struct, frozen=True):
     key: int
     """So many of the columns, the first, are the primary key."""
     columns: tuple[str, ...]
+    page: int = PAGE
+    """So many rows at a time."""
+    binary: str = ""
+    """The column whose values are bytes; the file has them in base 64."""
 
 
 TABLES = {
@@ -66,6 +71,32 @@ TABLES = {
     "consumers": Table(1, ("id", "uuid", "generation", "project_id", "user_id", "consumer_type")),
     "allocations": Table(3, ("consumer_id", "provider_id", "class_id", "used", "created_at")),
     "decisions": Table(1, ("id", "decided_at", "consumer", "document")),
+    "intent_objects": Table(
+        1, ("path", "parent", "kind", "position", "document", "created_at", "changed_at")
+    ),
+    "intent_references": Table(2, ("path", "target")),
+    "intent_files": Table(2, ("path", "name", "content"), page=1, binary="content"),
+    "idempotency": Table(2, ("key", "caller", "digest", "status", "body", "created_at")),
+    "clusters": Table(1, ("name", "state", "why", "observed_at", "source", "classes")),
+    "cluster_nodes": Table(1, ("root_id", "cluster", "name", "document"), page=100),
+    "deployments": Table(
+        1, ("id", "group_path", "revision", "state", "document", "created_at", "changed_at")
+    ),
+    "deployment_objects": Table(
+        4,
+        (
+            "deployment",
+            "cluster",
+            "app",
+            "position",
+            "object_key",
+            "document",
+            "state",
+            "message",
+        ),
+    ),
+    "leases": Table(1, ("name", "holder", "until")),
+    "controller_answers": Table(2, ("controller", "group_path", "document", "answered_at")),
 }
 """What is kept, in an order in which every row finds what it refers to."""
 
@@ -125,19 +156,23 @@ def write(tx: Transaction, file: BinaryIO) -> Counts:
 
 
 def line(document: Any) -> bytes:
-    return orjson.dumps(document, option=orjson.OPT_APPEND_NEWLINE)
+    return orjson.dumps(document, default=in_base_64, option=orjson.OPT_APPEND_NEWLINE)
+
+
+def in_base_64(value: Any) -> str:
+    return base64.b64encode(value).decode()
 
 
 def pages(tx: Transaction, name: str, table: Table) -> Iterator[list[Row]]:
     """All rows in the order of the key, some at a time: they need not fit into memory."""
     columns, key = ", ".join(table.columns), ", ".join(table.columns[: table.key])
     marks = ", ".join("?" * table.key)
-    first = f"SELECT {columns} FROM {name} ORDER BY {key} LIMIT {PAGE}"  # noqa: S608
+    first = f"SELECT {columns} FROM {name} ORDER BY {key} LIMIT {table.page}"  # noqa: S608
     following = (
         f"SELECT {columns} FROM {name} WHERE ({key}) > ({marks}) "  # noqa: S608
-        f"ORDER BY {key} LIMIT {PAGE}"
+        f"ORDER BY {key} LIMIT {table.page}"
     )
     rows = tx.rows(first)
     while rows:
         yield rows
-        rows = tx.rows(following, rows[-1][: table.key]) if len(rows) == PAGE else []
+        rows = tx.rows(following, rows[-1][: table.key]) if len(rows) == table.page else []

@@ -6,6 +6,7 @@ while it is restored.
 
 from __future__ import annotations
 
+import base64
 import gzip
 import hashlib
 import zlib
@@ -122,7 +123,7 @@ def rows_of(path: Path) -> Iterator[tuple[str, Row]]:
         if isinstance(document, list) and table and len(document) == len(TABLES[table].columns):
             counts[table] += 1
             digest.update(raw)
-            yield table, tuple(document)
+            yield table, values_of(table, document)
         elif isinstance(document, dict) and "table" in document:
             table = known_table(path, document)
             digest.update(raw)
@@ -134,6 +135,14 @@ def rows_of(path: Path) -> Iterator[tuple[str, Row]]:
         else:
             raise BadBackup(f"{path} is damaged: {raw[:80]!r} cannot be in it")
     raise BadBackup(f"{path} is cut short: it has no end")
+
+
+def values_of(table: str, row: list[Any]) -> Row:
+    binary = TABLES[table].binary
+    if binary:
+        at = TABLES[table].columns.index(binary)
+        row[at] = base64.b64decode(row[at])
+    return tuple(row)
 
 
 def documents(path: Path) -> Iterator[tuple[bytes, Any]]:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 MIGRATION_SECONDS = 60
 """How long one who opens a SQLite ledger waits for another who makes its tables."""
-HEAD = "0003"
+HEAD = "0004"
 """The newest revision; a test compares it with the migrations themselves."""
 
 

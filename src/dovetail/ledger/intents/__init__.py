@@ -1,0 +1,1 @@
+"""The ledger of hardware intents: what users wrote, what clusters have, what was deployed where."""

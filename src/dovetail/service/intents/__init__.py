@@ -1,0 +1,1 @@
+"""Use cases of hardware intents: keep documents, plan, deploy, follow clusters, ask controllers."""
