@@ -1,4 +1,4 @@
-"""Names of clusters: `provider+cluster`, as EMCO writes them, everywhere inside Dovetail."""
+"""Names of clusters (`provider+cluster`, as EMCO writes them) and labels of what is deployed there."""
 
 from __future__ import annotations
 
@@ -6,6 +6,10 @@ ClusterName = str
 """`provider+cluster`."""
 
 SEPARATOR = "+"
+
+DEPLOYMENT_LABEL = "dovetail.dev/deployment"
+APP_LABEL = "dovetail.dev/app"
+"""On all objects and pods of a deployment: by them its pods are recognised."""
 
 
 def cluster_name(provider: str, cluster: str) -> ClusterName:
