@@ -191,10 +191,12 @@ class KubeClient:
         *,
         uid: str = "",
         grace: int | None = None,
+        propagation: str = "",
     ) -> None:
         options: dict[str, Any] = {"apiVersion": "v1", "kind": "DeleteOptions"}
         options |= {"preconditions": {"uid": uid}} if uid else {}
         options |= {} if grace is None else {"gracePeriodSeconds": grace}
+        options |= {"propagationPolicy": propagation} if propagation else {}
         where = path(kind, namespace, name)
         data = msgspec.json.encode(options)
         try:

@@ -122,6 +122,10 @@ class KubeApi(Protocol):
         *,
         uid: str = "",
         grace: int | None = None,
+        propagation: str = "",
     ) -> None:
-        """Gone already is as good; ApiConflict if it is there with another `uid`."""
+        """Gone already is as good; ApiConflict if it is there with another `uid`.
+
+        `propagation` says what becomes of what it owns; without it, that is up to its kind.
+        """
         ...
