@@ -1,0 +1,136 @@
+"""Pod templates: from one as a chart has it to the pod that the API server would make of it.
+
+`workloads` calls it for packing. Objects in a chart have not been through admission: fields may be
+null, and requests that follow from limits are not written out. Here the defaults that decide where
+a pod fits are filled in as the API server does (`SetDefaults_Pod` and its parts).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import msgspec
+from msgspec.structs import replace
+
+from dovetail.core.quantity import BadQuantity, parse
+from dovetail.intents.manifests.errors import BadManifest
+from dovetail.podfit.objects import (
+    Container,
+    ContainerPort,
+    Pod,
+    PodSpec,
+    ResourceRequirements,
+    Toleration,
+)
+from dovetail.podfit.pod_sum import WrittenQuantities
+
+RawTemplate = Mapping[str, Any]
+"""`metadata` and `spec` of pods to be made, as they were written."""
+
+PER_NODE_TOLERATIONS = tuple(
+    Toleration(key=f"node.kubernetes.io/{name}", operator="Exists", effect=effect)
+    for name, effect in (
+        ("not-ready", "NoExecute"),
+        ("unreachable", "NoExecute"),
+        ("disk-pressure", "NoSchedule"),
+        ("memory-pressure", "NoSchedule"),
+        ("pid-pressure", "NoSchedule"),
+        ("unschedulable", "NoSchedule"),
+    )
+)
+"""What the DaemonSet controller adds to its pods, and so where they go that others cannot."""
+HOST_NETWORK_TOLERATION = Toleration(
+    key="node.kubernetes.io/network-unavailable", operator="Exists", effect="NoSchedule"
+)
+
+
+def without_nulls(value: Any) -> Any:
+    """The API server takes null for a field that is not there."""
+    if isinstance(value, Mapping):
+        return {key: without_nulls(each) for key, each in value.items() if each is not None}
+    if isinstance(value, list | tuple):
+        return [without_nulls(each) for each in value]
+    return value
+
+
+def pod_of(
+    template: RawTemplate, *, where: str, name: str, namespace: str, per_node: bool = False
+) -> Pod:
+    """Raises BadManifest, which says `where` (the object) and the field."""
+    meta = without_nulls(template.get("metadata") or {})
+    written = {
+        "metadata": {**meta, "name": name, "namespace": namespace},
+        "spec": without_nulls(template.get("spec") or {}),
+    }
+    try:
+        pod = msgspec.convert(written, Pod)
+    except msgspec.ValidationError as error:
+        message, _, path = str(error).partition(" - at ")
+        raise BadManifest(where, path.strip("`").removeprefix("$."), message) from error
+    if not pod.spec.containers:
+        raise BadManifest(where, "spec.containers", "a pod has at least one container")
+    spec = _with_defaults(pod.spec)
+    _check_quantities(spec, where)
+    if per_node:
+        spec = replace(spec, tolerations=(*spec.tolerations, *_per_node_tolerations(spec)))
+    return replace(pod, spec=spec)
+
+
+def _per_node_tolerations(spec: PodSpec) -> tuple[Toleration, ...]:
+    return (*PER_NODE_TOLERATIONS, *([HOST_NETWORK_TOLERATION] if spec.host_network else []))
+
+
+def _with_defaults(spec: PodSpec) -> PodSpec:
+    containers, init_containers = (
+        tuple(_container_with_defaults(each, spec) for each in group)
+        for group in (spec.containers, spec.init_containers)
+    )
+    resources = spec.resources
+    if resources is not None:
+        # Where containers request something of it, their sum stands for what the pod requests.
+        summed = {name for each in containers for name in each.resources.requests}
+        missing = {k: v for k, v in resources.limits.items() if k not in summed}
+        resources = replace(resources, requests={**missing, **resources.requests})
+    return replace(
+        spec, containers=containers, init_containers=init_containers, resources=resources
+    )
+
+
+def _container_with_defaults(container: Container, spec: PodSpec) -> Container:
+    """Limits stand for requests that are left out; a pod on the host's network uses its ports."""
+    resources, ports = container.resources, container.ports
+    if resources.limits:
+        resources = ResourceRequirements(
+            requests={**resources.limits, **resources.requests}, limits=resources.limits
+        )
+    if spec.host_network:
+        ports = tuple(map(_on_host, ports))
+    return replace(container, resources=resources, ports=ports)
+
+
+def _on_host(port: ContainerPort) -> ContainerPort:
+    return port if port.host_port else replace(port, host_port=port.container_port)
+
+
+def _check_quantities(spec: PodSpec, where: str) -> None:
+    for path, written in _all_quantities(spec):
+        for name, text in written.items():
+            try:
+                amount = parse(str(text))
+            except BadQuantity as error:
+                raise BadManifest(where, f"{path}[{name}]", str(error)) from error
+            if amount < 0:
+                raise BadManifest(where, f"{path}[{name}]", f"{text} is less than nothing")
+
+
+def _all_quantities(spec: PodSpec) -> Iterator[tuple[str, WrittenQuantities]]:
+    owners = [
+        *((f"spec.containers[{each.name}]", each.resources) for each in spec.containers),
+        *((f"spec.initContainers[{each.name}]", each.resources) for each in spec.init_containers),
+        ("spec", spec.resources or ResourceRequirements()),
+    ]
+    for path, resources in owners:
+        yield f"{path}.resources.requests", resources.requests
+        yield f"{path}.resources.limits", resources.limits
+    yield "spec.overhead", spec.overhead
