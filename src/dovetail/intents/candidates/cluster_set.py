@@ -1,6 +1,8 @@
 """Cluster sets: an allow or a deny list, with set algebra on both forms without expanding either.
 
-A deny list is every cluster but those; which there are need not be known for the algebra.
+Controllers answer with them, and `combining` intersects their answers. A deny list is every cluster
+but those; which clusters there are need not be known for the algebra. Its cost is that of the
+lists, whatever the size of the fleet.
 """
 
 from __future__ import annotations
@@ -47,12 +49,12 @@ class ClusterSet(msgspec.Struct, frozen=True):
     def __invert__(self) -> ClusterSet:
         return ClusterSet(self.names, not self.denies)
 
-    def within(self, clusters: Collection[ClusterName]) -> Iterator[ClusterName]:
+    def within(self, clusters: Iterable[ClusterName]) -> Iterator[ClusterName]:
         """Those of `clusters` that are in it, in their order."""
         return (name for name in clusters if name in self)
 
     def size(self, clusters: Collection[ClusterName]) -> int:
-        """How many of all `clusters` are in it."""
+        """How many of all `clusters` are in it; they should be a set, or the keys of a mapping."""
         known = sum(name in clusters for name in self.names)
         return len(clusters) - known if self.denies else known
 
@@ -61,7 +63,7 @@ class ClusterSet(msgspec.Struct, frozen=True):
         allowed = frozenset(self.within(clusters))
         if 2 * len(allowed) <= len(clusters):
             return ClusterSet.allow(allowed)
-        return ClusterSet.deny(name for name in clusters if name not in self)
+        return ClusterSet.deny(name for name in clusters if name not in allowed)
 
 
 EVERYWHERE = ClusterSet.deny(())

@@ -37,12 +37,18 @@ ANYWHERE = AppClusters(parts=(Part(1, EVERYWHERE),), is_counted=False)
 
 
 class ContendedCluster(msgspec.Struct, frozen=True):
-    """A cluster that takes some of the apps that could go there, but not all at once."""
+    """A cluster where apps of the group are in each other's way.
+
+    Mostly it takes some of the apps that could go there, but not all at once. It is one as well if
+    it takes all of them, but gives them less together than each alone (an optional GPU that two of
+    them want): then there is one set. The pick asks for the joint score of these clusters only.
+    """
 
     cluster: ClusterName
     fitting: tuple[frozenset[str], ...]
     """The largest sets of apps that fit together; with a set, all its subsets fit. In order: sets
-    that serve the apps listed first come first."""
+    that serve the apps listed first come first. Apps that are in none of them are not contended
+    here; whether they can go here is what their lists say."""
 
 
 class PartitionCandidates(msgspec.Struct, frozen=True, kw_only=True):
