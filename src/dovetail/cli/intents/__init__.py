@@ -1,0 +1,1 @@
+"""`dovetail intents`: hardware intents over many clusters."""
