@@ -18,16 +18,14 @@ be there. Of a Pending one nothing was ever sent: it can be dropped without aski
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from enum import StrEnum
 
 import msgspec
+from msgspec.structs import replace
 
 from dovetail.intents.group import ManifestObject
 from dovetail.intents.names import ClusterName
-
-DEPLOYMENT_LABEL = "dovetail.dev/deployment"
-APP_LABEL = "dovetail.dev/app"
 
 
 class DeploymentState(StrEnum):
@@ -180,6 +178,79 @@ class OutboxObject(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def place(self) -> tuple[ClusterName, str, int]:
         return (self.cluster, self.app, self.position)
+
+
+class PlannedWorkload(msgspec.Struct, frozen=True, kw_only=True):
+    """The pods of one object of an app on a cluster, as they were planned and charged."""
+
+    kind: str
+    name: str
+    count: int
+    amounts: Mapping[str, int]
+    """Of one pod, as podfit counts: by resource, in thousandths of a CPU, bytes, pieces."""
+    nodes: Mapping[str, int] = {}
+    """How many pods on which node."""
+    devices: Mapping[str, tuple[str, ...]] = {}
+    """By node, those that were chosen for its pods."""
+    granted: tuple[str, ...] = ()
+    """Optional requirements that are met."""
+    pinned_because: str = ""
+    """Why its pods are tied to the planned nodes; empty: they are not."""
+
+
+class AppOnCluster(msgspec.Struct, frozen=True, kw_only=True):
+    """An app on one of the clusters that were picked for it."""
+
+    app: str
+    cluster: ClusterName
+    score: int = 0
+    workloads: tuple[PlannedWorkload, ...] = ()
+
+
+class StateChange(msgspec.Struct, frozen=True):
+    """A line of the history of a group."""
+
+    state: DeploymentState
+    time: int
+    revision: int
+
+
+class DeploymentDocument(msgspec.Struct, frozen=True, kw_only=True):
+    """What is kept of a deployment beside its objects and its claims."""
+
+    namespace: str = "default"
+    placements: tuple[AppOnCluster, ...] = ()
+    history: tuple[StateChange, ...] = ()
+    reason: str = ""
+    """Of a failure."""
+    deadline: int = 0
+    """Unix seconds by which all objects have to be applied."""
+    silent: Mapping[ClusterName, str] = {}
+    """Clusters that did not answer the last time, and what was heard instead."""
+
+
+class DeploymentRecord(msgspec.Struct, frozen=True, kw_only=True):
+    """A deployment of a group."""
+
+    id: str
+    group: str
+    """The path of the group's document."""
+    revision: int
+    """Another one with every instantiate and update of the group."""
+    state: DeploymentState
+    document: DeploymentDocument = DeploymentDocument()
+    created_at: int = 0
+    changed_at: int = 0
+
+    def moved(self, state: DeploymentState, now: int, *, reason: str = "") -> DeploymentRecord:
+        """In another state from now on."""
+        history = (*self.document.history[-MOST_HISTORY:], StateChange(state, now, self.revision))
+        document = replace(self.document, history=history, reason=reason)
+        return replace(self, state=state, document=document, changed_at=now)
+
+
+MOST_HISTORY = 99
+"""Lines kept before the newest."""
 
 
 FIRST = (

@@ -12,14 +12,14 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequen
 from contextlib import asynccontextmanager
 from typing import Any
 
-from dovetail.intents.deployment import APP_LABEL, DEPLOYMENT_LABEL, ObjectKey, ObjectReadiness
+from dovetail.intents.deployment import ObjectKey, ObjectReadiness
 from dovetail.intents.group import ManifestObject
-from dovetail.intents.names import ClusterName
+from dovetail.intents.names import APP_LABEL, DEPLOYMENT_LABEL, ClusterName
 from dovetail.kube.api.port import ApiConflict, ApiError, ApiNotFound, ApiUnreachable, KubeApi
 from dovetail.kube.deploy.discovery import DynamicObject, KindDiscovery, UnknownKind, class_of
 from dovetail.kube.deploy.readiness import readiness, waiting
 from dovetail.podfit.objects import ApiResource, Pod
-from dovetail.service.intents.cluster_port import ClusterAway, ObjectRefused, ObservedPod
+from dovetail.service.intents.cluster_port import ClusterAway, DeployedPod, ObjectRefused
 
 MANAGER = "dovetail-intents"
 TOGETHER = 8
@@ -104,7 +104,7 @@ class KubeClusters:
             answers = await asyncio.gather(*(one(*each) for each in objects))
         return {key: each for (key, _), each in zip(objects, answers, strict=True)}
 
-    async def pods(self, cluster: ClusterName, deployment: str) -> list[ObservedPod]:
+    async def pods(self, cluster: ClusterName, deployment: str) -> list[DeployedPod]:
         async with told(cluster):
             api, _ = await self._ways(cluster)
             listed = await api.list(Pod, labels=f"{DEPLOYMENT_LABEL}={deployment}")
@@ -175,9 +175,9 @@ def fields_of(manifest: ManifestObject) -> Iterator[str]:
     return (key for key in manifest if key != "status")
 
 
-def observed(pod: Pod) -> ObservedPod:
+def observed(pod: Pod) -> DeployedPod:
     conditions = {each.type: each.status for each in pod.status.conditions}
-    return ObservedPod(
+    return DeployedPod(
         namespace=pod.metadata.namespace,
         name=pod.metadata.name,
         app=pod.metadata.labels.get(APP_LABEL, ""),

@@ -32,7 +32,7 @@ class ObjectRefused(DovetailError):
         super().__init__(words)
 
 
-class ObservedPod(msgspec.Struct, frozen=True, kw_only=True):
+class DeployedPod(msgspec.Struct, frozen=True, kw_only=True):
     """A pod of a deployment, as its cluster tells."""
 
     namespace: str
@@ -67,6 +67,6 @@ class ClusterPort(Protocol):
         """Of objects by key and uid; one that is there no more says so."""
         ...
 
-    async def pods(self, cluster: ClusterName, deployment: str) -> Sequence[ObservedPod]:
+    async def pods(self, cluster: ClusterName, deployment: str) -> Sequence[DeployedPod]:
         """All that are there, however they came to be."""
         ...
