@@ -3,13 +3,13 @@
 `service/claims`, `service/device_claims` and `ledger/reshaping` call `replace`, which makes a set
 of claims true, all or nothing: it locks the providers involved in the order of their ids, checks
 generations, units and capacity, writes. Whatever the writers and replicas, no inventory is given
-away twice.
+away twice. `ledger/intents` calls `observe` for what was seen elsewhere, which cannot be refused.
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 import msgspec
@@ -62,12 +62,80 @@ class ClaimTarget(msgspec.Struct, frozen=True):
 
 def replace(tx: Transaction, claims: Sequence[Claim]) -> None:
     """Make each claim all that its consumer holds."""
-    # In a fixed order, so that two writers with the same consumers cannot wait for each other.
-    consumers = {
-        uuid: find_consumer(tx, uuid) for uuid in sorted(claim.consumer for claim in claims)
-    }
+    consumers = find_consumers(tx, claims)
     for claim in claims:
         check_generation(claim, consumers[claim.consumer])
+    prepared = prepare(tx, claims, consumers)
+    prepared.check()
+    carry_out(tx, prepared)
+
+
+def observe(tx: Transaction, seen: Sequence[Claim]) -> None:
+    """Record what consumers were seen to hold, be it more than there is.
+
+    For what happened elsewhere and cannot be refused here; nothing is promised by it. Who holds
+    just this already is left alone. Inventories have to be there, and generations do not matter.
+    """
+    consumers = find_consumers(tx, seen)
+    prepared = prepare(tx, seen, consumers)
+    changed = [
+        claim
+        for claim, amounts in prepared.wanted
+        if amounts != (held.old if (held := consumers[claim.consumer]) else {})
+    ]
+    if len(changed) < len(seen):
+        consumers = {claim.consumer: consumers[claim.consumer] for claim in changed}
+        prepared = prepare(tx, changed, consumers)
+    prepared.check_inventories()
+    carry_out(tx, prepared)
+
+
+class PreparedClaims(msgspec.Struct):
+    """Claims with all they touch, locked."""
+
+    wanted: list[tuple[Claim, dict[Place, int]]]
+    consumers: dict[str, Consumer | None]
+    targets: dict[int | str, ClaimTarget]
+    locked: dict[Place, LockedInventory]
+    names: dict[int, str]
+    """Of resource classes, by id."""
+
+    def check(self) -> None:
+        """Refuse what does not fit; what leaves an overfull inventory no fuller is let through."""
+        for place, amount in self.amounts():
+            entry, inventory = self.locked[place], self.inventory_at(place)
+            if not inventory.allows(amount):
+                raise UnitsViolated(*self.name_at(place))
+            if entry.used + entry.delta > inventory.capacity and entry.delta > 0:
+                raise CapacityExceeded(*self.name_at(place))
+
+    def check_inventories(self) -> None:
+        for place, _ in self.amounts():
+            self.inventory_at(place)
+
+    def amounts(self) -> Iterator[tuple[Place, int]]:
+        for _, amounts in self.wanted:
+            yield from amounts.items()
+
+    def inventory_at(self, place: Place) -> Inventory:
+        found = self.locked[place].inventory
+        if found is None:
+            raise NoInventory(*self.name_at(place))
+        return found
+
+    def name_at(self, place: Place) -> tuple[str, str]:
+        """The class, and the provider's uuid."""
+        return self.names[place[1]], self.targets[place[0]].uuid
+
+
+def find_consumers(tx: Transaction, claims: Sequence[Claim]) -> dict[str, Consumer | None]:
+    # In a fixed order, so that two writers with the same consumers cannot wait for each other.
+    return {uuid: find_consumer(tx, uuid) for uuid in sorted(claim.consumer for claim in claims)}
+
+
+def prepare(
+    tx: Transaction, claims: Sequence[Claim], consumers: dict[str, Consumer | None]
+) -> PreparedClaims:
     targets = lock_targets(tx, claims, consumers.values())
     class_ids = resource_classes.ids(
         tx, (name for claim in claims for held in claim.allocations.values() for name in held)
@@ -75,12 +143,15 @@ def replace(tx: Transaction, claims: Sequence[Claim]) -> None:
     wanted = [(claim, amounts_by_place(claim, targets, class_ids)) for claim in claims]
     locked = lock_inventories(tx, wanted, consumers.values())
     names = {id_: name for name, id_ in class_ids.items()}
-    check(wanted, locked, targets, names)
-    for claim, amounts in wanted:
-        write(tx, claim, amounts, consumers[claim.consumer])
-    write_usage(tx, locked)
-    bump_served(tx, wanted, consumers)
-    note_changes(tx, locked, targets)
+    return PreparedClaims(wanted, consumers, targets, locked, names)
+
+
+def carry_out(tx: Transaction, prepared: PreparedClaims) -> None:
+    for claim, amounts in prepared.wanted:
+        write(tx, claim, amounts, prepared.consumers[claim.consumer])
+    write_usage(tx, prepared.locked)
+    bump_served(tx, prepared.wanted, prepared.consumers)
+    note_changes(tx, prepared.locked, prepared.targets)
 
 
 def find_consumer(tx: Transaction, uuid: str) -> Consumer | None:
@@ -166,24 +237,6 @@ def lock_inventories(
                 entry.used = row[2]
                 entry.inventory = inventories.of_row(row[3:])
     return locked
-
-
-def check(
-    wanted: Sequence[tuple[Claim, dict[Place, int]]],
-    locked: dict[Place, LockedInventory],
-    targets: dict[int | str, ClaimTarget],
-    names: dict[int, str],
-) -> None:
-    """Refuse what does not fit; what leaves an overfull inventory no fuller is let through."""
-    for _, amounts in wanted:
-        for place, amount in amounts.items():
-            entry, name, uuid = locked[place], names[place[1]], targets[place[0]].uuid
-            if entry.inventory is None:
-                raise NoInventory(name, uuid)
-            if not entry.inventory.allows(amount):
-                raise UnitsViolated(name, uuid)
-            if entry.used + entry.delta > entry.inventory.capacity and entry.delta > 0:
-                raise CapacityExceeded(name, uuid)
 
 
 def write(

@@ -72,6 +72,8 @@ def clusters() -> None:
         Column("why", Text, nullable=False),
         Column("observed_at", BigInteger, nullable=False),
         Column("source", String(32), nullable=False),
+        # What is done while it does not answer.
+        Column("unreachable", String(32), nullable=False),
         Column("classes", Text, nullable=False),
     )
     op.create_table(
@@ -81,6 +83,8 @@ def clusters() -> None:
         Column("cluster", Path, nullable=False, index=True),
         Column("name", String(253), nullable=False),
         Column("document", Text, nullable=False),
+        # Who is on it: changes far more often than the node.
+        Column("pods", Text, nullable=False),
     )
 
 

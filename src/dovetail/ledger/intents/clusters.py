@@ -1,0 +1,190 @@
+"""Registered clusters: how each is known, when it was last heard of, and what classes it has.
+
+The document store has a cluster registered (`service/intents/cluster_hook.py`); the mirror tells
+what becomes of it, or a posted snapshot does. Kubeconfigs stay with the documents.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from enum import StrEnum
+from typing import Any
+
+import msgspec
+
+from dovetail.intents.fleet import ClusterHealth
+from dovetail.intents.names import ClusterName, cluster_name, provider_and_cluster
+from dovetail.ledger.database.loading import chunks, marks
+from dovetail.ledger.database.protocol import Transaction
+from dovetail.ledger.intents import nodes
+from dovetail.ledger.intents.observed import SeenNode
+
+KUBECONFIG = "kubeconfig"
+"""The file that comes with the document of a cluster."""
+LABEL_KIND = "cluster-label"
+"""Of documents below that of a cluster."""
+
+
+class ClusterSource(StrEnum):
+    """Who tells what a cluster has."""
+
+    MIRROR = "mirror"
+    SNAPSHOT = "snapshot"
+    NONE = "none"
+    """Nobody: it has neither a kubeconfig nor a snapshot."""
+
+
+class UnreachablePolicy(StrEnum):
+    """What is done with a cluster while it does not answer."""
+
+    EXCLUDE = "exclude"
+    LAST_KNOWN = "lastKnown"
+
+
+class ClusterRecord(msgspec.Struct, frozen=True):
+    name: ClusterName
+    state: ClusterHealth
+    """As it was told: READY, AWAY or UNKNOWN."""
+    why: str
+    observed_at: int
+    source: ClusterSource
+    unreachable: UnreachablePolicy
+
+
+class ClusterReport(msgspec.Struct, frozen=True):
+    """How a cluster is, and when it was last heard of."""
+
+    state: ClusterHealth
+    observed_at: int
+    """None newer: as it was."""
+    why: str = ""
+
+
+class SeenCluster(msgspec.Struct, frozen=True, kw_only=True):
+    """All of a cluster, as a posted snapshot has it."""
+
+    nodes: tuple[SeenNode, ...]
+    classes: Mapping[str, Mapping[str, Any]] = {}
+    """By name: the specifications of ResourceClasses, as they were written."""
+    observed_at: int = 0
+    """0: now."""
+
+
+def document_path(cluster: ClusterName) -> str:
+    provider, name = provider_and_cluster(cluster)
+    return f"cluster-providers/{provider}/clusters/{name}"
+
+
+def name_of_path(path: str) -> ClusterName:
+    """Of the document of a cluster, or of one below it."""
+    _, provider, _, cluster, *_ = path.split("/")
+    return cluster_name(provider, cluster)
+
+
+def register(
+    tx: Transaction,
+    cluster: ClusterName,
+    source: ClusterSource,
+    unreachable: UnreachablePolicy = UnreachablePolicy.EXCLUDE,
+) -> None:
+    """Anew, or again in another way: what is known of its nodes stays until somebody knows more."""
+    row = tx.row(f"SELECT source FROM clusters WHERE name = ?{tx.for_update}", (cluster,))  # noqa: S608
+    if row is None:
+        tx.run(
+            """INSERT INTO clusters (name, state, why, observed_at, source, unreachable, classes)
+               VALUES (?, ?, '', 0, ?, ?, '{}')""",
+            (cluster, ClusterHealth.UNKNOWN, source, unreachable),
+        )
+        return
+    tx.run(
+        "UPDATE clusters SET source = ?, unreachable = ? WHERE name = ?",
+        (source, unreachable, cluster),
+    )
+    if row[0] != source:
+        # Who told of it before is asked no more, and must not be believed for ever.
+        tx.run(
+            "UPDATE clusters SET state = ?, why = '' WHERE name = ?",
+            (ClusterHealth.UNKNOWN, cluster),
+        )
+
+
+def forget(tx: Transaction, cluster: ClusterName) -> None:
+    """It is registered no more; of its nodes stays what somebody holds."""
+    tx.run("DELETE FROM clusters WHERE name = ?", (cluster,))
+    nodes.leave_cluster(tx, cluster)
+
+
+def tell(tx: Transaction, reports: Mapping[ClusterName, ClusterReport]) -> None:
+    """Of those that are registered, for the mirror to tell; others are passed over."""
+    tx.many(
+        """UPDATE clusters SET state = ?, why = ?,
+             observed_at = CASE WHEN observed_at > ? THEN observed_at ELSE ? END
+           WHERE name = ? AND source = ?""",
+        [
+            (each.state, each.why, each.observed_at, each.observed_at, name, ClusterSource.MIRROR)
+            for name, each in sorted(reports.items())
+        ],
+    )
+
+
+def set_classes(
+    tx: Transaction, cluster: ClusterName, classes: Mapping[str, Mapping[str, Any]]
+) -> None:
+    text = msgspec.json.encode(classes, order="sorted").decode()
+    tx.run("UPDATE clusters SET classes = ? WHERE name = ? AND classes <> ?", (text, cluster, text))
+
+
+def enter_snapshot(tx: Transaction, cluster: ClusterName, snapshot: SeenCluster) -> None:
+    """Make the snapshot all that is known of a registered cluster."""
+    nodes.replace(tx, cluster, snapshot.nodes)
+    set_classes(tx, cluster, snapshot.classes)
+    tx.run(
+        "UPDATE clusters SET state = ?, why = '', observed_at = ?, source = ? WHERE name = ?",
+        (ClusterHealth.READY, snapshot.observed_at or tx.now, ClusterSource.SNAPSHOT, cluster),
+    )
+
+
+def listing(tx: Transaction) -> list[ClusterRecord]:
+    """In the order of their names."""
+    rows = tx.rows("SELECT name, state, why, observed_at, source, unreachable FROM clusters")
+    return [
+        ClusterRecord(
+            name,
+            ClusterHealth(state),
+            why,
+            observed_at,
+            ClusterSource(source),
+            UnreachablePolicy(unreachable),
+        )
+        for name, state, why, observed_at, source, unreachable in sorted(rows)
+    ]
+
+
+def classes(tx: Transaction) -> dict[ClusterName, str]:
+    """The document of each cluster that has some."""
+    return dict(tx.rows("SELECT name, classes FROM clusters WHERE classes <> '{}'"))
+
+
+def labels(tx: Transaction) -> dict[ClusterName, frozenset[str]]:
+    found: dict[ClusterName, set[str]] = {}
+    for (path,) in tx.rows("SELECT path FROM intent_objects WHERE kind = ?", (LABEL_KIND,)):
+        found.setdefault(name_of_path(path), set()).add(path.rpartition("/")[2])
+    return {name: frozenset(each) for name, each in found.items()}
+
+
+def kubeconfigs(
+    tx: Transaction, names: Sequence[ClusterName] | None = None
+) -> dict[ClusterName, bytes]:
+    """Of these clusters, or of all, where they have one."""
+    if names is None:
+        names = [name for (name,) in tx.rows("SELECT name FROM clusters")]
+    paths = {document_path(name): name for name in names}
+    return {
+        paths[path]: bytes(content)
+        for some in chunks(sorted(paths))
+        for path, content in tx.rows(
+            f"""SELECT path, content FROM intent_files
+                WHERE name = ? AND path IN ({marks(len(some))})""",  # noqa: S608
+            (KUBECONFIG, *some),
+        )
+    }
