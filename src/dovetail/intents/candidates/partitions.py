@@ -49,6 +49,8 @@ class ContendedCluster(msgspec.Struct, frozen=True):
     """The largest sets of apps that fit together; with a set, all its subsets fit. In order: sets
     that serve the apps listed first come first. Apps that are in none of them are not contended
     here; whether they can go here is what their lists say."""
+    why: str = ""
+    """Who is in whose way, for what: `fwall+analytics: cpu`."""
 
 
 class PartitionCandidates(msgspec.Struct, frozen=True, kw_only=True):
