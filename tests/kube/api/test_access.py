@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import base64
 import json
 import ssl
 import sys
@@ -13,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from dovetail.kube.api.access import BadKubeconfig, access
+from dovetail.kube.api.access import BadKubeconfig, access, access_by_document
 from dovetail.kube.api.client import KubeClient, connect
 from dovetail.kube.api.limits import DEFAULT_LIMITS, ClientLimits
 from dovetail.kube.api.port import ApiError, ApiUnreachable
@@ -305,3 +306,71 @@ async def test_a_server_is_known_by_its_certificate(
             await client.get(Node, "n")
         for writer in server.connections:
             writer.close()
+
+
+# -- A kubeconfig that somebody sent ---------------------------------------------------------------
+
+
+def sent(
+    user: Mapping[str, Any] | None = None, cluster: Mapping[str, Any] | None = None
+) -> dict[str, Any]:
+    return {
+        "clusters": [
+            {"name": "c", "cluster": {"server": "https://127.0.0.1:1", **(cluster or {})}}
+        ],
+        "users": [{"name": "u", "user": dict(user or {"token": "s3cret"})}],
+        "contexts": [{"name": "x", "context": {"cluster": "c", "user": "u"}}],
+        "current-context": "x",
+    }
+
+
+def test_a_kubeconfig_that_was_sent_is_used_for_what_it_has_in_itself(tmp_path: Path) -> None:
+    authority = Authority(tmp_path)
+    data = base64.b64encode(authority.certificate.read_bytes()).decode()
+    document = sent(cluster={"certificate-authority-data": data})
+    address, _ = access_by_document(json.dumps(document).encode())
+    assert (address.host, address.port) == ("127.0.0.1", 1)
+    assert address.tls is not None
+    assert address.tls.verify_mode is ssl.CERT_REQUIRED
+
+
+@pytest.mark.parametrize(
+    ("user", "cluster", "word"),
+    [
+        ({"exec": {"apiVersion": V1, "command": "/bin/true"}}, {}, "exec"),
+        ({"auth-provider": {"name": "gcp"}}, {}, "auth-provider"),
+        ({"tokenFile": "/etc/passwd"}, {}, "tokenFile"),
+        ({"client-certificate": "/a", "client-key-data": ""}, {}, "client-certificate"),
+        ({"client-key": "a"}, {}, "client-key"),
+        ({}, {"certificate-authority": "ca.crt"}, "certificate-authority"),
+        ({}, {"proxy-url": "http://127.0.0.1:2"}, "proxy-url"),
+    ],
+)
+def test_nothing_of_this_machine_is_read_or_run_for_it(
+    user: dict[str, Any], cluster: dict[str, Any], word: str
+) -> None:
+    with pytest.raises(BadKubeconfig, match=word):
+        access_by_document(json.dumps(sent(user, cluster)).encode())
+
+
+@pytest.mark.parametrize(
+    "document",
+    [
+        b"",
+        b"[]",
+        b"s3cret: [",
+        b"clusters: s3cret\ncontexts: []",
+        b"\xff\xfe\x00s3cret",
+        json.dumps(sent(cluster={"server": "s3cret"})).encode(),
+        json.dumps(sent({"client-certificate-data": "s3cret", "client-key-data": "x"})).encode(),
+        json.dumps(
+            sent({"client-certificate-data": "czNjcmV0", "client-key-data": "eA=="})
+        ).encode(),
+        json.dumps({**sent(), "current-context": None}).encode(),
+        b"a: " + b"x" * (1 << 20),
+    ],
+)
+def test_what_is_no_kubeconfig_is_refused_without_repeating_it(document: bytes) -> None:
+    with pytest.raises(BadKubeconfig) as refused:
+        access_by_document(document)
+    assert "s3cret" not in str(refused.value)

@@ -1,14 +1,19 @@
 """Kubeconfig and service account: where the API server is and how to get in, read by `connect`.
 
-lightkube reads the configuration. What lightkube leaves out is looked up here: the name a server's
+A kubeconfig that somebody sent (`access_by_document`, for registered clusters) may only say what it
+has in itself: no file of this machine is read for it, and no program run. lightkube reads the
+configuration. What lightkube leaves out is looked up here: the name a server's
 certificate is for, and what we cannot do and must not pass over in silence.
 """
 
 from __future__ import annotations
 
+import base64
 import os
-from collections.abc import Mapping
+import ssl
+from collections.abc import Callable, Mapping
 from pathlib import Path
+from tempfile import NamedTemporaryFile
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -40,6 +45,12 @@ from dovetail.kube.api.limits import DEFAULT_LIMITS, ClientLimits
 
 SERVER_NAME = "tls-server-name"
 UNSUPPORTED = ("proxy-url", "as", "as-uid", "as-groups", "as-user-extra", "auth-provider")
+NOT_IN_ITSELF = (
+    *("certificate-authority", "client-certificate", "client-key", "tokenFile"),
+    *("exec", "auth-provider"),
+)
+"""Files and programs: nothing that a kubeconfig from elsewhere may name."""
+LARGEST_DOCUMENT_BYTES = 1 << 20
 UNSUPPORTED_EXEC = {"provideClusterInfo": True, "interactiveMode": "Always"}
 
 Raw = Mapping[str, Any]
@@ -69,6 +80,46 @@ def access(
         raise BadKubeconfig(f"{place}: no kubeconfig: {error!r}") from error
 
 
+def access_by_document(
+    document: bytes, limits: ClientLimits = DEFAULT_LIMITS
+) -> tuple[ServerAddress, Credentials]:
+    """As a kubeconfig says that was sent to us. What it says is not repeated in errors."""
+    if len(document) > LARGEST_DOCUMENT_BYTES:
+        raise BadKubeconfig(f"kubeconfig: more than {LARGEST_DOCUMENT_BYTES} bytes")
+    try:
+        written = yaml.safe_load(document)
+        found = KubeConfig.from_dict(written)
+        refuse_what_is_elsewhere(written)
+        return access_of(found, written, limits, tls_in_memory)
+    except yaml.YAMLError as error:
+        mark = getattr(error, "problem_mark", None)
+        where = f" at line {mark.line + 1}" if mark is not None else ""
+        raise BadKubeconfig(f"kubeconfig: no YAML{where}") from None
+    except ConfigError as error:
+        raise BadKubeconfig(f"kubeconfig: {error}") from None
+    except (ValueError, OSError, msgspec.MsgspecError) as error:
+        raise BadKubeconfig(f"kubeconfig: {type(error).__name__} in what it says") from None
+    except (AttributeError, KeyError, TypeError, RecursionError):
+        raise BadKubeconfig("kubeconfig: it has not the form of one") from None
+
+
+def refuse_what_is_elsewhere(written: Raw) -> None:
+    for plural, kind in (("clusters", "cluster"), ("users", "user")):
+        for one in written.get(plural) or ():
+            for word, value in (one.get(kind) or {}).items():
+                if word in NOT_IN_ITSELF:
+                    raise ConfigError(f"{kind} {one.get('name')!r}: {word} is not allowed")
+                if word.endswith("-data") and not is_base64(value):
+                    raise ConfigError(f"{kind} {one.get('name')!r}: {word} is not in base 64")
+
+
+def is_base64(text: str) -> bool:
+    try:
+        return bool(base64.b64decode("".join(text.split()), validate=True))
+    except ValueError:
+        return False
+
+
 def from_kubeconfig(file: Path, limits: ClientLimits) -> tuple[ServerAddress, Credentials]:
     if not file.is_file():
         raise ConfigError("not found")
@@ -76,8 +127,33 @@ def from_kubeconfig(file: Path, limits: ClientLimits) -> tuple[ServerAddress, Cr
     return access_of(KubeConfig.from_dict(written, fname=file), written, limits)
 
 
+def tls_by_files(config: SingleConfig, user: User) -> ssl.SSLContext:
+    return verify_cluster(config.cluster, user, config.abs_file)
+
+
+def tls_in_memory(config: SingleConfig, user: User) -> ssl.SSLContext:
+    """Of what the kubeconfig has in itself; only OpenSSL's own reader of keys needs files."""
+    cluster = config.cluster
+    authority = cluster.certificate_auth_data
+    trusted = base64.b64decode(authority).decode("ascii") if authority else None
+    context = ssl.create_default_context(cadata=trusted)
+    if cluster.insecure and not trusted:
+        context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
+    if user.client_cert_data and user.client_key_data:
+        with NamedTemporaryFile() as file:
+            for data in (user.client_cert_data, user.client_key_data):
+                file.write(base64.b64decode(data) + b"\n")
+            file.flush()
+            # Without a password it would ask for one at the terminal.
+            context.load_cert_chain(file.name, password="")
+    return context
+
+
 def access_of(
-    found: KubeConfig, written: Raw, limits: ClientLimits
+    found: KubeConfig,
+    written: Raw,
+    limits: ClientLimits,
+    tls_of: Callable[[SingleConfig, User], ssl.SSLContext] = tls_by_files,
 ) -> tuple[ServerAddress, Credentials]:
     config = found.get()
     assert config is not None
@@ -85,7 +161,7 @@ def access_of(
     cluster = entry_of(written, "clusters", "cluster", config.context.cluster)
     refuse_unsupported(cluster)
     refuse_unsupported(entry_of(written, "users", "user", config.context.user))
-    address = address_of(config, user, cluster.get(SERVER_NAME) or None)
+    address = address_of(config, user, cluster.get(SERVER_NAME) or None, tls_of)
     return address, Credentials(issuer_of(config, user, limits), limits)
 
 
@@ -105,13 +181,18 @@ def refuse_unsupported(said: Raw) -> None:
             raise ConfigError(f"exec with {word}: {value} is not supported")
 
 
-def address_of(config: SingleConfig, user: User, server_name: str | None) -> ServerAddress:
+def address_of(
+    config: SingleConfig,
+    user: User,
+    server_name: str | None,
+    tls_of: Callable[[SingleConfig, User], ssl.SSLContext],
+) -> ServerAddress:
     url = urlsplit(config.cluster.server)
     if url.scheme not in ("http", "https") or not url.hostname:
         raise ValueError(f"server {config.cluster.server!r} is no URL with http or https")
     if url.scheme == "http":
         return ServerAddress(url.hostname, url.port or 80, url.path.rstrip("/"))
-    tls = verify_cluster(config.cluster, user, config.abs_file)
+    tls = tls_of(config, user)
     return ServerAddress(url.hostname, url.port or 443, url.path.rstrip("/"), tls, server_name)
 
 

@@ -18,8 +18,9 @@ from typing import Any, Generic, Self, TypeVar
 import msgspec
 
 from dovetail import __version__
-from dovetail.kube.api.access import access
-from dovetail.kube.api.http1 import ConnectionPool
+from dovetail.kube.api.access import access, access_by_document
+from dovetail.kube.api.credentials import Credentials
+from dovetail.kube.api.http1 import ConnectionPool, ServerAddress
 from dovetail.kube.api.limits import DEFAULT_LIMITS, ClientLimits
 from dovetail.kube.api.port import ApiError, ApiGone, ApiNotFound, Body, Listing, WatchEvent
 from dovetail.kube.api.session import ApiRequest, ApiSession, refusal
@@ -70,7 +71,19 @@ def connect(
     limits: ClientLimits = DEFAULT_LIMITS,
 ) -> KubeClient:
     """`agent` is the name that the server writes next to the fields we change."""
-    address, credentials = access(kubeconfig, limits)
+    return client_with(*access(kubeconfig, limits), agent, limits)
+
+
+def connect_by_document(
+    kubeconfig: bytes, *, agent: str = "dovetail", limits: ClientLimits = DEFAULT_LIMITS
+) -> KubeClient:
+    """With a kubeconfig that was sent to us; raises BadKubeconfig."""
+    return client_with(*access_by_document(kubeconfig, limits), agent, limits)
+
+
+def client_with(
+    address: ServerAddress, credentials: Credentials, agent: str, limits: ClientLimits
+) -> KubeClient:
     pool = ConnectionPool(address, limits)
     return KubeClient(ApiSession(pool, credentials, f"{agent}/{__version__}", limits))
 
