@@ -114,20 +114,23 @@ class IntegerShape(msgspec.Struct, frozen=True, kw_only=True):
 
     least: int = 0
     most: int = LARGEST_INTEGER
+    emco_most: int | None = None
+    """By EMCO's rules, where they differ."""
 
     def read(self, value: Any, field: str, findings: DocumentFindings) -> int:
         if not isinstance(value, int) or isinstance(value, bool):
             findings.mistyped(field, "a whole number", value)
             return self.least
+        most = self.most if self.emco_most is None or not findings.is_emco else self.emco_most
         if value < self.least:
             findings.broken(
                 field,
                 f"{value}: at least {self.least}",
                 f"Must be greater than or equal to {self.least}",
             )
-        elif value > self.most:
+        elif value > most:
             findings.broken(
-                field, f"{value}: at most {self.most}", f"Must be less than or equal to {self.most}"
+                field, f"{value}: at most {most}", f"Must be less than or equal to {most}"
             )
         return value
 
@@ -294,6 +297,9 @@ class RecordShape(msgspec.Struct, frozen=True, kw_only=True):
         value = next((spelled[key] for key in map(plain, words_of(member)) if key in spelled), None)
         if findings.is_emco and member.zero_is_absent and not isinstance(value, bool) and not value:
             value = None
+        if value is None and member.required and isinstance(member.shape, RecordShape):
+            # What it lacks is told of its own members, as if it were there and empty.
+            value = {}
         if value is not None:
             found[member.name] = member.shape.read(value, path, findings)
         elif member.required:

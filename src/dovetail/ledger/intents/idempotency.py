@@ -9,23 +9,23 @@ from dovetail.ledger.database.protocol import Transaction
 KEPT_SECONDS = 24 * 3600
 
 
-class KeptAnswer(msgspec.Struct, frozen=True):
+class IdempotentAnswer(msgspec.Struct, frozen=True):
     digest: str
     """Of the request."""
     status: int
     body: str
 
 
-def find(tx: Transaction, key: str, caller: str) -> KeptAnswer | None:
+def find(tx: Transaction, key: str, caller: str) -> IdempotentAnswer | None:
     row = tx.row(
         "SELECT digest, status, body FROM idempotency "
         "WHERE key = ? AND caller = ? AND created_at > ?",
         (key, caller, tx.now - KEPT_SECONDS),
     )
-    return KeptAnswer(*row) if row else None
+    return IdempotentAnswer(*row) if row else None
 
 
-def keep(tx: Transaction, key: str, caller: str, answer: KeptAnswer) -> None:
+def keep(tx: Transaction, key: str, caller: str, answer: IdempotentAnswer) -> None:
     """What is too old goes on this occasion."""
     tx.run("DELETE FROM idempotency WHERE created_at <= ?", (tx.now - KEPT_SECONDS,))
     tx.run(
