@@ -21,6 +21,7 @@ MOST_MODULES = 16
 FOREIGN_WORDS = (
     "src/dovetail/node/wire/",
     "src/dovetail/wire/",
+    "src/dovetail/service/intents/controllers/contracts/",
     "src/dovetail/podfit/objects.py",
     "src/dovetail/machines/documents.py",
 )
