@@ -83,7 +83,8 @@ class KeptObject(msgspec.Struct, frozen=True, kw_only=True):
     document: Mapping[str, Any]
     """In its canonical form."""
     files: Mapping[str, bytes] = {}
-    """Only those that came with it."""
+    """Only those that came with it. Of a cluster: `kubeconfig`, or `snapshot` as JSON (which is not
+    kept with the document)."""
 
 
 class ObjectHook(Protocol):
