@@ -10,6 +10,7 @@ from dovetail.config.declaration import SettingsStruct
 from dovetail.config.layers import Layers
 from dovetail.rest.auth.settings import KeystoneSettings, OidcSettings, Way
 from dovetail.rest.server.settings import RateSettings, RequestLimits, TlsSettings
+from dovetail.service.intents.settings import IntentSettings
 
 
 class ServerSettings(SettingsStruct, frozen=True):
@@ -65,6 +66,9 @@ class ServerSettings(SettingsStruct, frozen=True):
             "are learned from what is asked."
         ),
     ] = None
+    intents: Annotated[IntentSettings, Meta(description="Hardware intents over many clusters.")] = (
+        IntentSettings()
+    )
     max: Annotated[RequestLimits, Meta(description="What one request may cost.")] = RequestLimits()
     rate: Annotated[RateSettings, Meta(description="How often a caller may ask.")] = RateSettings()
     tls: Annotated[TlsSettings, Meta(description="Certificates.")] = TlsSettings()

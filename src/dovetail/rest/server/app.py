@@ -113,7 +113,7 @@ class Application:
                 await self._backend.close()
                 TRACING.finish()
             else:
-                self._backend.reload_on_hangup()
+                self._backend.start()
             await send({"type": f"{message['type']}.complete"})
             if ending:
                 return

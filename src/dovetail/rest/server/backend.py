@@ -6,18 +6,29 @@ import asyncio
 import signal
 import sys
 import threading
-from typing import Literal
+from collections.abc import Callable, Coroutine
+from typing import Any, Literal
 
 import msgspec
+import structlog
 
+from dovetail.aio.background import Background
+from dovetail.aio.backoff import Backoff
 from dovetail.ledger import Ledger
 from dovetail.rest.auth.identity import Authenticator
 from dovetail.rest.auth.rate_limit import RateLimiter
 from dovetail.rest.server.audit_log import AuditLog
 from dovetail.rest.server.policy import RuleSet
 from dovetail.rest.server.settings import RequestLimits
+from dovetail.service.intents.ports import IntentActions
+from dovetail.service.intents.settings import IntentSettings
 from dovetail.service.recent_answers import RecentAnswers
 from dovetail.service.snapshots import SnapshotKeeper
+
+LOG = structlog.get_logger("dovetail.rest")
+
+Errand = Callable[[], Coroutine[Any, Any, None]]
+"""Work beside requests, which goes on until it is cancelled."""
 
 
 class ServerBackend(msgspec.Struct):
@@ -31,6 +42,16 @@ class ServerBackend(msgspec.Struct):
     rate_limiter: RateLimiter | None = None
     audit_log: AuditLog | None = None
     recent_answers: RecentAnswers = msgspec.field(default_factory=RecentAnswers)
+    intents: IntentActions | None = None
+    intent_settings: IntentSettings = IntentSettings()
+    errands: tuple[Errand, ...] = ()
+    """Started and stopped with the server."""
+    background: Background = msgspec.field(default_factory=Background)
+
+    def start(self) -> None:
+        self.reload_on_hangup()
+        for each in self.errands:
+            self.background.start(kept_going(each))
 
     def reload_on_hangup(self) -> None:
         """SIGHUP opens the audit log anew. Tokens and certificates are watched as it is."""
@@ -44,7 +65,19 @@ class ServerBackend(msgspec.Struct):
             self.audit_log.reopen()
 
     async def close(self) -> None:
+        await self.background.stop()
         self.ledger.close()
         await self.authenticator.close()
         if self.audit_log is not None:
             self.audit_log.close()
+
+
+async def kept_going(errand: Errand) -> None:
+    """One that fails is begun anew: requests are answered without it, too."""
+    failures = Backoff()
+    while True:
+        try:
+            await errand()
+        except Exception:
+            LOG.exception("errand failed", errand=getattr(errand, "__qualname__", ""))
+        await asyncio.sleep(failures.next())
