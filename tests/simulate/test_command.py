@@ -142,20 +142,75 @@ def test_figures_are_shown_even_if_the_plot_cannot_be_written(
     assert result.stderr == "Error: --plot p.png: No space left on device\n"
 
 
+SIMULATE = "from dovetail.cli.main import main; main()"
+
+INTERRUPTED = f"""
+import os, signal
+fork = os.fork
+def interrupted():
+    pid = fork()
+    if pid:
+        signal.raise_signal(signal.SIGINT)
+    return pid
+os.fork = interrupted
+{SIMULATE}
+"""
+"""An interrupt comes when there is a worker that the parent does not know of yet."""
+
+
+def simulating(directory: Path, *arguments: object, script: str = SIMULATE) -> Process:
+    command = [sys.executable, "-c", script, "simulate", *arguments, "-j", "2"]
+    return Process(command, directory / "log", own_group=True)
+
+
 def test_ctrl_c_does_not_wait_for_what_is_under_way(paths: list[str], tmp_path: Path) -> None:
     """Tasks come through a pipe that never ends; a replay has begun as soon as it is opened."""
     pipe = tmp_path / "pipe.jsonl"
     os.mkfifo(pipe)
-    command = [sys.executable, "-c", "from dovetail.cli.main import main; main()", "simulate"]
-    command += [paths[0], str(pipe), "-j", "2"]
-    with Process(command, tmp_path / "log", own_group=True) as process:
+    with simulating(tmp_path, paths[0], pipe) as process:
         writing = opened_for_writing(pipe)
         process.signal_group(signal.SIGINT)
         try:
             code = process.wait(60)
         finally:
             os.close(writing)
+        assert not is_any_left(process)
     assert (code, process.output.endswith("Aborted!\n")) == (1, True)
+
+
+def test_ctrl_c_in_the_midst_of_a_fork_leaves_no_worker(paths: list[str], tmp_path: Path) -> None:
+    with simulating(tmp_path, *paths, script=INTERRUPTED) as process:
+        code = process.wait(60)
+        assert not is_any_left(process)
+    assert (code, process.output.endswith("Aborted!\n")) == (1, True)
+
+
+def test_an_interrupt_is_for_the_parent_to_hear(paths: list[str], tmp_path: Path) -> None:
+    """Workers go on: which of them a terminal tells first is chance."""
+    pipes = [tmp_path / "a.jsonl", tmp_path / "b.jsonl"]
+    for pipe in pipes:
+        os.mkfifo(pipe)
+    chosen = ("--policy", "pack", "--seeds", "1")
+    with simulating(tmp_path, paths[0], *pipes, *chosen) as process:
+        writing = [opened_for_writing(pipe) for pipe in pipes]
+        workers = Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()
+        assert len(workers) == 2
+        for worker in workers:
+            os.kill(int(worker), signal.SIGINT)
+        for each in writing:
+            os.write(each, Path(paths[1]).read_bytes())
+            os.close(each)
+        assert process.wait(60) == 0, process.output
+    assert [line.split()[0] for line in process.output.splitlines()[1:]] == ["a", "b"]
+
+
+def is_any_left(process: Process) -> bool:
+    """Of its group."""
+    try:
+        os.killpg(process.pid, 0)
+    except ProcessLookupError:
+        return False
+    return True
 
 
 def opened_for_writing(pipe: Path) -> int:

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import signal
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ProcessPoolExecutor, as_completed
+from concurrent.futures import Future, ProcessPoolExecutor
+from contextlib import contextmanager
 from functools import lru_cache
+from multiprocessing import active_children
 from pathlib import Path
+from queue import Empty, SimpleQueue
 
 import msgspec
 
@@ -15,6 +18,9 @@ from dovetail.simulate import arrivals, departures, halves, lines, openb
 from dovetail.simulate.errors import BadPlan
 from dovetail.simulate.outcome import Outcome
 from dovetail.simulate.workload import Workload
+
+LOOK_SECONDS = 0.1
+"""Between two looks at whether somebody interrupted."""
 
 
 class Source(msgspec.Struct, frozen=True):
@@ -71,19 +77,53 @@ def workload_of(source: Source) -> Workload:
 
 
 def run_all(jobs: Sequence[Job], cores: int) -> Iterator[tuple[Job, Outcome]]:
-    """As they are finished."""
+    """As they are finished. An interrupt ends those under way, and is raised then."""
     if min(cores, len(jobs)) == 1:
         yield from ((job, job.run()) for job in jobs)
         return
-    with ProcessPoolExecutor(min(cores, len(jobs)), initializer=die_of_interrupts) as pool:
+    with interrupts_noted() as interrupts, workers(min(cores, len(jobs))) as pool:
+        finished: SimpleQueue[Future[Outcome]] = SimpleQueue()
         waiting = {pool.submit(Job.run, job): job for job in jobs}
-        try:
-            for done in as_completed(waiting):
-                yield waiting[done], done.result()
-        finally:
-            pool.shutdown(cancel_futures=True)
+        for each in waiting:
+            each.add_done_callback(finished.put)
+        while waiting and not interrupts:
+            try:
+                done = finished.get(timeout=LOOK_SECONDS)
+            except Empty:
+                continue
+            yield waiting.pop(done), done.result()
 
 
-def die_of_interrupts() -> None:
-    """Or Ctrl-C would wait until the replays under way are done."""
-    signal.signal(signal.SIGINT, signal.SIG_DFL)
+@contextmanager
+def interrupts_noted() -> Iterator[Sequence[int]]:
+    """Interrupts of this block: noted as they come, and raised when it is over.
+
+    Raised at once, one could come when a worker is forked and nobody knows of it yet. A mask would
+    not hold it off: that is a thread's own, and NumPy has threads that take the signal instead.
+    Processes forked in the block note interrupts as well, and go on: they are their parent's.
+    """
+    noted: list[int] = []
+    before = signal.getsignal(signal.SIGINT)
+    if before == signal.SIG_IGN:
+        yield noted  # Whoever started us wants it so.
+        return
+    signal.signal(signal.SIGINT, lambda number, _: noted.append(number))
+    try:
+        yield noted
+    finally:
+        signal.signal(signal.SIGINT, before)
+        if noted:
+            signal.raise_signal(signal.SIGINT)
+
+
+@contextmanager
+def workers(count: int) -> Iterator[ProcessPoolExecutor]:
+    """Processes that are killed at the end, whatever they do: they leave nothing behind."""
+    others = set(active_children())
+    pool = ProcessPoolExecutor(count)
+    try:
+        yield pool
+    finally:
+        for worker in set(active_children()) - others:
+            worker.kill()
+        pool.shutdown(cancel_futures=True)
