@@ -29,11 +29,11 @@ class ManifestEdit(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Draft:
-    """A copy of `original`, and what was changed in it."""
+    """A copy of `original`, and what was changed in it. `prefix` stands before all paths."""
 
-    def __init__(self, original: Mapping[str, Any], where: str) -> None:
+    def __init__(self, original: Mapping[str, Any], where: str, prefix: str = "") -> None:
         self.value: RawObject = copy_of(original)
-        self.where = where
+        self.where, self._prefix = where, prefix
         self.edits: list[ManifestEdit] = []
 
     def put(self, parent: RawObject, key: str, value: Any, *, path: str, why: str) -> None:
@@ -43,7 +43,7 @@ class Draft:
             self.edits.append(
                 ManifestEdit(
                     where=self.where,
-                    path=path,
+                    path=f"{self._prefix}{path}",
                     before=copy_of(before),
                     after=copy_of(value),
                     why=why,

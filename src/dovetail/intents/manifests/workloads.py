@@ -196,20 +196,21 @@ def with_requirements(
         namespace=workload.pod.metadata.namespace,
         per_node=workload.per_node,
     )
-    return replace(workload, pod=pod, count=_count_for(workload, consumer), granted=granted)
+    replicas = replicas_for(workload, (each.consumer for each in granted))
+    count = workload.count if replicas is None else _at_a_time(replicas, workload.completions)
+    return replace(workload, pod=pod, count=count, granted=granted)
 
 
-def _count_for(workload: AppWorkload, consumer: ResourceConsumer) -> int:
-    """Raises Uneditable."""
-    replicas = consumer.replicas
-    if replicas is None:
-        return workload.count
-    if not KINDS[workload.kind].replicas and replicas != 1:
-        makes = "a pod on each node" if workload.per_node else "one pod"
-        raise Uneditable(
-            f"consumer {consumer.name}: {replicas} replicas: a {workload.kind} makes {makes}"
-        )
-    return _at_a_time(replicas, workload.completions)
+def replicas_for(workload: AppWorkload, consumers: Iterable[ResourceConsumer]) -> int | None:
+    """The most that any of its consumers says. Raises Uneditable."""
+    told = [each for each in consumers if each.replicas is not None]
+    for each in told:
+        if not KINDS[workload.kind].replicas and each.replicas != 1:
+            makes = "a pod on each node" if workload.per_node else "one pod"
+            raise Uneditable(
+                f"consumer {each.name}: {each.replicas} replicas: a {workload.kind} makes {makes}"
+            )
+    return max((each.replicas or 0 for each in told), default=None)
 
 
 def _at_a_time(replicas: int, completions: int | None) -> int:
