@@ -42,6 +42,11 @@ SECTIONS: dict[str, dict[str, Verb]] = {
             "machines",
             "Show machines of a Kubernetes cluster: what is sold, why guests wait, what would fit.",
         ),
+        "intents": Verb(
+            "dovetail.cli.intents",
+            "intents",
+            "Say what hardware an application needs, and see which clusters can take it.",
+        ),
         "decisions": Verb(
             "dovetail.cli.ask.decisions", "decisions", "Show what was chosen, and why."
         ),

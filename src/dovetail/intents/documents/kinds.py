@@ -363,3 +363,15 @@ def _cluster_kinds() -> Iterator[DocumentKind]:
 
 KINDS: Mapping[str, DocumentKind] = {each.name: each for each in _kinds()}
 """By name; parents before what is below them."""
+
+
+def kind_below(collection: str) -> DocumentKind | None:
+    """Of the documents that a collection's path has: `projects/p1/composite-apps`."""
+    segments = collection.split("/")
+    for kind in KINDS.values():
+        wanted = kind.collection_template().strip("/").split("/")
+        if len(wanted) == len(segments) and all(
+            one.startswith("{") or one == each for one, each in zip(wanted, segments, strict=True)
+        ):
+            return kind
+    return None
