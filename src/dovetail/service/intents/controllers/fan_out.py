@@ -16,7 +16,7 @@ waits, within its deadline.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
 from time import perf_counter
@@ -115,7 +115,7 @@ class ControllerFanOut(Generic[H]):
         self,
         ledger: Ledger,
         hpa: Callable[[DeploymentGroup, FleetSnapshot], H],
-        callers: dict[ControllerContract, PlacementCaller],
+        callers: Mapping[ControllerContract, PlacementCaller],
         terms: CallTerms | None = None,
     ) -> None:
         """`terms` count where a registration does not say otherwise."""
