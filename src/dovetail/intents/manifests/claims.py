@@ -23,6 +23,7 @@ from dovetail.intents.manifests.drafts import Draft, RawObject, child, items
 from dovetail.intents.manifests.errors import Uneditable
 from dovetail.intents.manifests.grants import DeviceAccess, DeviceSource
 from dovetail.intents.manifests.requirements import (
+    ContainerAmounts,
     ResourceFields,
     WantedAmount,
     container_name,
@@ -36,8 +37,10 @@ LONGEST_LABEL = 63
 
 
 class GrantedDevices(msgspec.Struct, frozen=True):
-    """The devices of one requirement."""
+    """The devices of one requirement, and who asked for them."""
 
+    intent: str
+    consumer: ResourceConsumer
     requirement: DeviceRequirement
     source: DeviceSource
 
@@ -53,39 +56,42 @@ def dns_label(text: str, longest: int = LONGEST_LABEL) -> str:
 
 def add_devices(
     draft: Draft,
-    consumer: ResourceConsumer,
     devices: Sequence[GrantedDevices],
     *,
+    amounts: ContainerAmounts,
     owner: str,
     deployment: str,
 ) -> list[RawObject]:
-    """To the pod template of the workload named `owner`; answers what has to be beside it. Raises
-    UnknownContainer and Uneditable."""
-    if not devices:
-        return []
-    editor = _DeviceEditor(draft, consumer, owner, deployment)
-    claimed = [each for each in devices if each.source.access is DeviceAccess.CLAIM]
-    counted: dict[str, list[GrantedDevices]] = {}
+    """All devices of the workload named `owner`, to its pod template, where `amounts` are granted
+    already; answers what has to be beside it. Raises UnknownContainer and Uneditable."""
+    editor = _DeviceEditor(draft, owner, deployment)
+    counted: dict[tuple[str, str], list[GrantedDevices]] = {}
+    claimed: dict[tuple[str, str], list[GrantedDevices]] = {}
     for each in devices:
-        if each.source.access is not DeviceAccess.CLAIM:
-            counted.setdefault(editor.resource(each), []).append(each)
-    for resource, group in counted.items():
-        editor.count(resource, group)
-    if claimed:
-        editor.claim(claimed)
+        if each.source.access is DeviceAccess.CLAIM:
+            claimed.setdefault((each.intent, each.consumer.name), []).append(each)
+        else:
+            container = container_name(draft, each.consumer)
+            counted.setdefault((container, editor.resource(each)), []).append(each)
+    for (container, resource), group in counted.items():
+        granted = amounts.get(container, {}).get(resource)
+        editor.count(container, resource, group, granted.requests if granted else Fraction(0))
+    for group in claimed.values():
+        editor.claim(group)
     return editor.beside
 
 
-class _DeviceEditor:
-    """Writes the devices of one consumer; `beside` are the objects that this takes."""
+def _why(group: Sequence[GrantedDevices]) -> str:
+    names = ", ".join(dict.fromkeys(each.requirement.name for each in group))
+    consumers = ", ".join(dict.fromkeys(each.consumer.name for each in group))
+    return f"requirement {names} of consumer {consumers}"
 
-    def __init__(
-        self, draft: Draft, consumer: ResourceConsumer, owner: str, deployment: str
-    ) -> None:
-        self._draft, self._consumer = draft, consumer
-        self._owner, self._deployment = owner, deployment
-        name = container_name(draft, consumer)
-        self._path, self._container = containers_of(draft.value)[name]
+
+class _DeviceEditor:
+    """Writes devices into one pod template; `beside` are the objects that this takes."""
+
+    def __init__(self, draft: Draft, owner: str, deployment: str) -> None:
+        self._draft, self._owner, self._deployment = draft, owner, deployment
         self.beside: list[RawObject] = []
 
     def resource(self, devices: GrantedDevices) -> str:
@@ -106,26 +112,31 @@ class _DeviceEditor:
         )
         return f"{CLASS_PREFIX}{definition.name}"
 
-    def count(self, resource: str, group: Sequence[GrantedDevices]) -> None:
+    def count(
+        self, container: str, resource: str, group: Sequence[GrantedDevices], granted: Fraction
+    ) -> None:
         """Different requirements get different devices: they add up."""
-        total = sum(each.requirement.count for each in group)
-        resources = child(self._container, "resources")
-        fields = ResourceFields(self._draft, resources, f"{self._path}.resources", resource)
-        fields.write(WantedAmount(Fraction(total), None, self._why(group)))
+        total = granted + sum(each.requirement.count for each in group)
+        path, target = containers_of(self._draft.value)[container]
+        resources = child(target, "resources")
+        fields = ResourceFields(self._draft, resources, f"{path}.resources", resource)
+        fields.write(WantedAmount(total, None, _why(group)))
         for scheduler in sorted({each.source.scheduler for each in group} - {""}):
             spec = child(self._draft.value, "spec")
             why = f"it hands out devices of {resource}"
             self._draft.put(spec, "schedulerName", scheduler, path="spec.schedulerName", why=why)
 
     def claim(self, group: Sequence[GrantedDevices]) -> None:
-        """One claim for all devices of the consumer: they are allocated together, on one node."""
+        """One claim for all devices of a consumer: they are allocated together, on one node."""
         requests = [self._request(each) for each in group]
-        template = dns_label(f"{self._owner}-{self._consumer.name}")
-        name = dns_label(f"dovetail-{self._consumer.name}")
-        spec, resources = child(self._draft.value, "spec"), child(self._container, "resources")
+        consumer, intent = group[0].consumer, group[0].intent
+        path, target = containers_of(self._draft.value)[container_name(self._draft, consumer)]
+        name = dns_label(f"{intent}-{consumer.name}")
+        template = dns_label(f"{self._owner}-{intent}-{consumer.name}")
         claim = {"name": name, "resourceClaimTemplateName": template}
-        self._list(spec, "resourceClaims", claim, "spec", self._why(group))
-        self._list(resources, "claims", {"name": name}, f"{self._path}.resources", self._why(group))
+        why = _why(group)
+        self._list(child(self._draft.value, "spec"), "resourceClaims", claim, "spec", why)
+        self._list(child(target, "resources"), "claims", {"name": name}, f"{path}.resources", why)
         self._add(
             {
                 "apiVersion": CLAIMS_API,
@@ -156,7 +167,7 @@ class _DeviceEditor:
                 self._add(to_device_class(definition))
                 exactly["deviceClassName"] = definition.name
         except Untranslatable as error:
-            raise Uneditable(f"{self._why([devices])}: {error}") from error
+            raise Uneditable(f"{_why([devices])}: {error}") from error
         return {"name": dns_label(requirement.name), "exactly": exactly}
 
     def _own_class(self, devices: GrantedDevices) -> DeviceClass:
@@ -164,7 +175,7 @@ class _DeviceEditor:
         found = devices.source.definition or devices.requirement.selector
         if found is None:
             raise Uneditable(
-                f"{self._why([devices])}: what devices of class"
+                f"{_why([devices])}: what devices of class"
                 f" {devices.requirement.class_name!r} are like is not known there"
             )
         content = f"{self._deployment}\0{found!r}"
@@ -175,7 +186,3 @@ class _DeviceEditor:
     def _add(self, made: RawObject) -> None:
         if made not in self.beside:
             self.beside.append(made)
-
-    def _why(self, group: Sequence[GrantedDevices]) -> str:
-        names = ", ".join(each.requirement.name for each in group)
-        return f"requirement {names} of consumer {self._consumer.name}"

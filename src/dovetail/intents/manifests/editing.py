@@ -128,14 +128,15 @@ def _edit(
         GrantedConsumer(consumer, granted_requirements(consumer, grant))
         for consumer, grant in granted.consumers
     ]
-    requirements.apply(pods, all_granted)
-    beside = []
-    for each, (_, grant) in zip(all_granted, granted.consumers, strict=True):
-        devices = list(_devices(each, grant))
-        beside += add_devices(
-            pods, each.consumer, devices, owner=workload.name, deployment=deployment
-        )
-        _stay_within_one(pods, each.consumer, grant)
+    amounts = requirements.apply(pods, all_granted)
+    devices = [
+        one
+        for each, (_, grant) in zip(all_granted, granted.consumers, strict=True)
+        for one in _devices(each, grant)
+    ]
+    beside = add_devices(pods, devices, amounts=amounts, owner=workload.name, deployment=deployment)
+    for consumer, grant in granted.consumers:
+        _stay_within_one(pods, consumer, grant)
     for pin in granted.pins:
         node_rules.pin(pods, pin.nodes, pin.why)
     draft.edits += pods.edits
@@ -153,7 +154,8 @@ def _devices(granted: GrantedConsumer, grant: ConsumerGrant) -> Iterable[Granted
                     f"consumer {granted.consumer.name}, requirement {each.name}: where the devices"
                     " come from is not said"
                 )
-            yield GrantedDevices(each, grant.devices[each.name])
+            source = grant.devices[each.name]
+            yield GrantedDevices(grant.intent, granted.consumer, each, source)
 
 
 def _stay_within_one(pods: Draft, consumer: ResourceConsumer, grant: ConsumerGrant) -> None:

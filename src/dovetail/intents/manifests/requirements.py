@@ -48,6 +48,10 @@ class WantedAmount(msgspec.Struct, frozen=True):
     why: str
 
 
+ContainerAmounts = Mapping[str, Mapping[str, WantedAmount]]
+"""By container and resource."""
+
+
 def is_overcommittable(resource: str) -> bool:
     """Whether limits may be more than requests: not for extended resources and huge pages."""
     if resource.startswith(HUGE_PAGES):
@@ -63,8 +67,8 @@ def written_amount(resource: str, amount: Fraction) -> str:
     return min(format(amount), format(amount, binary=resource != "cpu"), key=len)
 
 
-def apply(draft: Draft, granted: Sequence[GrantedConsumer]) -> None:
-    """To the draft of a pod template. Raises UnknownContainer."""
+def apply(draft: Draft, granted: Sequence[GrantedConsumer]) -> ContainerAmounts:
+    """To the draft of a pod template; answers the amounts written. Raises UnknownContainer."""
     amounts: dict[str, dict[str, WantedAmount]] = {}
     selected: dict[str, str] = {}
     for each in granted:
@@ -78,6 +82,7 @@ def apply(draft: Draft, granted: Sequence[GrantedConsumer]) -> None:
         _write_amounts(draft, name, wanted)
     if amounts:
         _raise_pod_level(draft)
+    return amounts
 
 
 def _why(consumer: ResourceConsumer, requirement: AnyRequirement) -> str:
