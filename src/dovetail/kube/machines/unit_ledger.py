@@ -90,12 +90,15 @@ class UnitLedger:
     async def look(self) -> None:
         """Read the ledger again if anything happened to it. Raises what the ledger raises."""
         cursor, changed = await self.ledger.changes(self._cursor)
+        is_known = True
         if changed or self._cursor is None:
-            await self.refresh()
-        self._cursor = cursor
+            is_known = await self.refresh()
+        if is_known:
+            self._cursor = cursor
         await self._look_for_holders()
 
-    async def refresh(self) -> None:
+    async def refresh(self) -> bool:
+        """Read the ledger again. False if units moved all the while: then nothing was learnt."""
         for _ in range(MOST_READS):
             before = self._moves
             units = await self.ledger.units()
@@ -105,7 +108,8 @@ class UnitLedger:
                 self._state.set_gpus_of_others(
                     {node: each.held_by_others for node, each in gpus.items()}
                 )
-                return
+                return True
+        return False
 
     async def _look_for_holders(self) -> None:
         """A holder that is not in the cache may be new to it, or have gone while nobody led. Who
