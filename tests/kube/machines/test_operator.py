@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Collection, Sequence
 from contextlib import asynccontextmanager
 from typing import Any
 from uuid import uuid4
@@ -12,10 +12,20 @@ import msgspec
 from structlog.testing import capture_logs
 
 from dovetail.core.claim import Claim
+from dovetail.core.device import Device
+from dovetail.core.errors import DovetailError
 from dovetail.kube.machines.executor import MOST_AT_ONCE
 from dovetail.kube.machines.operator import OperatorReplica
 from dovetail.kube.runtime.events import Recorder
-from dovetail.ledger import Ledger, Transaction, claims, devices, inventories, providers
+from dovetail.ledger import (
+    Cursor,
+    Ledger,
+    Transaction,
+    claims,
+    devices,
+    inventories,
+    providers,
+)
 from dovetail.machines.documents import Machine, MachineNodePool, MachineShape
 from dovetail.machines.names import (
     ENABLED,
@@ -57,9 +67,11 @@ def spec_of(types: int, available: int = 2) -> dict[str, Any]:
 
 
 @asynccontextmanager
-async def operator(api: MemoryApi, ledger: Ledger) -> AsyncIterator[OperatorReplica]:
+async def operator(
+    api: MemoryApi, ledger: Ledger, units: MachineLedger | None = None
+) -> AsyncIterator[OperatorReplica]:
     replica = OperatorReplica(
-        api, MachineLedger(ledger), Recorder(api, "operator", "one"), StockSettings()
+        api, units or MachineLedger(ledger), Recorder(api, "operator", "one"), StockSettings()
     )
     stop = asyncio.Event()
     running = asyncio.create_task(replica.run(stop))
@@ -139,6 +151,151 @@ async def test_a_node_leaves_the_ledger_with_its_last_guest(ledger: Ledger) -> N
         while await units.nodes():  # noqa: ASYNC110
             await asyncio.sleep(0.01)
     assert not await units.units()
+
+
+class WatchedLedger(MachineLedger):
+    """The operator's, which can be held up in the midst of what it does."""
+
+    def __init__(self, ledger: Ledger) -> None:
+        super().__init__(ledger)
+        self.looks: list[bool] = []
+        """Whether each found a change."""
+        self.leaves: list[bool] = []
+        """What leaving a node came to."""
+        self.after_release: Callable[[], bool] = lambda: True
+        self.after_leave: Callable[[bool], bool] = lambda _: True
+        self.is_cut_off = False
+
+    async def changes(self, cursor: Cursor | None) -> tuple[Cursor, bool]:
+        after, changed = await super().changes(cursor)
+        self.looks.append(changed)
+        return after, changed
+
+    async def release(self, consumers: Collection[str]) -> None:
+        await super().release(consumers)
+        await until(self.after_release)
+
+    async def leave_node(self, node: str) -> bool:
+        is_left = await super().leave_node(node)
+        self.leaves.append(is_left)
+        await until(lambda: self.after_leave(is_left))
+        return is_left
+
+    async def enter_node(
+        self, node: str, vcpu: int, memory_mb: int, devices: Sequence[Device]
+    ) -> None:
+        await super().enter_node(node, vcpu, memory_mb, devices)
+        if self.is_cut_off:
+            raise DovetailError("no answer")
+
+    async def until_empty(self) -> None:
+        async with asyncio.timeout(20):
+            while await self.nodes():  # noqa: ASYNC110
+                await asyncio.sleep(0.01)
+
+    async def until_still(self) -> None:
+        """Two looks in a row found nothing new."""
+        count = len(self.looks)
+        await until(lambda: len(self.looks) > count + 1 and not any(self.looks[-2:]))
+
+
+async def test_a_node_leaves_the_ledger_even_if_a_look_there_tells_first_that_its_guest_went(
+    ledger: Ledger,
+) -> None:
+    """Before whoever gives the unit back has heard that it did."""
+    api, units = MemoryApi(), WatchedLedger(ledger)
+    await api.create(Namespace, msgspec.to_builtins(namespace("team", {INJECT_RESOURCE: ENABLED})))
+    async with operator(api, ledger, units) as replica:
+        await create_machine(api, types=1)
+        await until(lambda: marked(api) == 1)
+        await api.create(Pod, guest("held"), namespace="team")
+        await until(lambda: bool(replica.state.units.get("lab")))
+        await api.delete(Machine, "lab")
+        await until(lambda: marked(api) == 0 and units.leaves == [False])
+        units.after_release = lambda: not replica.state.units.get("lab")
+        await api.delete(Pod, "held", "team", grace=0)
+        await units.until_empty()
+
+
+async def test_a_node_leaves_the_ledger_when_a_client_of_placement_lets_it_go(
+    ledger: Ledger,
+) -> None:
+    """And as long as that holds it, and nothing else happens, nothing is written."""
+    api, units, other = MemoryApi(), WatchedLedger(ledger), str(uuid4())
+    async with operator(api, ledger, units):
+        await create_machine(api, types=1)
+        await until(lambda: marked(api) == 1)
+        while not await units.nodes():  # noqa: ASYNC110
+            await asyncio.sleep(0.01)
+        ledger.write(lambda tx: take_memory(tx, other)).result()
+        await api.delete(Machine, "lab")
+        await until(lambda: False in units.leaves)
+        await units.until_still()
+        before = list(units.leaves)
+        await units.until_still()
+        assert units.leaves == before
+        assert await units.nodes() == {"n-type-0"}
+        ledger.write(lambda tx: let_memory_go(tx, other)).result()
+        await units.until_empty()
+
+
+async def test_a_node_leaves_the_ledger_even_if_it_is_let_go_while_it_is_looked_at(
+    ledger: Ledger,
+) -> None:
+    """The change is seen before the answer is: that somebody holds it still."""
+    api, units, other = MemoryApi(), WatchedLedger(ledger), str(uuid4())
+    looks = 0
+
+    def is_released_and_seen(is_left: bool) -> bool:
+        nonlocal looks
+        if not is_left and not looks:
+            looks = len(units.looks)
+            ledger.write(lambda tx: let_memory_go(tx, other)).result()
+        return is_left or (len(units.looks) > looks + 2 and not any(units.looks[-1:]))
+
+    async with operator(api, ledger, units):
+        await create_machine(api, types=1)
+        await until(lambda: marked(api) == 1)
+        while not await units.nodes():  # noqa: ASYNC110
+            await asyncio.sleep(0.01)
+        ledger.write(lambda tx: take_memory(tx, other)).result()
+        units.after_leave = is_released_and_seen
+        await api.delete(Machine, "lab")
+        await units.until_empty()
+
+
+async def test_a_node_leaves_the_ledger_even_if_nobody_heard_that_it_was_entered(
+    ledger: Ledger,
+) -> None:
+    api, units = MemoryApi(), WatchedLedger(ledger)
+    units.is_cut_off = True
+    async with operator(api, ledger, units):
+        await create_machine(api, types=1)
+        while not await units.nodes():  # noqa: ASYNC110
+            await asyncio.sleep(0.01)
+        await api.delete(Machine, "lab")
+        await units.until_empty()
+
+
+def take_memory(tx: Transaction, consumer: str) -> None:
+    """All of the node, for somebody of whom the cluster knows nothing."""
+    (uuid,) = devices.places(tx, ["n-type-0"]).values()
+    total = inventories.of_provider(tx, providers.get(tx, uuid))["MEMORY_MB"].inventory.total
+    claim = Claim(
+        consumer=consumer,
+        project="p",
+        user="u",
+        consumer_type="VM",
+        allocations={uuid: {"MEMORY_MB": total}},
+    )
+    claims.replace(tx, [claim])
+
+
+def let_memory_go(tx: Transaction, consumer: str) -> None:
+    claims.replace(
+        tx,
+        [Claim(consumer=consumer, project="p", user="u", allocations={}, check_generation=False)],
+    )
 
 
 async def test_who_went_while_nobody_led_is_looked_for_and_gives_its_unit_back(
@@ -265,24 +422,12 @@ async def test_what_the_ledger_refuses_is_asked_for_later_and_later(ledger: Ledg
     api = MemoryApi()
     await create_machine(api, 1)
 
-    def take(tx: Transaction) -> None:
-        (uuid,) = devices.places(tx, ["n-type-0"]).values()
-        total = inventories.of_provider(tx, providers.get(tx, uuid))["MEMORY_MB"].inventory.total
-        claim = Claim(
-            consumer=str(uuid4()),
-            project="p",
-            user="u",
-            consumer_type="VM",
-            allocations={uuid: {"MEMORY_MB": total}},
-        )
-        claims.replace(tx, [claim])
-
     with capture_logs() as logs:
         async with operator(api, ledger):
             units = MachineLedger(ledger)
             while not await units.nodes():  # noqa: ASYNC110
                 await asyncio.sleep(0.01)
-            ledger.write(take).result()
+            ledger.write(lambda tx: take_memory(tx, str(uuid4()))).result()
             await create_pods(api, 2, RESERVATION, "dovetail")
             await until(lambda: sum(each["event"] == "stock refused" for each in logs) > 2)
             await asyncio.sleep(1)

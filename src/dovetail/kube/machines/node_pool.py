@@ -78,12 +78,22 @@ class NodePoolController:
         self._slices_of = slices_of
         self._fields = FieldOwner(api, "dovetail-node-pool")
         self._entered: dict[str, NodeAmounts | None] = {}
-        """What the ledger was told of a node; None: something, by somebody."""
+        """What the ledger was told of a node; None: something, by somebody, or maybe something. One
+        that leaves stays here until the ledger has nothing of it."""
 
     async def begin(self) -> Iterable[str]:
         """A term begins: what another leader did since is not known. Nodes to look at."""
         self._entered = dict.fromkeys(await self._ledger.nodes())
         return list(self._entered)
+
+    def leaving(self) -> Iterable[str]:
+        """Nodes to look at when something was given back in the ledger, by whomever: they left
+        their pools, and all that is known to be held there is held by others than units."""
+        held = {unit.node for units in self._state.units.values() for unit in units.values()}
+        return [name for name in self._entered if not self._is_in_pool(name) and name not in held]
+
+    def _is_in_pool(self, name: str) -> bool:
+        return name in self._state.owners and name in self._state.nodes
 
     async def work(self, name: str) -> None:
         """Make one node what its pool says."""
@@ -167,6 +177,7 @@ class NodePoolController:
             return
         what = (has.get(CPU, 0) // 1000, has.get(MEMORY, 0) // MEBIBYTE, devices)
         if self._entered.get(name) != what:
+            self._entered[name] = None  # It may be there even if no answer comes.
             await self._ledger.enter_node(name, *what)
             self._entered[name] = what
 

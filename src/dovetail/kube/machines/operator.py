@@ -66,7 +66,7 @@ class OperatorReplica:
         self.state = MachineState(
             settings, groups=self._groups, nodes=self._nodes, pools=self._pools
         )
-        self._units = UnitLedger(ledger, self.state, api)
+        self._units = UnitLedger(ledger, self.state, api, self._look_at_leaving)
         self._informers = OperatorInformers(api, self.state, settings.namespace)
         self._machines = MachineController(
             api, self.state, self._groups, self._units, teller=Teller(recorder)
@@ -128,6 +128,11 @@ class OperatorReplica:
         for name in await self._node_pool.begin():
             self._nodes.add(name)
         self.state.wake_all()
+
+    def _look_at_leaving(self) -> None:
+        """The ledger changed: what kept nodes there that left their pools may have gone."""
+        for name in self._node_pool.leaving():
+            self._nodes.add(name)
 
     async def _tell_health(self, name: str) -> None:
         pool = self.state.pools.get(name)

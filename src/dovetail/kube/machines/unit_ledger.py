@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Collection, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Collection, Mapping, Sequence
 from contextlib import asynccontextmanager
 
 import structlog
@@ -29,8 +29,16 @@ MOST_READS = 5
 
 
 class UnitLedger:
-    def __init__(self, ledger: MachineLedger, state: MachineState, api: KubeApi) -> None:
+    def __init__(
+        self,
+        ledger: MachineLedger,
+        state: MachineState,
+        api: KubeApi,
+        on_change: Callable[[], None] = lambda: None,
+    ) -> None:
+        """`on_change` is called after a look that found something new."""
         self.ledger = ledger
+        self._on_change = on_change
         self._api = api
         self._state = state
         self._cursor: str | None = None
@@ -93,6 +101,7 @@ class UnitLedger:
         is_known = True
         if changed or self._cursor is None:
             is_known = await self.refresh()
+            self._on_change()
         if is_known:
             self._cursor = cursor
         await self._look_for_holders()
