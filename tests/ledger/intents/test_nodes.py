@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TypeVar
 
 import pytest
@@ -79,7 +80,7 @@ def is_sound(ledger: Ledger) -> bool:
 
 
 def test_a_node_is_a_tree_and_its_cluster_an_aggregate(ledger: Ledger) -> None:
-    one = seen(node("n1", cpu="3500m", **{GPU: "2"}), devices=gpus("n1", "gpu-0"))
+    one = seen(node("n1", cpu="3500m", more={GPU: "2"}), devices=gpus("n1", "gpu-0"))
     assert done(ledger, lambda tx: nodes.enter(tx, CLUSTER, [one])) == 1
     assert capacity(ledger, "n1") == {
         "CUSTOM_MILLICPU": 3500,
@@ -97,7 +98,7 @@ def test_a_node_is_a_tree_and_its_cluster_an_aggregate(ledger: Ledger) -> None:
 
 
 def test_what_is_as_before_costs_a_look(ledger: Ledger) -> None:
-    one = seen(node("n1"), [pod("web", "n1", cpu="1")])
+    one = seen(node("n1"), [pod("web", "n1", requests={"cpu": "1"})])
     assert done(ledger, lambda tx: nodes.enter(tx, CLUSTER, [one])) == 1
     log = ledger.read(lambda tx: tx.rows("SELECT count(*) FROM changes")).result()
     assert done(ledger, lambda tx: nodes.enter(tx, CLUSTER, [one])) == 0
@@ -106,9 +107,9 @@ def test_what_is_as_before_costs_a_look(ledger: Ledger) -> None:
 
 def test_what_pods_of_others_use_is_held_by_one_consumer_per_node(ledger: Ledger) -> None:
     pods = [
-        pod("web", "n1", cpu="500m", memory="1Gi"),
-        pod("job", "n1", cpu=2),
-        pod("ended", "n1", phase="Succeeded", cpu=4),
+        pod("web", "n1", requests={"cpu": "500m", "memory": "1Gi"}),
+        pod("job", "n1", requests={"cpu": 2}),
+        pod("ended", "n1", phase="Succeeded", requests={"cpu": 4}),
     ]
     done(ledger, lambda tx: nodes.enter(tx, CLUSTER, [seen(node("n1"), pods)]))
     assert held(ledger, "n1") == {
@@ -130,7 +131,7 @@ def test_what_pods_of_others_use_is_held_by_one_consumer_per_node(ledger: Ledger
 
 
 def test_others_may_use_more_than_there_is_and_then_nobody_gets_any(ledger: Ledger) -> None:
-    full = seen(node("n1", cpu="2"), [pod("web", "n1", cpu="3")])
+    full = seen(node("n1", cpu="2"), [pod("web", "n1", requests={"cpu": "3"})])
     done(ledger, lambda tx: nodes.enter(tx, CLUSTER, [full]))
     assert held(ledger, "n1")["CUSTOM_MILLICPU"] == 3000
     with pytest.raises(CapacityExceeded):
@@ -141,8 +142,8 @@ def test_pods_of_a_deployment_that_holds_its_claim_are_no_others(ledger: Ledger)
     done(ledger, lambda tx: nodes.enter(tx, CLUSTER, [seen(node("n1"))]))
     done(ledger, lambda tx: claims.replace(tx, [claim("d1", "n1", CUSTOM_MILLICPU=4000)]))
     pods = [
-        pod("core-0", "n1", deployment="d1", app="fwall", cpu=4),
-        pod("stray-0", "n1", deployment="d2", app="fwall", cpu=1),
+        pod("core-0", "n1", deployment="d1", app="fwall", requests={"cpu": 4}),
+        pod("stray-0", "n1", deployment="d2", app="fwall", requests={"cpu": 1}),
     ]
     done(ledger, lambda tx: nodes.enter(tx, CLUSTER, [seen(node("n1"), pods)]))
     assert held(ledger, "n1")["CUSTOM_MILLICPU"] == 5000, "d2 holds nothing, so it is an other"
@@ -156,7 +157,7 @@ def test_pods_of_a_deployment_that_holds_its_claim_are_no_others(ledger: Ledger)
 
 
 def test_a_node_that_shrinks_below_what_is_held_gives_nothing_more(ledger: Ledger) -> None:
-    done(ledger, lambda tx: nodes.enter(tx, CLUSTER, [seen(node("n1", **{GPU: "4"}))]))
+    done(ledger, lambda tx: nodes.enter(tx, CLUSTER, [seen(node("n1", more={GPU: "4"}))]))
     taken = claim("d1", "n1", CUSTOM_MILLICPU=6000, CUSTOM_NVIDIA_COM_GPU=2)
     done(ledger, lambda tx: claims.replace(tx, [taken]))
     done(ledger, lambda tx: nodes.enter(tx, CLUSTER, [seen(node("n1", cpu="4"))]))
@@ -165,7 +166,7 @@ def test_a_node_that_shrinks_below_what_is_held_gives_nothing_more(ledger: Ledge
     assert held(ledger, "n1")["CUSTOM_NVIDIA_COM_GPU"] == 2
     for more in ({"CUSTOM_MILLICPU": 1}, {"CUSTOM_NVIDIA_COM_GPU": 1}):
         with pytest.raises(CapacityExceeded):
-            done(ledger, lambda tx, more=more: claims.replace(tx, [claim("d2", "n1", **more)]))
+            done(ledger, partial(claims.replace, claims=[claim("d2", "n1", **more)]))
     done(ledger, lambda tx: claims.release(tx, consumer_uuid("d1", "fwall", CLUSTER)))
     done(ledger, lambda tx: nodes.enter(tx, CLUSTER, [seen(node("n1", cpu="5"))]))
     assert "CUSTOM_NVIDIA_COM_GPU" not in capacity(ledger, "n1"), "nobody holds any: it goes"
@@ -173,7 +174,7 @@ def test_a_node_that_shrinks_below_what_is_held_gives_nothing_more(ledger: Ledge
 
 
 def test_a_node_that_goes_leaves_nothing_and_comes_back_as_it_was(ledger: Ledger) -> None:
-    one = seen(node("n1"), [pod("web", "n1", cpu="1")], devices=gpus("n1", "gpu-0"))
+    one = seen(node("n1"), [pod("web", "n1", requests={"cpu": "1"})], devices=gpus("n1", "gpu-0"))
     done(ledger, lambda tx: nodes.enter(tx, CLUSTER, [one]))
     done(ledger, lambda tx: nodes.leave(tx, CLUSTER, ["n1"]))
     assert names(ledger) == []
@@ -222,7 +223,7 @@ def test_the_longest_names_are_told_apart(ledger: Ledger) -> None:
     long = ["n" * 252 + end for end in "ab"]
     for cpu, name in enumerate(long, 1):
         one = seen(node(name, cpu=str(cpu)), devices=gpus(name, "g" * 200 + "1", "g" * 200 + "2"))
-        done(ledger, lambda tx, one=one: nodes.enter(tx, cluster, [one]))
+        done(ledger, partial(nodes.enter, cluster=cluster, seen=[one]))
     assert len(names(ledger)) == 6
     assert [capacity(ledger, name, cluster)["CUSTOM_MILLICPU"] for name in long] == [1000, 2000]
     done(ledger, lambda tx: nodes.leave_cluster(tx, cluster))
@@ -252,11 +253,11 @@ def test_devices_that_pods_of_others_have_are_held(ledger: Ledger) -> None:
 
 
 def test_pods_may_use_what_their_node_has_no_more(ledger: Ledger) -> None:
-    pods = [pod("train", "n1", **{GPU: "2"})]
+    pods = [pod("train", "n1", requests={GPU: "2"})]
     done(ledger, lambda tx: nodes.enter(tx, CLUSTER, [seen(node("n1"), pods)]))
     assert held(ledger, "n1")["CUSTOM_NVIDIA_COM_GPU"] == 2
     assert capacity(ledger, "n1")["CUSTOM_NVIDIA_COM_GPU"] == 0
-    done(ledger, lambda tx: nodes.enter(tx, CLUSTER, [seen(node("n1", **{GPU: "4"}), pods)]))
+    done(ledger, lambda tx: nodes.enter(tx, CLUSTER, [seen(node("n1", more={GPU: "4"}), pods)]))
     assert capacity(ledger, "n1")["CUSTOM_NVIDIA_COM_GPU"] == 4
     assert is_sound(ledger)
 

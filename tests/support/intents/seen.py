@@ -13,9 +13,15 @@ from dovetail.ledger.intents.observed import DeviceUse, SeenNode, observed_pod, 
 from dovetail.podfit.objects import Node, Pod
 
 
-def node(name: str, *, labels: Mapping[str, str] | None = None, **allocatable: Any) -> Node:
-    """`node("n1", cpu="4", **{"nvidia.com/gpu": "2"})`."""
-    amounts = {"cpu": "8", "memory": "16Gi", "pods": "110", **allocatable}
+def node(
+    name: str,
+    *,
+    cpu: str = "8",
+    more: Mapping[str, str] | None = None,
+    labels: Mapping[str, str] | None = None,
+) -> Node:
+    """`node("n1", cpu="4", more={"nvidia.com/gpu": "2"})`."""
+    amounts = {"cpu": cpu, "memory": "16Gi", "pods": "110", **(more or {})}
     written = {
         "metadata": {"name": name, "uid": f"uid-{name}", "labels": dict(labels or {})},
         "status": {
@@ -34,14 +40,14 @@ def pod(
     deployment: str = "",
     app: str = "",
     phase: str = "Running",
-    **requests: Any,
+    requests: Mapping[str, Any] | None = None,
 ) -> Pod:
     labels = {DEPLOYMENT_LABEL: deployment, APP_LABEL: app} if deployment else {}
     written = {
         "metadata": {"name": name, "namespace": "default", "uid": f"uid-{name}", "labels": labels},
         "spec": {
             "nodeName": on,
-            "containers": [{"name": "main", "resources": {"requests": requests}}],
+            "containers": [{"name": "main", "resources": {"requests": dict(requests or {})}}],
         },
         "status": {"phase": phase},
     }

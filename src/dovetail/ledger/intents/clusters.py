@@ -15,7 +15,7 @@ import msgspec
 from dovetail.intents.fleet import ClusterHealth
 from dovetail.intents.names import ClusterName, cluster_name, provider_and_cluster
 from dovetail.ledger.database.loading import chunks, marks
-from dovetail.ledger.database.protocol import Transaction
+from dovetail.ledger.database.protocol import Row, Transaction
 from dovetail.ledger.intents import nodes
 from dovetail.ledger.intents.observed import SeenNode
 
@@ -144,20 +144,29 @@ def enter_snapshot(tx: Transaction, cluster: ClusterName, snapshot: SeenCluster)
     )
 
 
+SELECT = "SELECT name, state, why, observed_at, source, unreachable FROM clusters"
+
+
 def listing(tx: Transaction) -> list[ClusterRecord]:
     """In the order of their names."""
-    rows = tx.rows("SELECT name, state, why, observed_at, source, unreachable FROM clusters")
-    return [
-        ClusterRecord(
-            name,
-            ClusterHealth(state),
-            why,
-            observed_at,
-            ClusterSource(source),
-            UnreachablePolicy(unreachable),
-        )
-        for name, state, why, observed_at, source, unreachable in sorted(rows)
-    ]
+    return [_record_of(row) for row in sorted(tx.rows(SELECT))]
+
+
+def find(tx: Transaction, cluster: ClusterName) -> ClusterRecord | None:
+    row = tx.row(f"{SELECT} WHERE name = ?", (cluster,))
+    return _record_of(row) if row else None
+
+
+def _record_of(row: Row) -> ClusterRecord:
+    name, state, why, observed_at, source, unreachable = row
+    return ClusterRecord(
+        name,
+        ClusterHealth(state),
+        why,
+        observed_at,
+        ClusterSource(source),
+        UnreachablePolicy(unreachable),
+    )
 
 
 def classes(tx: Transaction) -> dict[ClusterName, str]:

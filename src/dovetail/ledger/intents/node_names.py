@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import uuid as uuids
 
-from dovetail.intents.names import ClusterName
+from dovetail.intents.names import ClusterName, label_value
 from dovetail.ledger import devices
 
 NAMESPACE = uuids.UUID("0d2f2b1e-6c55-5d0e-8f53-7f0f0a4f9f13")
@@ -47,5 +47,5 @@ def others_uuid(root: str) -> str:
 
 
 def consumer_uuid(deployment: str, app: str, cluster: ClusterName) -> str:
-    """Who holds what an app of a deployment has on a cluster."""
-    return str(uuids.uuid5(NAMESPACE, f"deployment {deployment} {app} {cluster}"))
+    """Who holds what an app of a deployment has on a cluster; also by the labels of its pods."""
+    return str(uuids.uuid5(NAMESPACE, f"deployment {deployment} {label_value(app)} {cluster}"))

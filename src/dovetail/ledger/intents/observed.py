@@ -106,7 +106,7 @@ def observed_pod(pod: Pod) -> SeenPod | None:
     labels = meta.labels
     return SeenPod(
         pod.key,
-        meta.uid,
+        meta.uid or pod.key,
         pod_request_of(pod).amounts,
         labels.get(DEPLOYMENT_LABEL, ""),
         labels.get(APP_LABEL, ""),
@@ -160,7 +160,8 @@ def _pruned_pod(pod: Pod) -> Pod:
         metadata=ObjectMeta(
             name=meta.name,
             namespace=meta.namespace,
-            uid=meta.uid,
+            # Snapshots may come without: pods of one cluster have to differ all the same.
+            uid=meta.uid or pod.key,
             labels=meta.labels,
             deletion_timestamp=meta.deletion_timestamp,
         ),

@@ -48,8 +48,8 @@ HeldAmounts = Sequence[tuple[str, str, int]]
 class SnapshotReader(Protocol):
     """Reads a posted snapshot: `kubectl get nodes,pods,resourceslices -A -o json`."""
 
-    def __call__(self, document: Mapping[str, Any]) -> SeenCluster:
-        """Raises Malformed with the place in the document."""
+    def __call__(self, document: Mapping[str, Any], cluster: ClusterName) -> SeenCluster:
+        """Raises BadDocument with the place of what is wrong."""
         ...
 
 
