@@ -6,7 +6,7 @@ import asyncio
 import signal
 import sys
 import threading
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Mapping
 from typing import Any, Literal
 
 import msgspec
@@ -20,7 +20,7 @@ from dovetail.rest.auth.rate_limit import RateLimiter
 from dovetail.rest.server.audit_log import AuditLog
 from dovetail.rest.server.policy import RuleSet
 from dovetail.rest.server.settings import RequestLimits
-from dovetail.service.intents.ports import IntentActions
+from dovetail.service.intents.ports import IntentActions, ObjectHook
 from dovetail.service.intents.settings import IntentSettings
 from dovetail.service.recent_answers import RecentAnswers
 from dovetail.service.snapshots import SnapshotKeeper
@@ -43,6 +43,8 @@ class ServerBackend(msgspec.Struct):
     audit_log: AuditLog | None = None
     recent_answers: RecentAnswers = msgspec.field(default_factory=RecentAnswers)
     intents: IntentActions | None = None
+    intent_hooks: Mapping[str, ObjectHook] = {}
+    """By kind of document: who acts on what users write."""
     intent_settings: IntentSettings = IntentSettings()
     errands: tuple[Errand, ...] = ()
     """Started and stopped with the server."""

@@ -1,0 +1,108 @@
+"""Bodies of requests on documents: JSON, or a form with the document and a file beside it.
+
+EmptyBody        400     nothing was sent
+NoJson           422     what was sent cannot be read as JSON
+BadForm          422     what was sent cannot be read as a form
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import msgspec
+import orjson
+
+from dovetail.core.errors import Malformed
+from dovetail.intents.documents.errors import MistypedDocument, Violation, broken_rule
+from dovetail.rest.intents.multipart import FORM, BadForm, read_form
+from dovetail.rest.server.errors import HttpError
+from dovetail.rest.server.http import JSON, Call
+
+METADATA_PART, FILE_PART = "metadata", "file"
+DEEPEST = 64
+"""Levels of a document; Kubernetes' objects in manifests and snapshots have fewer."""
+
+
+class EmptyBody(Malformed):
+    def __init__(self) -> None:
+        super().__init__("the body is empty")
+
+
+class NoJson(Malformed):
+    """Text that is no JSON."""
+
+
+class SentBody(msgspec.Struct, frozen=True):
+    document: dict[str, Any]
+    file: bytes | None
+    raw: bytes
+    """All that was sent."""
+
+
+async def read_body(call: Call, *, takes_file: bool) -> SentBody:
+    content_type = call.request.headers.get("content-type", "")
+    media = content_type.partition(";")[0].strip().lower()
+    raw = await uploaded(call) if takes_file else call.body
+    if media == FORM and takes_file:
+        parts = read_form(content_type, raw)
+        return SentBody(document_in(parts.get(METADATA_PART, b"")), parts.get(FILE_PART), raw)
+    if media not in (JSON, "") and not call.backend.intent_settings.emco_status_codes:
+        expected = f"{JSON} or {FORM}" if takes_file else JSON
+        raise HttpError(415, f"The media type {media} is not supported, use {expected}")
+    if takes_file and media != JSON and call.backend.intent_settings.emco_status_codes:
+        raise BadForm("request Content-Type isn't multipart/form-data")
+    return SentBody(document_in(raw), None, raw)
+
+
+async def uploaded(call: Call) -> bytes:
+    """The body of a request that may be larger than others."""
+    limit = call.backend.intent_settings.upload_bytes
+    parts, size = [], 0
+    async for part in call.request.stream():
+        size += len(part)
+        if size > limit:
+            raise HttpError(413, f"A request with a file may have {limit} bytes.")
+        parts.append(part)
+    return b"".join(parts)
+
+
+def document_in(body: bytes) -> dict[str, Any]:
+    """Raises EmptyBody, NoJson, BadDocument."""
+    if not body.strip():
+        raise EmptyBody
+    try:
+        document = orjson.loads(body)
+    except orjson.JSONDecodeError as error:
+        raise NoJson(f"the body is no JSON: {error}") from error
+    if not isinstance(document, dict):
+        told = "an object is expected"
+        raise MistypedDocument([Violation(field="$", message=told, emco=told)])
+    refuse_hostile(document)
+    return document
+
+
+def refuse_hostile(document: dict[str, Any]) -> None:
+    """What neither database can hold, and what is nested too deeply to be written again."""
+    level: list[Any] = [document]
+    for _ in range(DEEPEST):
+        below: list[Any] = []
+        for each in level:
+            for part in parts_of(each):
+                if isinstance(part, str):
+                    if "\0" in part:
+                        raise broken_rule("$", "NUL characters are not allowed")
+                else:
+                    below.append(part)
+        if not below:
+            return
+        level = below
+    raise broken_rule("$", f"nested more than {DEEPEST} levels deep")
+
+
+def parts_of(value: Any) -> Iterator[Any]:
+    """Texts, lists and objects directly in it."""
+    if isinstance(value, dict):
+        yield from value
+        value = value.values()
+    yield from (each for each in value if isinstance(each, str | list | dict))
