@@ -1,0 +1,28 @@
+"""Budget of an HPA answer: how much may be tried, counted and not timed, so that it can be
+repeated."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import msgspec
+
+
+def go_on() -> None:
+    """Nobody wants to stop."""
+
+
+class HpaBudget(msgspec.Struct, frozen=True, kw_only=True):
+    """Where it ends, answers say so: `undecided` clusters are refused, scores and sets of apps are
+    marked as not the best, or not all, that there may be."""
+
+    steps: int = 20_000
+    """Of the packing solver, for one question: whether these pods fit."""
+    questions: int = 2_000
+    """For one shape of clusters: which sets of apps fit."""
+    option_questions: int = 400
+    """For one set of apps on one shape: which of their options fit."""
+    sets: int = 64
+    """Of apps that fit together, for one contended cluster."""
+    check: Callable[[], None] = go_on
+    """Called before each question; raises if the answer is not wanted any more."""
