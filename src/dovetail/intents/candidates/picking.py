@@ -1,0 +1,114 @@
+"""Picking: one choice of clusters for every app, the best of all candidates, with its scores.
+
+A plan calls `pick` with what all controllers say together. The same answers give the same pick, in
+whatever order they came. What is best is told in `solver/objective.py`; how it is found, in
+`solver/search.py`. Where there is none, `conflicts` says why.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+import msgspec
+
+from dovetail.intents.candidates.admissible import AdmissibleSets
+from dovetail.intents.candidates.app_sets import AppMask, apps_of
+from dovetail.intents.candidates.combining import CombinedCandidates
+from dovetail.intents.candidates.solver.objective import Objective
+from dovetail.intents.candidates.solver.problem import (
+    JointScores,
+    PickProblem,
+    ScoreOfSet,
+    problems_of,
+)
+from dovetail.intents.candidates.solver.search import STEPS, PickSolution, SearchResult, search
+from dovetail.intents.names import ClusterName
+
+
+class PickedCluster(msgspec.Struct, frozen=True, kw_only=True):
+    """A cluster that an app gets."""
+
+    cluster: ClusterName
+    score: int
+    """What the app adds there to the score of the apps listed before it."""
+    rank: int
+    """By preference; 0 is the first."""
+
+
+class Pick(msgspec.Struct, frozen=True, kw_only=True):
+    clusters: Mapping[str, tuple[PickedCluster, ...]]
+    """By app, in the order of the group; its clusters in the order of their names."""
+    score: int
+    """Of all apps on all clusters."""
+    rank: int
+    """Summed up likewise."""
+    departures: int
+    """From the candidate that gives every contended cluster to the apps listed first."""
+    is_proven: bool
+    """That no pick is better. False: to prove it would have taken too long."""
+
+    def apps_by_cluster(self) -> dict[ClusterName, frozenset[str]]:
+        """In the order of the names of clusters."""
+        found: dict[ClusterName, set[str]] = {}
+        for app, clusters in self.clusters.items():
+            for each in clusters:
+                found.setdefault(each.cluster, set()).add(app)
+        return {cluster: frozenset(found[cluster]) for cluster in sorted(found)}
+
+
+class PickNotFound(msgspec.Struct, frozen=True):
+    """There is no pick, or (not proven) none was found in time."""
+
+    is_proven: bool
+
+
+def best_pick(
+    combined: CombinedCandidates, score_of_set: ScoreOfSet | None = None, steps: int = STEPS
+) -> Pick | PickNotFound:
+    """`score_of_set`: what contended clusters give apps together. No more than each of any parts of
+    the set gets there alone: it is what bounds the search."""
+    if combined.refusals:
+        return PickNotFound(is_proven=True)
+    alternatives = list(combined.alternatives())
+    objective = Objective(combined, alternatives)
+    joint = JointScores(combined, objective, score_of_set)
+
+    def problems() -> Iterator[PickProblem]:
+        for demands in alternatives:
+            yield from problems_of(AdmissibleSets(combined, demands), objective, joint)
+
+    result = search(problems(), steps)
+    if result.solution is None:
+        return PickNotFound(result.is_proven)
+    return _pick(combined, result.solution, result)
+
+
+def _pick(combined: CombinedCandidates, solution: PickSolution, result: SearchResult) -> Pick:
+    problem, objective = solution.problem, solution.problem.objective
+    names = tuple(combined.clusters)
+    there: dict[int, AppMask] = {}
+    for unit, held in zip(problem.units, solution.held, strict=True):
+        for cluster in held:
+            there[cluster] = there.get(cluster, 0) | unit.mask
+    found: list[list[PickedCluster]] = [[] for _ in combined.apps]
+    for cluster in sorted(there):
+        before, loss = 0, 0
+        for app in apps_of(there[cluster]):
+            before |= 1 << app
+            lost = problem.joint.loss(cluster, before) or 0
+            found[app].append(
+                PickedCluster(
+                    cluster=names[cluster],
+                    score=int(objective.scores[app, cluster]) - lost + loss,
+                    rank=problem.rank(app, cluster),
+                )
+            )
+            loss = lost
+    rank, departures = objective.digits(solution.cost)
+    return Pick(
+        clusters={app: tuple(of) for app, of in zip(combined.apps, found, strict=True)},
+        score=sum(each.score for of in found for each in of),
+        rank=rank,
+        departures=departures,
+        is_proven=result.is_proven,
+    )

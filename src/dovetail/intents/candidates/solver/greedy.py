@@ -1,0 +1,137 @@
+"""Greedy assignment: units one after another, each where it costs least beside those before it.
+
+`search` begins with it where units are in each other's way, so that there is something to fall back
+on and to compare bounds with. It is improved by letting each unit choose anew while that makes the
+sum smaller. Every round lessens the sum, and their number is bounded.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from heapq import merge
+
+from dovetail.intents.candidates.solver.choices import Dealing, Held
+from dovetail.intents.candidates.solver.problem import PickProblem, UnitMask
+from dovetail.intents.candidates.solver.relaxation import PickBudget
+
+MOST_ROUNDS = 8
+
+
+class UnitAssignment:
+    """Units on clusters, all of which take who is there."""
+
+    def __init__(self, problem: PickProblem) -> None:
+        self._problem = problem
+        self.held: list[Held | None] = [None] * len(problem.units)
+        self._there: dict[int, UnitMask] = {}
+
+    def cost(self) -> int:
+        found = self._problem.base
+        for unit, held in enumerate(self.held):
+            found += sum(self._problem.cost(unit, cluster) for cluster in held or ())
+        for cluster, units in self._there.items():
+            found += self._problem.sharing_cost(cluster, units) or 0
+        return found
+
+    def place(self, unit: int) -> bool:
+        """Where it costs least, as the others are."""
+        forced, within = self._bounds(unit)
+        dealing = Dealing(self._problem.units[unit])
+        wanted = self._problem.units[unit].count
+        if any(self._more(unit, cluster) is None for cluster in forced):
+            return False
+        if not all(dealing.take(cluster) for cluster in sorted(forced)):
+            return False
+        for _, cluster in self._options(unit):
+            if len(dealing.held) == wanted:
+                break
+            if cluster not in dealing.held and (within is None or cluster in within):
+                dealing.take(cluster)
+        if len(dealing.held) < wanted:
+            return False
+        self.put(unit, dealing.held)
+        return True
+
+    def put(self, unit: int, held: Held) -> None:
+        self.held[unit] = held
+        for cluster in self._problem.meeting.intersection(held):
+            self._there[cluster] = self._there.get(cluster, 0) | 1 << unit
+
+    def take_back(self, unit: int) -> Held:
+        held = self.held[unit] or {}
+        self.held[unit] = None
+        for cluster in self._problem.meeting.intersection(held):
+            self._there[cluster] &= ~(1 << unit)
+        return held
+
+    def _bounds(self, unit: int) -> tuple[set[int], set[int] | None]:
+        """Where it has to be, and where alone it can be, for what units require of each other."""
+        of = self._problem.units[unit]
+        forced = {cluster for other in of.required_by for cluster in self.held[other] or ()}
+        placed = [set(held) for other in of.requires if (held := self.held[other]) is not None]
+        return forced, set.intersection(*placed) if placed else None
+
+    def _options(self, unit: int) -> Iterator[tuple[int, int]]:
+        """Clusters that take it beside who is there, the cheapest first."""
+        cost = self._problem.cost
+        shared = []
+        for cluster, units in self._there.items():
+            more = self._more(unit, cluster) if units else None
+            if more is not None:
+                shared.append((cost(unit, cluster) + more, cluster))
+        there = self._there
+        alone = (
+            (cost(unit, cluster), cluster)
+            for cluster in self._problem.units[unit].order
+            if not there.get(cluster)
+        )
+        return merge(sorted(shared), alone)
+
+    def _more(self, unit: int, cluster: int) -> int | None:
+        """What all others there and the unit cost more for being together."""
+        units = self._there.get(cluster, 0)
+        after = self._problem.sharing_cost(cluster, units | 1 << unit)
+        return None if after is None else after - (self._problem.sharing_cost(cluster, units) or 0)
+
+
+def greedy_assignment(problem: PickProblem, budget: PickBudget) -> UnitAssignment | None:
+    """The best of a few orders; None: in none of them all units find clusters."""
+    units = range(len(problem.units))
+    orders: list[Sequence[int]] = [
+        units,
+        sorted(units, key=lambda unit: len(problem.units[unit].order)),
+    ]
+    found = [each for order in orders if (each := _in_order(problem, order, budget)) is not None]
+    return min(found, key=UnitAssignment.cost, default=None)
+
+
+def _in_order(
+    problem: PickProblem, order: Sequence[int], budget: PickBudget
+) -> UnitAssignment | None:
+    assignment = UnitAssignment(problem)
+    for unit in order:
+        budget.spend()
+        if not assignment.place(unit):
+            return None
+    _improve(assignment, order, budget)
+    return assignment
+
+
+def _improve(assignment: UnitAssignment, order: Sequence[int], budget: PickBudget) -> None:
+    cost = assignment.cost()
+    for _ in range(MOST_ROUNDS):
+        before = cost
+        for unit in order:
+            budget.spend()
+            held = assignment.take_back(unit)
+            changed = cost
+            if assignment.place(unit):
+                changed = assignment.cost()
+                if changed >= cost:
+                    assignment.take_back(unit)
+            if changed >= cost:
+                assignment.put(unit, held)
+            else:
+                cost = changed
+        if cost == before:
+            return

@@ -1,0 +1,272 @@
+"""The pick's search: branch and bound, the position with the lowest bound first.
+
+`picking` calls it with the problems of all alternatives at once.
+
+Position. Units that are forced on clusters, and clusters that are forbidden to units. Its bound is
+the cheapest assignment of the relaxation, plus what forced units cost for sharing their clusters.
+No assignment of the position is cheaper: sharing never costs less than being alone.
+
+Branching. If the relaxation's assignment breaks nothing, and costs what it was charged, it is the
+best of its position. Else there is a cluster whose units cannot all be there or cost more together,
+or a unit on a cluster without one that it requires. One of these units is forced on the cluster in
+one position, and forbidden there in the other. Forcing a unit brings those that it requires, and
+forbids the cluster to all that cannot be there beside it; forbidding one forbids those that require
+it.
+
+End. Each branch decides one more pair of unit and cluster, so it ends; in exponential time at
+worst, as the independent set problem is a case of it. So steps are bounded. When they are spent,
+the best assignment that is known is the answer: the greedy one, or one found on the way, or the
+first that a dive from the best open position finds. It is proven if no open position has a lower
+bound in anything but the order of names.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from heapq import heappop, heappush
+
+import msgspec
+
+from dovetail.intents.candidates.app_sets import apps_of
+from dovetail.intents.candidates.solver.choices import Held, Restrictions, UnitChoices
+from dovetail.intents.candidates.solver.greedy import greedy_assignment
+from dovetail.intents.candidates.solver.problem import PickProblem, UnitMask
+from dovetail.intents.candidates.solver.relaxation import PickBudget, PickBudgetSpent, Relaxation
+
+STEPS = 40_000
+"""Of a search: half a second or so."""
+NAME_STEPS = 4_000
+"""Of these, for a better order of names once nothing else can be better."""
+DIVE_STEPS = 10_000
+"""To find any assignment at all, when the others are spent."""
+
+
+class PickSolution(msgspec.Struct, frozen=True, kw_only=True):
+    problem: PickProblem
+    held: tuple[Held, ...]
+    """By unit."""
+    cost: int
+
+
+class SearchResult(msgspec.Struct, frozen=True, kw_only=True):
+    solution: PickSolution | None
+    is_proven: bool
+    """That there is no better one, or none at all."""
+    steps: int
+
+
+class Position(msgspec.Struct, frozen=True, kw_only=True):
+    """A node of the search tree."""
+
+    tree: _Tree
+    restrictions: Restrictions
+    together: Mapping[int, UnitMask]
+    """By cluster, units that are forced on it."""
+    held: tuple[Held, ...]
+    bound: int
+    conflict: tuple[int, int] | None
+    """A unit and a cluster to branch on; None: the relaxation's assignment breaks nothing."""
+    depth: int
+
+
+class _Tree:
+    """All positions of one problem."""
+
+    def __init__(self, problem: PickProblem, budget: PickBudget) -> None:
+        self.problem, self._budget = problem, budget
+        self._choices = UnitChoices(problem)
+
+    def root(self) -> Position | None:
+        return self._position(Restrictions.none(len(self.problem.units)), {}, 0)
+
+    def children(self, position: Position) -> list[Position]:
+        """With the unit of the conflict forced on its cluster, and forbidden there."""
+        assert position.conflict is not None
+        found = []
+        for branch in (self._forced, self._forbidden):
+            changed = branch(position, *position.conflict)
+            if changed is not None:
+                child = self._position(*changed, position.depth + 1)
+                if child is not None:
+                    found.append(child)
+        return found
+
+    def _position(
+        self, restrictions: Restrictions, together: Mapping[int, UnitMask], depth: int
+    ) -> Position | None:
+        self._budget.spend()
+        problem = self.problem
+        relaxation = Relaxation(problem, self._choices, restrictions, self._budget)
+        if not relaxation.solve():
+            return None
+        bound = problem.base
+        for unit, held in enumerate(relaxation.held):
+            bound += sum(problem.cost(unit, cluster) for cluster in held)
+        for cluster, units in together.items():
+            bound += problem.sharing_cost(cluster, units) or 0
+        return Position(
+            tree=self,
+            restrictions=restrictions,
+            together=together,
+            held=tuple(relaxation.held),
+            bound=bound,
+            conflict=self._conflict(relaxation.held, together),
+            depth=depth,
+        )
+
+    def _conflict(
+        self, held: list[Held], together: Mapping[int, UnitMask]
+    ) -> tuple[int, int] | None:
+        """The worst cluster: where units cannot be together, else where they lose most."""
+        problem = self.problem
+        there: dict[int, UnitMask] = {}
+        for unit, clusters in enumerate(held):
+            for cluster in problem.meeting.intersection(clusters):
+                there[cluster] = there.get(cluster, 0) | 1 << unit
+        worst: tuple[bool, int, int] | None = None
+        for cluster, units in there.items():
+            extra = problem.sharing_cost(cluster, units)
+            charged = problem.sharing_cost(cluster, together.get(cluster, 0)) or 0
+            if extra is None or extra > charged:
+                found = (extra is None, 0 if extra is None else extra - charged, -cluster)
+                worst = found if worst is None else max(worst, found)
+        if worst is not None:
+            cluster = -worst[2]
+            return next(apps_of(there[cluster] & ~together.get(cluster, 0))), cluster
+        for unit, of in enumerate(problem.units):
+            for other in of.requires:
+                alone = held[unit].keys() - held[other].keys()
+                if alone:
+                    return unit, min(alone)
+        return None
+
+    def _forced(
+        self, position: Position, unit: int, cluster: int
+    ) -> tuple[Restrictions, Mapping[int, UnitMask]] | None:
+        problem, restrictions = self.problem, position.restrictions
+        brought = (unit, *problem.units[unit].requires)
+        here = position.together.get(cluster, 0) | _mask(brought)
+        if problem.sharing_cost(cluster, here) is None:
+            return None
+        forced, forbidden = list(restrictions.forced), list(restrictions.forbidden)
+        for each in brought:
+            if cluster in forbidden[each]:
+                return None
+            forced[each] |= {cluster}
+        for other, of in enumerate(problem.units):
+            beside = here | 1 << other | _mask(of.requires)
+            if not here >> other & 1 and problem.sharing_cost(cluster, beside) is None:
+                forbidden[other] |= {cluster}
+        changed = Restrictions(tuple(forced), tuple(forbidden))
+        return changed, {**position.together, cluster: here}
+
+    def _forbidden(
+        self, position: Position, unit: int, cluster: int
+    ) -> tuple[Restrictions, Mapping[int, UnitMask]] | None:
+        restrictions = position.restrictions
+        forbidden = list(restrictions.forbidden)
+        for each in (unit, *self.problem.units[unit].required_by):
+            if cluster in restrictions.forced[each]:
+                return None
+            forbidden[each] |= {cluster}
+        return Restrictions(restrictions.forced, tuple(forbidden)), position.together
+
+
+class _Hunt:
+    """The open positions of all problems, and the best assignment so far."""
+
+    def __init__(self, budget: PickBudget) -> None:
+        self.budget = budget
+        self.best: PickSolution | None = None
+        self._open: list[tuple[int, int, int, Position]] = []
+        self._made = 0
+        self._has_begun_all = False
+
+    def begin(self, problem: PickProblem) -> None:
+        tree = _Tree(problem, self.budget)
+        root = tree.root()
+        if root is None:
+            return
+        if root.conflict is not None:
+            assignment = greedy_assignment(problem, self.budget)
+            if assignment is not None:
+                held = tuple(each or {} for each in assignment.held)
+                self._improve(PickSolution(problem=problem, held=held, cost=assignment.cost()))
+        self._add(root)
+
+    def run(self) -> None:
+        """Until nothing is open that could be better. Raises PickBudgetSpent."""
+        self._has_begun_all = True
+        is_limited = False
+        while self._open and not self._is_best():
+            if not is_limited and self.is_proven():
+                is_limited = True
+                self.budget.left = min(self.budget.left, NAME_STEPS)
+            for child in self._pop():
+                self._add(child)
+        self._open.clear()
+
+    def dive(self) -> None:
+        """Down from the best open position, forcing what can be forced."""
+        self.budget.left = DIVE_STEPS
+        try:
+            while self._open and self.best is None:
+                stack = self._pop()[::-1]
+                while stack and self.best is None:
+                    position = stack.pop()
+                    self._note(position)
+                    if position.conflict is not None:
+                        stack += position.tree.children(position)[::-1]
+        except PickBudgetSpent:
+            return
+
+    def is_proven(self) -> bool:
+        """Whether no open position can be better, but for names."""
+        if not self._has_begun_all:
+            return False
+        if self.best is None:
+            return not self._open
+        primary = self.best.problem.objective.primary
+        return not self._open or primary(self._open[0][0]) >= primary(self.best.cost)
+
+    def _is_best(self) -> bool:
+        return self.best is not None and self._open[0][0] >= self.best.cost
+
+    def _pop(self) -> list[Position]:
+        """The children of the best open position, which stays open if the budget ends."""
+        position = self._open[0][-1]
+        children = position.tree.children(position)
+        heappop(self._open)
+        return children
+
+    def _add(self, position: Position) -> None:
+        self._note(position)
+        if position.conflict is not None and (self.best is None or position.bound < self.best.cost):
+            self._made += 1
+            heappush(self._open, (position.bound, -position.depth, self._made, position))
+
+    def _note(self, position: Position) -> None:
+        if position.conflict is None:
+            problem = position.tree.problem
+            self._improve(PickSolution(problem=problem, held=position.held, cost=position.bound))
+
+    def _improve(self, solution: PickSolution) -> None:
+        if self.best is None or solution.cost < self.best.cost:
+            self.best = solution
+
+
+def search(problems: Iterable[PickProblem], steps: int = STEPS) -> SearchResult:
+    """The best assignment of all problems."""
+    hunt = _Hunt(PickBudget(steps))
+    try:
+        for problem in problems:
+            hunt.begin(problem)
+        hunt.run()
+    except PickBudgetSpent:
+        if hunt.best is None:
+            hunt.dive()
+    return SearchResult(solution=hunt.best, is_proven=hunt.is_proven(), steps=hunt.budget.spent)
+
+
+def _mask(units: Iterable[int]) -> UnitMask:
+    return sum(1 << unit for unit in set(units))
