@@ -125,6 +125,16 @@ def drop_group(tx: Transaction, group: str) -> None:
         drop(tx, id_)
 
 
+def has_objects(tx: Transaction, group: str) -> bool:
+    """Whether anything that was sent for the group may be on a cluster."""
+    row = tx.row(
+        """SELECT 1 FROM deployments d JOIN deployment_objects o ON o.deployment = d.id
+           WHERE d.group_path = ? AND o.state NOT IN (?, ?) LIMIT 1""",
+        (group, ObjectState.DELETED, ObjectState.SKIPPED),
+    )
+    return row is not None
+
+
 def drop_ended(tx: Transaction, group: str, *, but: str) -> None:
     """Earlier deployments of which nothing is left."""
     rows = tx.rows(

@@ -14,6 +14,7 @@ import msgspec
 
 from dovetail.core.errors import DovetailError
 from dovetail.ledger.database.protocol import Transaction
+from dovetail.service.claims import NothingFits
 
 Answer: TypeAlias = Mapping[str, Any]
 """A document that can be written as JSON."""
@@ -25,7 +26,7 @@ class WrongState(DovetailError):
     """What was asked for cannot be done with a group in this state."""
 
 
-class Infeasible(DovetailError):
+class Infeasible(NothingFits):
     """No choice of clusters serves the group."""
 
     def __init__(self, summary: str, reasons: Sequence[Any] = (), **more: Any) -> None:
