@@ -107,9 +107,10 @@ def node_names(
     cluster: ClusterInventory | None,
 ) -> dict[str, tuple[str, Mapping[str, str]]]:
     """By provider: the node, and its resources by their classes."""
-    found = {}
-    for each in cluster.nodes if cluster is not None else ():
-        assert cluster is not None
+    found: dict[str, tuple[str, Mapping[str, str]]] = {}
+    if cluster is None:
+        return found
+    for each in cluster.nodes:
         name = each.node.metadata.name
         resources = {class_of_resource(one): one for one in each.node.status.allocatable}
         found[root_uuid(cluster.name, name)] = (name, resources)
