@@ -10,7 +10,7 @@ from collections.abc import Iterable
 import msgspec
 
 from dovetail.core.device import Device
-from dovetail.intents.names import ClusterName
+from dovetail.intents.names import DEPLOYMENT_LABEL, ClusterName
 from dovetail.ledger.database.loading import chunks, marks
 from dovetail.ledger.database.protocol import Transaction
 from dovetail.ledger.intents.node_names import root_name
@@ -63,6 +63,13 @@ def of_roots(tx: Transaction, roots: Iterable[int] | None = None) -> list[NodeRo
         for some in chunks(sorted(roots))
         for row in tx.rows(f"{SELECT} WHERE root_id IN ({marks(len(some))})", some)
     ]
+
+
+def holding_pods_of(tx: Transaction, cluster: ClusterName, deployment: str) -> list[NodeRow]:
+    """Nodes that a pod with the label of a deployment is on, and perhaps some others."""
+    like = f'%"{DEPLOYMENT_LABEL}":"{deployment}"%'
+    rows = tx.rows(f"{SELECT} WHERE cluster = ? AND pods LIKE ? ORDER BY name", (cluster, like))
+    return [NodeRow(*row) for row in rows]
 
 
 def named(tx: Transaction, cluster: ClusterName, names: Iterable[str]) -> dict[str, NodeRow]:

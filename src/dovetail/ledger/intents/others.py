@@ -17,8 +17,9 @@ from dovetail.ledger.database.protocol import Transaction
 from dovetail.ledger.devices import DEVICE_CLASS
 from dovetail.ledger.intents.node_names import KUBE_PODS, consumer_uuid, device_uuid, others_uuid
 from dovetail.ledger.intents.node_rows import NodeContent, NodeRow, content_of, of_roots
-from dovetail.ledger.intents.observed import DeviceUse
+from dovetail.ledger.intents.observed import DeviceUse, NodeDocument
 from dovetail.ledger.intents.resource_names import class_of_resource
+from dovetail.podfit.objects import Node
 
 PROJECT = "kube"
 LARGEST_AMOUNT = 2**60
@@ -39,7 +40,7 @@ def is_pool(device: Device) -> bool:
 
 def allocations_on(
     root: str,
-    content: NodeContent,
+    equipment: NodeDocument | NodeContent,
     amounts: Mapping[str, int],
     uses: Iterable[DeviceUse],
 ) -> dict[str, dict[str, int]]:
@@ -49,12 +50,12 @@ def allocations_on(
     """
     found = {class_of_resource(name): units for name, units in amounts.items()}
     allocations = {devices.own_uuid(root): found}
-    known = {each.name: each for each in content.devices}
+    known = {each.name: each for each in equipment.devices}
     for use in uses:
         device = known.get(use.device)
         if device is None:
             continue
-        if "/" in device.kind and device.kind in content.node.status.allocatable:
+        if "/" in device.kind and device.kind in equipment.node.status.allocatable:
             name = class_of_resource(device.kind)
             found[name] = found.get(name, 0) + use.units
         if not is_pool(device):
@@ -85,7 +86,7 @@ def observe(tx: Transaction, changed: Sequence[tuple[NodeRow, NodeContent]]) -> 
         mine = {each.uid for each in content.pods} - {each.uid for each in others}
         uses = [each for each in content.uses if each.pod not in mine]
         allocations = allocations_on(row.root, content, amounts, uses)
-        _ensure_inventories(tx, row.root, content, allocations)
+        ensure_inventories(tx, row.root, content.node, allocations)
         seen.append(
             Claim(
                 consumer=others_uuid(row.root),
@@ -116,12 +117,12 @@ def _holding(tx: Transaction, changed: Iterable[tuple[NodeRow, NodeContent]]) ->
     }
 
 
-def _ensure_inventories(
-    tx: Transaction, root: str, content: NodeContent, allocations: Mapping[str, Mapping[str, int]]
+def ensure_inventories(
+    tx: Transaction, root: str, node: Node, allocations: Mapping[str, Mapping[str, int]]
 ) -> None:
     """Pods may use what their node does not have any more."""
     uuid = devices.own_uuid(root)
-    there = {class_of_resource(name) for name in content.node.status.allocatable}
+    there = {class_of_resource(name) for name in node.status.allocatable}
     missing = allocations.get(uuid, {}).keys() - there
     if not missing:
         return
