@@ -25,6 +25,7 @@ from dovetail.intents.group import DeploymentGroup
 from dovetail.intents.hpa.budget import HpaBudget
 from dovetail.intents.hpa.cluster_shape import ShapedCluster, ShapeSorter, sight_of
 from dovetail.intents.hpa.demand import demands_of
+from dovetail.intents.hpa.placement import ClusterPlacement, placement_of
 from dovetail.intents.hpa.refusals import (
     AWAY,
     OUTSIDE_CLOUD,
@@ -142,3 +143,16 @@ class HpaAnswer:
         if found is None:
             return None
         return self._of(found).joint_score(self._mask(apps))
+
+    def placement(self, cluster: ClusterName, apps: Iterable[str]) -> ClusterPlacement | None:
+        """Where the pods of these apps are planned there, together; None: they do not fit."""
+        found = self._clusters.get(cluster)
+        if found is None:
+            return None
+        return placement_of(
+            found,
+            self._of(found),
+            self._sight,
+            self._mask(apps),
+            pins_all=self._deployment_group.pin_nodes,
+        )

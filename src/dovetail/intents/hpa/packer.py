@@ -37,6 +37,8 @@ NodeCounts = Mapping[str, int]
 """Pods by node."""
 ChosenDevices = dict[tuple[int, str], list[tuple[DeviceHolding, ...]]]
 """By workload and node, for each of its pods there."""
+MOST_COPIES = 15
+"""Of a set of apps that is placed, for which room is left where it can be."""
 ANY_NODE = NodeSelectorTerm()
 """With a name added, a term that the node of that name meets."""
 
@@ -60,6 +62,7 @@ class PackingQuestion(msgspec.Struct, frozen=True):
     demands: Sequence[WorkloadDemand]
     gangs: Sequence[Gang]
     change: Change
+    beside: Sequence[PodsToPack]
     budget: StepBudget
 
 
@@ -87,15 +90,21 @@ class Packer:
                 self.table.set_aside(name, stock_of(each).aside)
         self._requests: dict[int, tuple[WorkloadDemand, PodRequest]] = {}
 
-    def fit(self, demands: Sequence[WorkloadDemand], change: Change = unchanged) -> Fit | None:
-        """None: they do not fit. `change`: of what each pod asks for. Raises BudgetSpent."""
+    def fit(
+        self,
+        demands: Sequence[WorkloadDemand],
+        change: Change = unchanged,
+        beside: Sequence[PodsToPack] = (),
+    ) -> Fit | None:
+        """None: they do not fit. `change`: of what each pod asks for. `beside`: pods that have to
+        fit as well, wherever. Raises BudgetSpent."""
         gangs = [
             (at, key)
             for at, each in enumerate(demands)
             if each.workload.count or each.workload.per_node
             for key in each.within_one
         ]
-        asked = PackingQuestion(demands, gangs, change, StepBudget(self._steps))
+        asked = PackingQuestion(demands, gangs, change, beside, StepBudget(self._steps))
         return self._fit_with_fabrics(asked, {})
 
     def _fit_with_fabrics(self, asked: PackingQuestion, chosen: dict[Gang, str]) -> Fit | None:
@@ -136,16 +145,40 @@ class Packer:
                 return None
             asked += kinds
             of += [at] * len(kinds)
+        asked += question.beside
         assignment = assignment_of(self.table.nodes, asked, self.ready, question.budget)
         if assignment is None:
             return None
         found: list[dict[str, int]] = [{} for _ in question.demands]
-        for at, on in zip(of, assignment, strict=True):
+        for at, on in zip(of, assignment, strict=False):
             for name, count in on.items():
                 found[at][name] = found[at].get(name, 0) + count
         if not self.devices.is_exact and self.chosen_devices(question.demands, found) is None:
             raise BudgetSpent
         return tuple(found)
+
+    def roomiest(self, demands: Sequence[WorkloadDemand], copies: Sequence[WorkloadDemand]) -> Fit:
+        """Where workloads that fit go, such that most copies of others fit beside them, up to
+        `MOST_COPIES`: a pod that could be on any node does not take the room of those that cannot.
+
+        Bisection: with fewer copies they fit as well. Raises BudgetSpent.
+        """
+        found = self.fit(demands)
+        assert found is not None
+        kinds = [each for demand in copies for each in self.kinds(demand) or ()]
+        low, high = 0, MOST_COPIES if any(each.count for each in kinds) else 0
+        while low < high:
+            middle = (low + high + 1) // 2
+            beside = [PodsToPack(each.request, each.count * middle) for each in kinds]
+            try:
+                tried = self.fit(demands, beside=beside)
+            except BudgetSpent:
+                tried = None
+            if tried is None:
+                high = middle - 1
+            else:
+                low, found = middle, tried
+        return found
 
     def kinds(
         self,
@@ -175,6 +208,12 @@ class Packer:
             kept = (demand, replace(demand.request, amounts=amounts))
             self._requests[id(demand)] = kept
         return kept[1]
+
+    def written_request(self, demand: WorkloadDemand) -> PodRequest:
+        """The same as a scheduler sees it, who has options that are labels as preferences."""
+        if demand.written is demand.request:
+            return self.request(demand)
+        return replace(self.request(demand), node_labels=demand.written.node_labels)
 
     def matching(self, request: PodRequest) -> list[str]:
         """Nodes whose labels and taints suit the pod, whether or not it has room there: those on

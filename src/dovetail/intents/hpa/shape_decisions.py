@@ -53,10 +53,12 @@ class GroupHardware:
         """Of the workloads of these apps, in order, with these options."""
         found: list[WorkloadDemand] = []
         for at in members(apps):
-            app = self.apps[at]
-            own = granted >> self._first[at] & (1 << len(app.options)) - 1
-            found += app.demands(own)
+            found += self.apps[at].demands(self.own_options(at, granted))
         return found
+
+    def own_options(self, app: int, granted: int) -> int:
+        """Those of the app, numbered as it numbers them."""
+        return granted >> self._first[app] & (1 << len(self.apps[app].options)) - 1
 
 
 def members(mask: int) -> Iterator[int]:
