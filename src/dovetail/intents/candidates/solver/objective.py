@@ -32,7 +32,9 @@ class Objective:
     def __init__(
         self, combined: CombinedCandidates, alternatives: Sequence[Sequence[AppDemand]]
     ) -> None:
-        counts = [max(each.count for each in of) for of in zip(*alternatives, strict=True)]
+        counts: list[int] = [
+            max(each.count for each in of) for of in zip(*alternatives, strict=True)
+        ]
         self.scores = scores_of(combined)
         self.highest = int(np.abs(self.scores).max(initial=0))
         """No score is above it."""

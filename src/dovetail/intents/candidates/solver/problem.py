@@ -76,6 +76,7 @@ class PickProblem:
         objective: Objective,
         joint: JointScores,
         preferences: PreferenceColumns,
+        *,
         members: Sequence[tuple[int, ...]],
         tables: Sequence[Parts],
     ) -> None:
@@ -248,7 +249,7 @@ def problems_of(
     preferences = preferences_of(sets.combined, sets.demands, objective.scores)
     tables = [merged_tables([sets.demands[app] for app in apps]) for apps in members]
     for choice in islice(product(*tables), MOST_CHOICES):
-        yield PickProblem(sets, objective, joint, preferences, members, choice)
+        yield PickProblem(sets, objective, joint, preferences, members=members, tables=choice)
 
 
 def _units(sets: AdmissibleSets) -> list[tuple[int, ...]]:

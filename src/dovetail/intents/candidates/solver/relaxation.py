@@ -182,8 +182,8 @@ _PLACE, _SLOT = 0, 1
 
 
 class _Path:
-    """Labels of shortest paths from one place; corrected until none gets better (Bellman-Ford with a
-    queue). Moves back are cheaper than nothing, but there is no cycle of less than nothing."""
+    """Labels of shortest paths from one place; corrected until none gets better (Bellman-Ford with
+    a queue). Moves back cost less than nothing, but there is no cycle that does."""
 
     def __init__(self, start: Place) -> None:
         self.places: dict[Place, tuple[int, Slot | None]] = {start: (0, None)}

@@ -1,0 +1,223 @@
+"""Expanding: candidates one by one out of their factors, and all of it as a document.
+
+A plan shows the document. A candidate has lists of clusters for each app such that any choice from
+them is good, as long as apps are with those that they require. Where clusters are contended, each
+of their largest sets of apps makes other candidates: with k such clusters there may be 2^k, so they
+are made as they are asked for, and the rest is counted.
+
+Order. The first candidate gives every contended cluster to the apps listed first. Then those follow
+that depart from it the least, a departure being a step to the next set of a cluster; of those that
+depart as much, the ones that do so on clusters whose names come first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import accumulate, islice, product
+from math import prod
+from typing import Any
+
+import msgspec
+import numpy as np
+
+from dovetail.core.columns import Mask
+from dovetail.intents.candidates.admissible import AdmissibleSets, mask_of
+from dovetail.intents.candidates.app_demand import Parts, shortage_of
+from dovetail.intents.candidates.app_sets import AppFamily, apps_of
+from dovetail.intents.candidates.cluster_set import ClusterSet
+from dovetail.intents.candidates.combining import CombinedCandidates
+from dovetail.intents.candidates.partitions import Part
+
+MOST_SHOWN = 8
+"""Candidates of a document."""
+MOST_TRIED = 200
+"""Of which some have too few clusters for an app: these are no candidates."""
+MOST_NAMES = 6_000
+"""Of clusters in all candidates of a document but the first."""
+MOST_EXACT = 2**53 - 1
+"""Numbers above it are not exact everywhere JSON is read."""
+
+Candidate = Mapping[str, Parts]
+"""By app. Its parts get different clusters."""
+
+
+class ExpandedCandidates(msgspec.Struct, frozen=True):
+    candidates: tuple[Candidate, ...]
+    more: int
+    """That are not among these, at most: some of them may have too few clusters for an app."""
+
+
+def expanded(combined: CombinedCandidates, most: int = MOST_SHOWN) -> ExpandedCandidates:
+    """The first `most` of them."""
+    alternatives = admissible_alternatives(combined)
+    found = tuple(islice(candidates_of(alternatives), most))
+    return ExpandedCandidates(found, number_of_candidates(alternatives) - len(found))
+
+
+def admissible_alternatives(combined: CombinedCandidates) -> list[AdmissibleSets]:
+    if combined.refusals:
+        return []
+    return [AdmissibleSets(combined, demands) for demands in combined.alternatives()]
+
+
+def number_of_candidates(alternatives: Sequence[AdmissibleSets]) -> int:
+    """Those that have too few clusters for an app included."""
+    return sum(
+        prod(len(each.family(cluster)) for cluster in each.contended.tolist())
+        * prod(len(demand.tables) for demand in each.demands)
+        for each in alternatives
+    )
+
+
+def candidates_of(
+    alternatives: Sequence[AdmissibleSets], tries: int = MOST_TRIED
+) -> Iterator[Candidate]:
+    """Lazily; no more than `tries` choices of sets are looked at for each alternative."""
+    for sets in alternatives:
+        lists = _Lists(sets)
+        for steps in islice(departures([len(each) for each in lists.families]), tries):
+            yield from lists.candidates(steps)
+
+
+def departures(sizes: Sequence[int]) -> Iterator[tuple[tuple[int, int], ...]]:
+    """All choices of one of so many sets each, the first of each being the rule: the exceptions,
+    as (which, set), fewest steps first, and then in order."""
+    most = [size - 1 for size in sizes]
+    left = [0, *accumulate(reversed(most))][::-1]
+    for total in range(left[0] + 1):
+        yield from _departures(most, left, 0, total)
+
+
+def _departures(
+    most: Sequence[int], left: Sequence[int], begin: int, total: int
+) -> Iterator[tuple[tuple[int, int], ...]]:
+    """Of these many steps, from `begin` on; `left`: what it and all behind it can take."""
+    if not total:
+        yield ()
+        return
+    for which in range(begin, len(most)):
+        if left[which] < total:
+            return
+        fewest = max(total - left[which + 1], 1)
+        for number in range(min(total, most[which]), fewest - 1, -1):
+            for rest in _departures(most, left, which + 1, total - number):
+                yield ((which, number), *rest)
+
+
+class _Lists:
+    """The lists of one alternative, by app and cluster."""
+
+    def __init__(self, sets: AdmissibleSets) -> None:
+        self._sets = sets
+        self.families: list[AppFamily] = [sets.family(int(each)) for each in sets.contended]
+        self._first: Mask = sets.allowed.copy()
+        for cluster, family in zip(sets.contended, self.families, strict=True):
+            self._give(self._first, int(cluster), family[0])
+
+    def candidates(self, steps: Sequence[tuple[int, int]]) -> Iterator[Candidate]:
+        """One, mostly: a demand of several tables makes one of each."""
+        allowed = self._first.copy()
+        for which, number in steps:
+            self._give(allowed, int(self._sets.contended[which]), self.families[which][number])
+        combined = self._sets.combined
+        lists = [
+            [parts for table in demand.tables if (parts := self._parts(table, row))]
+            for demand, row in zip(self._sets.demands, allowed, strict=True)
+        ]
+        if all(lists):
+            for choice in product(*lists):
+                yield dict(zip(combined.apps, choice, strict=True))
+
+    def _give(self, allowed: Mask, cluster: int, apps: int) -> None:
+        allowed[:, cluster] = False
+        allowed[list(apps_of(apps)), cluster] = True
+
+    def _parts(self, table: Parts, allowed: Mask) -> Parts | None:
+        clusters = self._sets.combined.clusters
+        found = tuple(
+            Part(part.count, cluster_set(mask_of(part.clusters, clusters) & allowed, clusters))
+            for part in table
+        )
+        return None if shortage_of(found, clusters) else found
+
+
+def cluster_set(mask: Mask, clusters: Mapping[str, int]) -> ClusterSet:
+    """In the shorter form; of two as short, the allow list."""
+    denies = 2 * int(mask.sum()) > len(mask)
+    names = tuple(clusters)
+    places = np.flatnonzero(~mask if denies else mask)
+    return ClusterSet(frozenset(names[place] for place in places), denies)
+
+
+def candidates_document(combined: CombinedCandidates, most: int = MOST_SHOWN) -> dict[str, Any]:
+    """Canonical: apps in the order of the group, everything else sorted.
+
+    The first candidate and `contended` say all of it; other candidates are there for people, as
+    long as they are short.
+    """
+    alternatives = admissible_alternatives(combined)
+    shown: list[dict[str, Any]] = []
+    names = 0
+    for candidate in islice(candidates_of(alternatives), most):
+        names += sum(len(part.clusters.names) for of in candidate.values() for part in of)
+        if shown and names > MOST_NAMES:
+            break
+        shown.append(candidate_document(candidate))
+    more = number_of_candidates(alternatives) - len(shown)
+    document: dict[str, Any] = {
+        "candidates": shown,
+        "more": more if more <= MOST_EXACT else f"about 10^{len(str(more)) - 1}",
+        "contended": contended_document(alternatives[0]) if alternatives else [],
+    }
+    if not combined.is_complete:
+        document["isComplete"] = False
+    required = required_document(combined)
+    if required:
+        document["require"] = required
+    return document
+
+
+def candidate_document(candidate: Candidate) -> dict[str, Any]:
+    return {
+        app: part_document(parts[0])
+        if len(parts) == 1
+        else {"count": sum(part.count for part in parts), "parts": list(map(part_document, parts))}
+        for app, parts in candidate.items()
+    }
+
+
+def part_document(part: Part) -> dict[str, Any]:
+    form = "deny" if part.clusters.denies else "allow"
+    return {"count": part.count, form: sorted(part.clusters.names)}
+
+
+def contended_document(sets: AdmissibleSets) -> list[dict[str, Any]]:
+    """Of one alternative: clusters with the same sets together, in the order of the first."""
+    combined = sets.combined
+    places: dict[AppFamily, list[int]] = {}
+    for cluster in sets.contended.tolist():
+        places.setdefault(sets.family(cluster), []).append(cluster)
+    found = []
+    for family, of in places.items():
+        mask: Mask = np.zeros(len(combined.clusters), np.bool_)
+        mask[of] = True
+        chosen = cluster_set(mask, combined.clusters)
+        form = "deny" if chosen.denies else "allow"
+        apps = [[combined.apps[app] for app in apps_of(each)] for each in family]
+        found.append({form: sorted(chosen.names), "sets": apps})
+    return found
+
+
+def required_document(combined: CombinedCandidates) -> dict[str, list[str]]:
+    """By app, those that have to be wherever it is."""
+    return {
+        app: others
+        for number, app in enumerate(combined.apps)
+        if (
+            others := [
+                combined.apps[other]
+                for other in apps_of(combined.relations.required[number])
+                if other != number
+            ]
+        )
+    }
