@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from dovetail.rest.dovetail.door import DOVETAIL
+from dovetail.rest.intents.door import INTENTS
 from dovetail.rest.placement.door import PLACEMENT
 from dovetail.rest.server.door import Door
 
-DOORS: tuple[Door, ...] = (PLACEMENT, DOVETAIL)
+DOORS: tuple[Door, ...] = (PLACEMENT, DOVETAIL, INTENTS)

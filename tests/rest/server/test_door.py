@@ -134,7 +134,8 @@ def test_pages_of_other_origins_may_send_its_version(serve: Make) -> None:
 def test_it_is_in_the_description(client: Client) -> None:
     found = client.get("/dovetail/v1/openapi.json").json()
     assert found["info"]["description"].startswith(
-        "OpenStack Placement's API at its newest microversion, Dovetail's own, and toys."
+        "OpenStack Placement's API at its newest microversion, Dovetail's own, "
+        "hardware intents over many clusters, and toys."
     )
     toy = found["paths"]["/box/of/toys/{toy}"]["get"]
     assert toy["responses"]["404"]["content"].keys() == {"application/toy+json"}
@@ -159,6 +160,17 @@ def test_a_path_leads_to_the_door_with_the_longest_prefix() -> None:
     assert door_at(doors, "/box/of/toys") is long
     assert door_at(doors, "/box/off") is short
     assert door_at(doors, "/boxes") is DOORS[0]
+
+
+def test_routes_may_be_there_without_the_prefix_too(serve: Make) -> None:
+    door = msgspec.structs.replace(TOYS, aliases=("/toys",))
+    client = serve(doors=(*DOORS, door))
+    for path in ("/toys/bear", "/box/of/toys/bear"):
+        assert client.get(path, toy_version="2").json()["toy"] == "bear"
+    refused = client.get("/toys/broken", toy_version="1")
+    assert (refused.status_code, refused.headers["content-type"]) == (409, "application/toy+json")
+    # What only begins alike is another door's.
+    assert client.get("/toyshop").headers["content-type"] == "application/json"
 
 
 # -- errors of the domain in each door -----------------------------------------------------------
@@ -196,7 +208,11 @@ def raised(kind: type[DovetailError]) -> DovetailError:
 
 
 ERRORS = sorted(set(tree(DovetailError)), key=lambda kind: kind.__name__)
-SHAPES = {"": "application/json", "/dovetail": "application/problem+json"}
+SHAPES = {
+    "": "application/json",
+    "/dovetail": "application/problem+json",
+    "/v2": "application/problem+json",
+}
 
 
 def with_route(door: Door, error: Exception) -> Door:

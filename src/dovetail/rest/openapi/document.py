@@ -105,7 +105,8 @@ def operation_document(
         "responses": dict(responses(path, endpoint, operation, at.describe().errors)),
     }
     if operation.body is not None:
-        content = {operation.body_type: {"schema": operation.body}}
+        bodies = {operation.body_type: operation.body, **operation.more_bodies}
+        content = {media: {"schema": schema} for media, schema in bodies.items()}
         found["requestBody"] = {"required": True, "content": content}
     if endpoint.public:
         found["security"] = [{}]
@@ -136,6 +137,8 @@ def parameters(
         yield {"name": name, "in": "path", "required": True, "schema": part.path_parameters[name]}
     if not endpoint.public:
         yield from part.header_parameters
+    for name, schema in operation.headers.items():
+        yield {"name": name, "in": "header", "required": False, "schema": schema}
     required = operation.query.get("required", ())
     for name, schema in operation.query.get("properties", {}).items():
         yield {"name": name, "in": "query", "required": name in required, "schema": schema}
@@ -157,8 +160,8 @@ def responses(
     path: str, endpoint: Endpoint, operation: Operation, errors: Document
 ) -> Iterator[tuple[str, Document]]:
     for status, schema in operation.answers.items():
-        content = {} if schema is None else {operation.answer_type: {"schema": schema}}
-        yield str(status), answer(status, content)
+        shown = {} if schema is None else {operation.answer_type: schema, **operation.more_answers}
+        yield str(status), answer(status, {media: {"schema": one} for media, one in shown.items()})
     for status in sorted(refusals(path, endpoint, operation)):
         plain = operation.refusal_types.get(status)
         content = {plain: {"schema": TEXT}} if plain else errors

@@ -20,9 +20,15 @@ class Operation(msgspec.Struct, frozen=True, kw_only=True):
     """A JSON Schema of the query string, as an object."""
     body: Document | None = None
     body_type: str = JSON
+    more_bodies: Mapping[str, Document] = {}
+    """The body in other media types, where there is a choice."""
     answers: dict[int, Document | None]
     """JSON Schemas of what is answered on success; None where there is no body."""
     answer_type: str = JSON
+    more_answers: Mapping[str, Document] = {}
+    """What is answered in other media types, to those who ask for them."""
+    headers: Mapping[str, Document] = {}
+    """What a request may say in its head."""
     refusals: tuple[int, ...] = ()
     """Status codes beyond those that follow from the route."""
     refusal_types: dict[int, str] = {}

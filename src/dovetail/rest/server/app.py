@@ -174,7 +174,11 @@ class Site:
 
     def __init__(self, doors: Sequence[Door]) -> None:
         self.doors = doors
-        routes = {path: methods for door in doors for path, methods in door.mounted().items()}
+        routes = {
+            path: methods
+            for door in doors
+            for path, methods in {**door.also_mounted(), **door.mounted()}.items()
+        }
         self.router = Router(routes)
         self.public = frozenset(
             path for path, methods in routes.items() if all(one.public for one in methods.values())
@@ -299,7 +303,9 @@ class Exchange:
             raise bad_request(f"Invalid query string parameters: {error}") from error
 
     def _authorise(self, endpoint: Endpoint, call: Call) -> None:
-        action, project = endpoint.action, call.query.get("project_id")
+        action = endpoint.action
+        # Whose address names a project asks about that one, whatever else is said.
+        project = call.params.get("project", call.query.get("project_id"))
         if action is not None and not self._backend.rules.allows(action, self.identity, project):
             raise HttpError(403, f"Policy does not allow {action} to be performed.")
 

@@ -70,10 +70,31 @@ class Door(msgspec.Struct, frozen=True):
     """How errors of the domain are answered that no handler had anything to add to."""
     headers: Mapping[str, str] = {}
     """What every answer says that does not say otherwise."""
+    aliases: tuple[str, ...] = ()
+    """Beginnings of routes that are the door's without the prefix, too."""
 
     def mounted(self) -> Routes:
         """The routes by their whole path."""
         return {f"{self.prefix}{path}": methods for path, methods in self.routes.items()}
+
+    def also_mounted(self) -> Routes:
+        """Those that are there without the prefix, too."""
+        return {
+            path: methods
+            for path, methods in self.routes.items()
+            if any(is_at(path, alias) for alias in self.aliases)
+        }
+
+    def has(self, path: str) -> bool:
+        return is_below(path, self.prefix) or any(is_at(path, each) for each in self.aliases)
+
+
+def is_below(path: str, prefix: str) -> bool:
+    return not prefix or path.startswith(f"{prefix}/")
+
+
+def is_at(path: str, alias: str) -> bool:
+    return path == alias or is_below(path, alias)
 
 
 def by_prefix(doors: Sequence[Door]) -> tuple[Door, ...]:
@@ -83,4 +104,4 @@ def by_prefix(doors: Sequence[Door]) -> tuple[Door, ...]:
 
 def door_at(doors: Sequence[Door], path: str) -> Door:
     """The door that a path leads to; the last one has no prefix."""
-    return next(door for door in doors if not door.prefix or path.startswith(f"{door.prefix}/"))
+    return next(door for door in doors if door.has(path))

@@ -1,8 +1,8 @@
 """Policy: what a caller may do, in named sets of rules; the application asks one per action.
 
 `legacy`: role admin may do everything. `secure`: Placement's present defaults, role admin or
-service, service alone to reshape, and a reader of a project sees its usages. `open`: everybody may
-do everything.
+service, service alone to reshape, and a reader of a project sees its usages and its intents; admin
+alone registers clusters and controllers. `open`: everybody may do everything.
 """
 
 from __future__ import annotations
@@ -29,6 +29,14 @@ SET_ATTRIBUTES = "dovetail:attributes:update"
 SHOW_CLASSES = "dovetail:classes:show"
 SET_CLASSES = "dovetail:classes:update"
 DEVICES = "dovetail:devices:list"
+LIST_PROJECTS = "intents:projects:list"
+READ_INTENTS = "intents:read"
+WRITE_INTENTS = "intents:write"
+DEPLOY_INTENTS = "intents:deploy"
+READ_CLUSTERS = "intents:clusters:read"
+WRITE_CLUSTERS = "intents:clusters:write"
+READ_CONTROLLERS = "intents:controllers:read"
+WRITE_CONTROLLERS = "intents:controllers:write"
 
 
 def everybody(_caller: Identity, _project: str | None) -> bool:
@@ -70,7 +78,15 @@ RULE_SETS: Mapping[str, RuleSet] = {
     "legacy": RuleSet(admin),
     "secure": RuleSet(
         admin_or_service,
-        {RESHAPE: service, USAGES: also_reader_of_project, FLEET: admin, HEAL: admin},
+        {
+            RESHAPE: service,
+            USAGES: also_reader_of_project,
+            FLEET: admin,
+            HEAL: admin,
+            READ_INTENTS: also_reader_of_project,
+            WRITE_CLUSTERS: admin,
+            WRITE_CONTROLLERS: admin,
+        },
     ),
     "open": RuleSet(everybody),
 }

@@ -1,0 +1,125 @@
+"""What handlers of intents have in common: errors in the right dialect, paths, idempotency keys."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Awaitable, Callable, Iterable
+from typing import Any
+
+import msgspec
+import orjson
+
+from dovetail.core.errors import DovetailError
+from dovetail.intents.documents.kinds import DocumentKind, NoSuchName
+from dovetail.ledger import Transaction
+from dovetail.ledger.intents import idempotency
+from dovetail.ledger.intents.idempotency import IdempotentAnswer
+from dovetail.rest.intents.dialects import KeyReused, RefusedCall, refusal_of
+from dovetail.rest.server.errors import bad_request
+from dovetail.rest.server.http import Call, Query, Reply
+from dovetail.rest.server.routing import Handler
+from dovetail.service.intents.objects import ObjectNotFound, ParentNotFound
+
+KEY = "idempotency-key"
+LONGEST_KEY = 200
+
+Run = Callable[[Call], Awaitable[Reply]]
+Operation = Callable[[Transaction], IdempotentAnswer]
+
+
+def handler(name: str, run: Run, kind: DocumentKind | None = None) -> Handler:
+    """`run`, with errors of the domain answered in the dialect that is set."""
+
+    async def handle(call: Call) -> Reply:
+        try:
+            return await run(call)
+        except DovetailError as error:
+            refused = RefusedCall(kind=kind, method=call.request.method, is_emco=is_emco(call))
+            answer = refusal_of(error, refused)
+            if answer is None:
+                raise
+            raise answer from error
+
+    handle.__name__ = name
+    return handle
+
+
+def is_emco(call: Call) -> bool:
+    return call.backend.intent_settings.emco_status_codes
+
+
+def path_of(kind: DocumentKind, call: Call) -> str:
+    """Of the document that the address names. Raises ObjectNotFound."""
+    try:
+        return kind.path(call.params)
+    except NoSuchName as error:
+        raise ObjectNotFound(kind, str(error)) from error
+
+
+def parent_of(kind: DocumentKind, call: Call) -> str | None:
+    """Of the document that the address is below. Raises ParentNotFound."""
+    try:
+        return kind.parent_path(call.params)
+    except NoSuchName as error:
+        raise ParentNotFound(kind, str(error)) from error
+
+
+def refuse_unknown(query: Query, known: Iterable[str]) -> None:
+    names = tuple(known)
+    for name, _ in query.pairs:
+        if name not in names:
+            raise bad_request(f"no parameter {name!r}: there is {', '.join(names) or 'none'}")
+
+
+# -- idempotency ---------------------------------------------------------------------------------
+
+
+class IdempotencyKey(msgspec.Struct, frozen=True):
+    """The key of a request, and what it is the key of."""
+
+    key: str
+    caller: str
+    digest: str
+
+    def kept(self, tx: Transaction) -> IdempotentAnswer | None:
+        """What was answered before. Raises KeyReused."""
+        found = idempotency.find(tx, self.key, self.caller)
+        if found is not None and found.digest != self.digest:
+            raise KeyReused(f"the idempotency key {self.key!r} was used for another request")
+        return found
+
+    def keep(self, tx: Transaction, status: int, body: str) -> IdempotentAnswer:
+        answer = IdempotentAnswer(self.digest, status, body)
+        idempotency.keep(tx, self.key, self.caller, answer)
+        return answer
+
+
+def key_of(call: Call, *content: bytes) -> IdempotencyKey | None:
+    """None if the request has none."""
+    key = call.request.headers.get(KEY)
+    if key is None:
+        return None
+    if not 0 < len(key) <= LONGEST_KEY or not key.isascii() or not key.isprintable():
+        raise bad_request(f"{KEY}: 1 to {LONGEST_KEY} printable characters")
+    identity = call.identity
+    digest = hashlib.sha256()
+    for each in (call.request.method.encode(), call.request.scope["path"].encode(), *content):
+        digest.update(len(each).to_bytes(8, "big") + each)
+    caller = hashlib.sha256(f"{identity.user}\0{identity.project}".encode()).hexdigest()
+    return IdempotencyKey(key, caller, digest.hexdigest())
+
+
+async def once(
+    call: Call, key: IdempotencyKey | None, write: Callable[[Transaction], Any]
+) -> Reply:
+    """Run `write`, whose result is answered with 201, unless it was run under the same key."""
+
+    def operation(tx: Transaction) -> IdempotentAnswer:
+        found = key.kept(tx) if key is not None else None
+        if found is not None:
+            return found
+        body = orjson.dumps(write(tx)).decode()
+        return key.keep(tx, 201, body) if key is not None else IdempotentAnswer("", 201, body)
+
+    answer = await call.write(operation)
+    return Reply(answer.status, answer.body.encode())
