@@ -145,3 +145,6 @@ class DeploymentGroup(msgspec.Struct, frozen=True, kw_only=True):
     """`pin: nodes`: every pod is tied to the nodes that were charged."""
     only_clusters: frozenset[ClusterName] | None = None
     """Of the logical cloud that it is deployed to; None: all."""
+    logical_cloud: str = ""
+    release: str = ""
+    """Of its charts: the group's `version`."""

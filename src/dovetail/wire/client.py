@@ -31,7 +31,6 @@ LONGEST_WORDS = 500
 HOST_NAME = re.compile(r"(?!-)[A-Za-z0-9-]{1,63}(?<!-)(\.(?!-)[A-Za-z0-9-]{1,63}(?<!-))*\.?")
 
 OPTIONS = (
-    ("grpc.max_receive_message_length", LARGEST_MESSAGE_BYTES),
     ("grpc.max_send_message_length", LARGEST_QUESTION_BYTES),
     ("grpc.use_local_subchannel_pool", 1),
     ("grpc.enable_http_proxy", 0),
@@ -105,9 +104,11 @@ class EndpointError(DovetailError):
 
 
 @asynccontextmanager
-async def connected(endpoint: GrpcEndpoint) -> AsyncIterator[grpc.aio.Channel]:
+async def connected(
+    endpoint: GrpcEndpoint, largest_answer_bytes: int = LARGEST_MESSAGE_BYTES
+) -> AsyncIterator[grpc.aio.Channel]:
     """A channel for the block; that nobody is there is told by the first call. Raises Malformed."""
-    channel = _channel(endpoint)
+    channel = _channel(endpoint, largest_answer_bytes)
     try:
         yield channel
     finally:
@@ -136,10 +137,11 @@ def _told(method: Method[Any, Any], error: grpc.aio.AioRpcError, seconds: float)
     return EndpointError(CallFailure.FAILED, words)
 
 
-def _channel(endpoint: GrpcEndpoint) -> grpc.aio.Channel:
+def _channel(endpoint: GrpcEndpoint, largest_answer_bytes: int) -> grpc.aio.Channel:
     target = endpoint.target
+    options = (*OPTIONS, ("grpc.max_receive_message_length", largest_answer_bytes))
     if endpoint.tls is None:
-        return grpc.aio.insecure_channel(target, OPTIONS)
+        return grpc.aio.insecure_channel(target, options)
     tls, identity = endpoint.tls, endpoint.tls.identity
     credentials = grpc.ssl_channel_credentials(
         tls.authority or None,
@@ -147,4 +149,4 @@ def _channel(endpoint: GrpcEndpoint) -> grpc.aio.Channel:
         identity.certificate if identity else None,
     )
     named = (("grpc.ssl_target_name_override", tls.server_name),) if tls.server_name else ()
-    return grpc.aio.secure_channel(target, credentials, (*OPTIONS, *named))
+    return grpc.aio.secure_channel(target, credentials, (*options, *named))

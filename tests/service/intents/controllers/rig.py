@@ -22,7 +22,11 @@ from dovetail.intents.fleet import FleetSnapshot
 from dovetail.intents.group import DeploymentGroup
 from dovetail.ledger import Ledger
 from dovetail.service.intents.controllers.external import TypedCaller
-from dovetail.service.intents.controllers.fan_out import ControllerAnswers, ControllerFanOut
+from dovetail.service.intents.controllers.fan_out import (
+    ControllerAnswers,
+    ControllerFanOut,
+    HpaCompute,
+)
 from dovetail.wire.client import TlsIdentity
 from tests.service.intents.controllers.documented import THEIRS
 from tests.service.intents.controllers.protos import Handler, server
@@ -44,7 +48,10 @@ HPA_SAYS = Found(
 )
 
 
-def hpa(_: DeploymentGroup, __: FleetSnapshot) -> Found:
+Check = Callable[[], None]
+
+
+def hpa(_: DeploymentGroup, __: FleetSnapshot, ___: Check) -> Found:
     return HPA_SAYS
 
 
@@ -52,7 +59,7 @@ def hpa(_: DeploymentGroup, __: FleetSnapshot) -> Found:
 def fan_out(
     ledger: Ledger,
     *,
-    hpa: Callable[[DeploymentGroup, FleetSnapshot], Found] = hpa,
+    hpa: HpaCompute[Found] = hpa,
     identity: TlsIdentity | None = None,
     seconds: float = ENOUGH_SECONDS,
 ) -> Iterator[ControllerFanOut[Found]]:

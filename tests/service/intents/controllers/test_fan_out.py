@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
+import time
 from contextlib import AsyncExitStack
 from itertools import permutations
 from pathlib import Path
@@ -24,6 +25,7 @@ from tests.service.intents.controllers.protos import Handler, server
 from tests.service.intents.controllers.rig import (
     CANDIDATES,
     HPA_SAYS,
+    Check,
     Found,
     allowing,
     asked,
@@ -113,18 +115,20 @@ class TestAnswers:
 class TestDeadlines:
     async def test_v9_hpa_times_out(self, kept: Ledger) -> None:
         """The generic answer is there, and is not enough."""
-        release = threading.Event()
+        ended = threading.Event()
 
-        def slow(_: DeploymentGroup, __: FleetSnapshot) -> Found:
-            release.wait(30)
-            return HPA_SAYS
+        def slow(_: DeploymentGroup, __: FleetSnapshot, check: Check) -> Found:
+            try:
+                while True:
+                    check()
+                    time.sleep(0.01)
+            finally:
+                ended.set()
 
         stands_for_it = ControllerSpec(host="h", port=1, deadline=SOON)
-        try:
-            with fan_out(kept, hpa=slow) as controllers:
-                answers = await asked(controllers, hpa=stands_for_it)
-        finally:
-            release.set()
+        with fan_out(kept, hpa=slow) as controllers:
+            answers = await asked(controllers, hpa=stands_for_it)
+        assert await asyncio.to_thread(ended.wait, 30), "nobody waits, and it goes on"
         assert [each.controller for each in answers.answers] == ["affinity", "generic"]
         assert answers.hpa is None
         refusal = only(answers.refusals)
@@ -238,7 +242,7 @@ class TestPolicies:
         rule = AppAffinityRule(app=FWALL, deny=("moon",))
         group = msgspec.structs.replace(scenario.group, affinity=(rule,))
 
-        def broken(_: DeploymentGroup, __: FleetSnapshot) -> Found:
+        def broken(_: DeploymentGroup, __: FleetSnapshot, ___: Check) -> Found:
             raise KeyError("secret")
 
         with fan_out(kept, hpa=broken) as controllers:

@@ -8,14 +8,15 @@ a failure, which its policy makes a refusal of the plan, or not:
     ignore        the plan goes on without it, and says so
     lastAnswer    what it said last about this group counts; without that, as refuse
 
-Built-in ones compute in threads: `hpa` may take long, and is given with a budget of steps of its
-own, so that it ends even if nobody waits any more. There are few threads; whoever finds them busy
-waits, within its deadline.
+Built-in ones compute in threads. `hpa` may take long: it is given with a budget of its own, and a
+check that it calls now and then, which raises when nobody waits any more. There are few threads;
+whoever finds them busy waits, within its deadline.
 """
 
 from __future__ import annotations
 
 import asyncio
+import threading
 from collections.abc import Awaitable, Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
@@ -63,7 +64,14 @@ class HpaResult(Protocol):
 
 
 H = TypeVar("H", bound=HpaResult)
-Compute = Callable[[], ControllerAnswer]
+HpaCompute = Callable[[DeploymentGroup, FleetSnapshot, Callable[[], None]], H]
+"""With a check to be called now and then: what that raises is not to be caught."""
+Ask = Callable[[float], Awaitable[ControllerAnswer]]
+"""Takes the seconds that there are."""
+
+
+class Unwanted(Exception):
+    """Raised in a thread for whose result nobody waits."""
 
 
 class ControllerFailure(msgspec.Struct, frozen=True, kw_only=True):
@@ -99,8 +107,7 @@ class _Asked(msgspec.Struct, frozen=True):
     kind: str
     """Of metrics: a name of a built-in one, or a contract."""
     terms: CallTerms
-    ask: Callable[[float], Awaitable[ControllerAnswer]]
-    """Takes the seconds it has."""
+    ask: Ask
 
     @property
     def is_kept(self) -> bool:
@@ -114,7 +121,7 @@ class ControllerFanOut(Generic[H]):
     def __init__(
         self,
         ledger: Ledger,
-        hpa: Callable[[DeploymentGroup, FleetSnapshot], H],
+        hpa: HpaCompute[H],
         callers: Mapping[ControllerContract, PlacementCaller],
         terms: CallTerms | None = None,
     ) -> None:
@@ -131,13 +138,7 @@ class ControllerFanOut(Generic[H]):
         self, group: DeploymentGroup, fleet: FleetSnapshot, roster: Roster
     ) -> ControllerAnswers[H]:
         found: list[H] = []
-
-        def hpa_answer() -> ControllerAnswer:
-            result = self._hpa(group, fleet)
-            found.append(result)
-            return result.answer
-
-        asked = [*self._built_in(group, fleet, roster, hpa_answer)]
+        asked = [*self._built_in(group, fleet, roster, found)]
         asked += [self._external(call, group, fleet) for call in roster.placement]
         outcomes = await asyncio.gather(*(self._outcome(each, group) for each in asked))
         answers = [answer for answer, _ in outcomes if answer]
@@ -151,19 +152,33 @@ class ControllerFanOut(Generic[H]):
         )
 
     def _built_in(
-        self, group: DeploymentGroup, fleet: FleetSnapshot, roster: Roster, hpa: Compute
+        self, group: DeploymentGroup, fleet: FleetSnapshot, roster: Roster, found: list[H]
     ) -> Iterator[_Asked]:
-        computes: dict[str, Compute] = {
-            GENERIC: lambda: generic_answer(group, fleet.clusters),
-            AFFINITY: lambda: affinity_answer(group),
-            HPA: hpa,
-        }
-        for name, compute in computes.items():
-            terms = terms_of(roster.hpa, self._terms) if name == HPA else self._terms
-            yield _Asked(name, name, terms, self._in_thread(compute))
+        def hpa(check: Callable[[], None]) -> ControllerAnswer:
+            found.append(self._hpa(group, fleet, check))
+            return found[0].answer
 
-    def _in_thread(self, compute: Compute) -> Callable[[float], Awaitable[ControllerAnswer]]:
-        return lambda _: asyncio.get_running_loop().run_in_executor(self._threads, compute)
+        generic = self._in_thread(lambda _: generic_answer(group, fleet.clusters))
+        yield _Asked(GENERIC, GENERIC, self._terms, generic)
+        affinity = self._in_thread(lambda _: affinity_answer(group))
+        yield _Asked(AFFINITY, AFFINITY, self._terms, affinity)
+        yield _Asked(HPA, HPA, terms_of(roster.hpa, self._terms), self._in_thread(hpa))
+
+    def _in_thread(self, compute: Callable[[Callable[[], None]], ControllerAnswer]) -> Ask:
+        unwanted = threading.Event()
+
+        def check() -> None:
+            if unwanted.is_set():
+                raise Unwanted
+
+        async def ask(_: float) -> ControllerAnswer:
+            loop = asyncio.get_running_loop()
+            try:
+                return await loop.run_in_executor(self._threads, compute, check)
+            finally:
+                unwanted.set()
+
+        return ask
 
     def _external(
         self, call: ControllerCall, group: DeploymentGroup, fleet: FleetSnapshot
