@@ -9,6 +9,7 @@ Explanations of one app on one cluster (`explaining`) say more.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from fractions import Fraction
 
 import msgspec
 import numpy as np
@@ -20,12 +21,12 @@ from dovetail.core.explanation_text import listed
 from dovetail.intents.hpa.demand import WorkloadDemand
 from dovetail.intents.hpa.device_resources import PREFIX
 from dovetail.intents.hpa.packer import Change, Packer, unchanged
+from dovetail.intents.manifests.requirements import written_amount
 from dovetail.podfit.filters import node_affinity, taints, unschedulable
-from dovetail.podfit.filters.resources import amount_text
 from dovetail.podfit.objects import SelectorRequirement
 from dovetail.podfit.packing.solver.problem import BudgetSpent
 from dovetail.podfit.pod_request import PodRequest
-from dovetail.podfit.pod_sum import PODS
+from dovetail.podfit.pod_sum import CPU, PODS
 
 AWAY, UNDECIDED, NO_NODES, FABRIC = "away", "undecided", "no_nodes", "fabric"
 OUTSIDE_CLOUD, TOGETHER = "outside_cloud", "together"
@@ -64,6 +65,11 @@ class Suspect(msgspec.Struct, frozen=True):
 def shown(resource: str) -> str:
     """By the name that users know it by."""
     return resource.removeprefix(PREFIX).removesuffix(" (formed)")
+
+
+def amount_text(resource: str, units: int) -> str:
+    """As an intent would write it: units are thousandths of a CPU, bytes, pieces."""
+    return written_amount(resource, Fraction(units, 1000 if resource == CPU else 1))
 
 
 def refusal_of(packer: Packer, demands: Sequence[WorkloadDemand]) -> ShapeRefusal:
