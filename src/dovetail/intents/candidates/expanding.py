@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import accumulate, islice, product
-from math import prod
+from math import log10, prod
 from typing import Any
 
 import msgspec
@@ -23,7 +23,7 @@ import numpy as np
 from dovetail.core.columns import Mask
 from dovetail.intents.candidates.admissible import AdmissibleSets, mask_of
 from dovetail.intents.candidates.app_demand import Parts, shortage_of
-from dovetail.intents.candidates.app_sets import AppFamily, apps_of
+from dovetail.intents.candidates.app_sets import AppFamily, AppMask, apps_of, in_order
 from dovetail.intents.candidates.cluster_set import ClusterSet
 from dovetail.intents.candidates.combining import CombinedCandidates
 from dovetail.intents.candidates.partitions import Part
@@ -32,8 +32,8 @@ MOST_SHOWN = 8
 """Candidates of a document."""
 MOST_TRIED = 200
 """Of which some have too few clusters for an app: these are no candidates."""
-MOST_NAMES = 6_000
-"""Of clusters in all candidates of a document but the first."""
+MOST_NAMES = 1_000
+"""Of clusters in all candidates of a document."""
 MOST_EXACT = 2**53 - 1
 """Numbers above it are not exact everywhere JSON is read."""
 
@@ -108,37 +108,45 @@ class _Lists:
     """The lists of one alternative, by app and cluster."""
 
     def __init__(self, sets: AdmissibleSets) -> None:
-        self._sets = sets
-        self.families: list[AppFamily] = [sets.family(int(each)) for each in sets.contended]
+        self._clusters, self._apps = sets.combined.clusters, sets.combined.apps
+        self._contended = sets.contended.tolist()
+        self.families: list[AppFamily] = [sets.family(each) for each in self._contended]
+        self._tables = [
+            [
+                [(part.count, mask_of(part.clusters, self._clusters)) for part in parts]
+                for parts in demand.tables
+            ]
+            for demand in sets.demands
+        ]
         self._first: Mask = sets.allowed.copy()
-        for cluster, family in zip(sets.contended, self.families, strict=True):
-            self._give(self._first, int(cluster), family[0])
+        for cluster, family in zip(self._contended, self.families, strict=True):
+            self._give(self._first, cluster, family[0])
 
     def candidates(self, steps: Sequence[tuple[int, int]]) -> Iterator[Candidate]:
-        """One, mostly: a demand of several tables makes one of each."""
+        """One, mostly: a demand of several tables makes one of each. None, if an app has too few
+        clusters."""
         allowed = self._first.copy()
         for which, number in steps:
-            self._give(allowed, int(self._sets.contended[which]), self.families[which][number])
-        combined = self._sets.combined
-        lists = [
-            [parts for table in demand.tables if (parts := self._parts(table, row))]
-            for demand, row in zip(self._sets.demands, allowed, strict=True)
-        ]
-        if all(lists):
-            for choice in product(*lists):
-                yield dict(zip(combined.apps, choice, strict=True))
+            self._give(allowed, self._contended[which], self.families[which][number])
+        lists = []
+        for tables, row in zip(self._tables, allowed, strict=True):
+            served = [parts for table in tables if (parts := self._parts(table, row))]
+            if not served:
+                return
+            lists.append(served)
+        for choice in product(*lists):
+            yield dict(zip(self._apps, choice, strict=True))
 
-    def _give(self, allowed: Mask, cluster: int, apps: int) -> None:
+    def _give(self, allowed: Mask, cluster: int, apps: AppMask) -> None:
         allowed[:, cluster] = False
         allowed[list(apps_of(apps)), cluster] = True
 
-    def _parts(self, table: Parts, allowed: Mask) -> Parts | None:
-        clusters = self._sets.combined.clusters
-        found = tuple(
-            Part(part.count, cluster_set(mask_of(part.clusters, clusters) & allowed, clusters))
-            for part in table
-        )
-        return None if shortage_of(found, clusters) else found
+    def _parts(self, table: Sequence[tuple[int, Mask]], allowed: Mask) -> Parts | None:
+        masks = [(count, mask & allowed) for count, mask in table]
+        if any(int(np.count_nonzero(mask)) < count for count, mask in masks):
+            return None
+        found = tuple(Part(count, cluster_set(mask, self._clusters)) for count, mask in masks)
+        return None if len(found) > 1 and shortage_of(found, self._clusters) else found
 
 
 def cluster_set(mask: Mask, clusters: Mapping[str, int]) -> ClusterSet:
@@ -152,29 +160,44 @@ def cluster_set(mask: Mask, clusters: Mapping[str, int]) -> ClusterSet:
 def candidates_document(combined: CombinedCandidates, most: int = MOST_SHOWN) -> dict[str, Any]:
     """Canonical: apps in the order of the group, everything else sorted.
 
-    The first candidate and `contended` say all of it; other candidates are there for people, as
-    long as they are short.
+    `apps`, `contended`, `deny` and `require` say all of it, in little room; candidates are there for
+    people, as long as they are short.
     """
     alternatives = admissible_alternatives(combined)
     shown: list[dict[str, Any]] = []
     names = 0
     for candidate in islice(candidates_of(alternatives), most):
         names += sum(len(part.clusters.names) for of in candidate.values() for part in of)
-        if shown and names > MOST_NAMES:
+        if names > MOST_NAMES:
             break
         shown.append(candidate_document(candidate))
     more = number_of_candidates(alternatives) - len(shown)
+    relations = combined.relations
     document: dict[str, Any] = {
+        "apps": [lists_document(each) for each in alternatives],
+        "contended": contended_document(combined),
+        "deny": _related(combined.apps, relations.denied),
+        "require": _related(combined.apps, relations.required),
         "candidates": shown,
-        "more": more if more <= MOST_EXACT else f"about 10^{len(str(more)) - 1}",
-        "contended": contended_document(alternatives[0]) if alternatives else [],
+        "more": more if more <= MOST_EXACT else f"about 10^{int(log10(more))}",
     }
     if not combined.is_complete:
         document["isComplete"] = False
-    required = required_document(combined)
-    if required:
-        document["require"] = required
-    return document
+    return {key: value for key, value in document.items() if value != {}}
+
+
+def lists_document(sets: AdmissibleSets) -> dict[str, Any]:
+    """Of one alternative: where apps can go, as if they were not in each other's way."""
+    clusters = sets.combined.clusters
+    return candidate_document(
+        {
+            app: tuple(
+                Part(part.count, cluster_set(mask_of(part.clusters, clusters) & row, clusters))
+                for part in demand.tables[0]
+            )
+            for app, demand, row in zip(sets.combined.apps, sets.demands, sets.allowed, strict=True)
+        }
+    )
 
 
 def candidate_document(candidate: Candidate) -> dict[str, Any]:
@@ -191,12 +214,12 @@ def part_document(part: Part) -> dict[str, Any]:
     return {"count": part.count, form: sorted(part.clusters.names)}
 
 
-def contended_document(sets: AdmissibleSets) -> list[dict[str, Any]]:
-    """Of one alternative: clusters with the same sets together, in the order of the first."""
-    combined = sets.combined
+def contended_document(combined: CombinedCandidates) -> list[dict[str, Any]]:
+    """Clusters with the same sets of apps together, in the order of the first of them."""
     places: dict[AppFamily, list[int]] = {}
-    for cluster in sets.contended.tolist():
-        places.setdefault(sets.family(cluster), []).append(cluster)
+    for name in sorted(combined.families):
+        family = in_order(combined.families[name])
+        places.setdefault(family, []).append(combined.clusters[name])
     found = []
     for family, of in places.items():
         mask: Mask = np.zeros(len(combined.clusters), np.bool_)
@@ -208,16 +231,10 @@ def contended_document(sets: AdmissibleSets) -> list[dict[str, Any]]:
     return found
 
 
-def required_document(combined: CombinedCandidates) -> dict[str, list[str]]:
-    """By app, those that have to be wherever it is."""
-    return {
-        app: others
-        for number, app in enumerate(combined.apps)
-        if (
-            others := [
-                combined.apps[other]
-                for other in apps_of(combined.relations.required[number])
-                if other != number
-            ]
-        )
+def _related(apps: Sequence[str], masks: Sequence[AppMask]) -> dict[str, list[str]]:
+    """By app that has any: the others."""
+    found = {
+        app: [apps[other] for other in apps_of(mask) if other != number]
+        for number, (app, mask) in enumerate(zip(apps, masks, strict=True))
     }
+    return {app: others for app, others in found.items() if others}

@@ -33,11 +33,11 @@ from dovetail.intents.candidates.solver.greedy import greedy_assignment
 from dovetail.intents.candidates.solver.problem import PickProblem, UnitMask
 from dovetail.intents.candidates.solver.relaxation import PickBudget, PickBudgetSpent, Relaxation
 
-STEPS = 40_000
+STEPS = 10_000
 """Of a search: half a second or so."""
-NAME_STEPS = 4_000
+NAME_STEPS = 2_000
 """Of these, for a better order of names once nothing else can be better."""
-DIVE_STEPS = 10_000
+DIVE_STEPS = 5_000
 """To find any assignment at all, when the others are spent."""
 
 

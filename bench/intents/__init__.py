@@ -1,0 +1,1 @@
+"""Hardware intents: what combining, picking and mirroring cost."""
