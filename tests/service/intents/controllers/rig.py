@@ -13,7 +13,6 @@ from dovetail.intents.candidates.partitions import ControllerAnswer, PartitionCa
 from dovetail.intents.controllers import (
     CallTerms,
     ControllerCall,
-    ControllerContract,
     Roster,
     controller_spec,
     roster_of,
@@ -21,7 +20,7 @@ from dovetail.intents.controllers import (
 from dovetail.intents.fleet import FleetSnapshot
 from dovetail.intents.group import DeploymentGroup
 from dovetail.ledger import Ledger
-from dovetail.service.intents.controllers.external import TypedCaller
+from dovetail.service.intents.controllers.emco import placement_callers
 from dovetail.service.intents.controllers.fan_out import (
     ControllerAnswers,
     ControllerFanOut,
@@ -63,8 +62,7 @@ def fan_out(
     identity: TlsIdentity | None = None,
     seconds: float = ENOUGH_SECONDS,
 ) -> Iterator[ControllerFanOut[Found]]:
-    callers = {ControllerContract.DOVETAIL: TypedCaller(identity)}
-    made = ControllerFanOut(ledger, hpa, callers, CallTerms(seconds))
+    made = ControllerFanOut(ledger, hpa, placement_callers(None, identity), CallTerms(seconds))
     try:
         yield made
     finally:

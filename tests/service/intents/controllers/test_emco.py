@@ -11,7 +11,7 @@ import pytest
 import yaml
 
 from dovetail.intents.candidates.partitions import ControllerAnswer, PartitionCandidates
-from dovetail.intents.controllers import CallTerms, ControllerContract, Roster
+from dovetail.intents.controllers import CallTerms, Roster
 from dovetail.intents.fleet import FleetSnapshot
 from dovetail.intents.group import (
     AppPlacementRule,
@@ -21,7 +21,7 @@ from dovetail.intents.group import (
     PlacementGroup,
 )
 from dovetail.ledger import Ledger
-from dovetail.service.intents.controllers.emco import EmcoCaller
+from dovetail.service.intents.controllers.emco import placement_callers
 from dovetail.service.intents.controllers.fan_out import ControllerAnswers, ControllerFanOut
 from dovetail.wire.client import GrpcEndpoint
 from tests.service.intents.controllers.emco_side import Context, PlacementController, Store
@@ -49,10 +49,8 @@ class Removing(PlacementController):
 
 @contextmanager
 def fan_out(ledger: Ledger, etcd_port: int) -> Iterator[ControllerFanOut[Found]]:
-    caller = EmcoCaller(GrpcEndpoint(host="127.0.0.1", port=etcd_port), None)
-    made = ControllerFanOut(
-        ledger, hpa, {ControllerContract.EMCO: caller}, CallTerms(ENOUGH_SECONDS)
-    )
+    callers = placement_callers(GrpcEndpoint(host="127.0.0.1", port=etcd_port))
+    made = ControllerFanOut(ledger, hpa, callers, CallTerms(ENOUGH_SECONDS))
     try:
         yield made
     finally:

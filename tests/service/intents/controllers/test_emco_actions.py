@@ -1,4 +1,4 @@
-"""EMCO's action controllers: they edit objects for chosen clusters; what they leave, is deployed."""
+"""EMCO's action controllers: they edit objects for chosen clusters; these are then deployed."""
 
 from __future__ import annotations
 

@@ -21,7 +21,7 @@ from dovetail.intents.candidates.partitions import (
     Part,
     PartitionCandidates,
 )
-from dovetail.intents.controllers import ControllerCall
+from dovetail.intents.controllers import ControllerCall, ControllerContract
 from dovetail.intents.fleet import FleetSnapshot
 from dovetail.intents.generic import generic_answer
 from dovetail.intents.group import DeploymentGroup
@@ -29,7 +29,11 @@ from dovetail.intents.names import ClusterName
 from dovetail.service.intents.controllers.app_context import AppContext, ContextApps, ContextCluster
 from dovetail.service.intents.controllers.contracts.emco import FILTER_CLUSTERS, ResourceRequest
 from dovetail.service.intents.controllers.etcd_store import etcd_store
-from dovetail.service.intents.controllers.external import endpoint_of
+from dovetail.service.intents.controllers.external import (
+    PlacementCaller,
+    TypedCaller,
+    endpoint_of,
+)
 from dovetail.service.intents.controllers.translation import BadAnswer, shown_name
 from dovetail.wire.client import (
     CallFailure,
@@ -45,6 +49,18 @@ LOG = structlog.get_logger("dovetail.controllers")
 LEASE_MARGIN_SECONDS = 60
 REMOVAL_SECONDS = 1.0
 """For removing a context: what does not go in time, goes with its lease."""
+
+
+def placement_callers(
+    etcd: GrpcEndpoint | None, identity: TlsIdentity | None = None
+) -> dict[ControllerContract, PlacementCaller]:
+    """For the fan-out; without etcd, EMCO's controllers cannot be asked."""
+    found: dict[ControllerContract, PlacementCaller] = {
+        ControllerContract.DOVETAIL: TypedCaller(identity)
+    }
+    if etcd is not None:
+        found[ControllerContract.EMCO] = EmcoCaller(etcd, identity)
+    return found
 
 
 class EmcoCaller:
