@@ -8,6 +8,7 @@ from pathlib import Path
 import msgspec
 import structlog
 
+from dovetail.cli.run.intents import intent_parts
 from dovetail.cli.run.settings import ServerSettings
 from dovetail.ledger import open_ledger
 from dovetail.rest.auth.chain import authenticator_of
@@ -59,6 +60,7 @@ def application() -> Application:
     logs.configure(settings.log_level)
     trace_if_asked()
     ledger = open_ledger(settings.database)
+    intents = intent_parts(ledger, settings.intents)
     return Application(
         ServerBackend(
             ledger=ledger,
@@ -70,6 +72,10 @@ def application() -> Application:
             rate_limiter=limiter_of(settings.rate),
             audit_log=audit_log(settings),
             metrics=settings.metrics,
+            intents=intents.actions,
+            intent_settings=settings.intents,
+            intent_hooks=intents.hooks,
+            errands=intents.errands,
         ),
         DOORS,
     )

@@ -18,7 +18,10 @@ from dovetail.aio.backoff import full_jitter
 from dovetail.core.errors import Malformed
 from dovetail.intents.deployment import DeploymentRecord, DeploymentState
 from dovetail.ledger import Ledger, Transaction
+from dovetail.ledger import claims as ledger_claims
 from dovetail.ledger.database.protocol import Operation, T
+from dovetail.ledger.intents.charges import NodeGone
+from dovetail.ledger.intents.node_names import consumer_uuid
 from dovetail.service import claims
 from dovetail.service.claims import ConsumerDecisions
 from dovetail.service.decisions import ClaimDecision, RankedOption, outcome_of
@@ -29,6 +32,7 @@ from dovetail.service.intents.transitions import PlannedDeployment
 
 MOST_ATTEMPTS = 40
 """Each fails only because another one succeeded."""
+TAKEN_MEANWHILE = (*claims.TAKEN_MEANWHILE, NodeGone)
 FIRST_PAUSE_SECONDS, LONGEST_PAUSE_SECONDS = 0.01, 0.5
 
 
@@ -125,7 +129,7 @@ class GroupActions:
                 claim = DeploymentClaim(wanted, planned, take)
                 try:
                     await claims.take_recorded(self._ledger, claim.take, claim.decide)
-                except claims.TAKEN_MEANWHILE as error:
+                except TAKEN_MEANWHILE as error:
                     refusal = str(error)
                 else:
                     self._wake()
@@ -172,22 +176,31 @@ class DeploymentClaim(msgspec.Struct):
     def take(self, tx: Transaction) -> None:
         self.taken = self.taking(tx, self.wanted, self.planned)
 
-    def decide(self, _: Transaction, refusal: str | None) -> ConsumerDecisions:
+    def decide(self, tx: Transaction, refusal: str | None) -> ConsumerDecisions:
         """Of each app on each cluster."""
-        for claim, placed in zip(self.planned.claims, self.planned.placements, strict=True):
+        for placed in self.planned.placements:
             what = f"{placed.app} on {placed.cluster}"
             words = (
                 f"Took {what}." if refusal is None else f"Asked for {what}, and refused: {refusal}"
             )
-            held = {at: dict(each) for at, each in claim.allocations.items()}
+            consumer = consumer_uuid(self.planned.id, placed.app, placed.cluster)
             about = f"deployment={self.planned.id}&app={placed.app}&cluster={placed.cluster}"
             yield (
-                claim.consumer,
+                consumer,
                 ClaimDecision(
                     query=about,
                     outcome=outcome_of(refusal),
                     candidates=1,
-                    chosen=RankedOption(1, held),
+                    chosen=RankedOption(1, allocations_of(tx, consumer)),
                     words=words,
                 ),
             )
+
+
+def allocations_of(tx: Transaction, consumer: str) -> dict[str, dict[str, int]]:
+    """What it holds, by provider."""
+    holding = ledger_claims.of_consumer(tx, consumer)
+    found: dict[str, dict[str, int]] = {}
+    for each in holding.held if holding is not None else ():
+        found.setdefault(each.provider_uuid, {})[each.class_name] = each.amount
+    return found

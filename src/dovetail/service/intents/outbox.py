@@ -24,10 +24,9 @@ from dovetail.intents.deployment import (
     outcome,
 )
 from dovetail.intents.names import ClusterName
-from dovetail.ledger import Ledger, Transaction, claims
+from dovetail.ledger import Ledger, Transaction
 from dovetail.ledger.database.protocol import Operation, T
-from dovetail.ledger.intents import deployments
-from dovetail.ledger.intents.node_names import consumer_uuid
+from dovetail.ledger.intents import charges, deployments
 
 FAILED = (DeploymentState.INSTANTIATE_FAILED, DeploymentState.UPDATE_FAILED)
 OVER = (*ENDING, DeploymentState.TERMINATED)
@@ -152,8 +151,8 @@ def release_gone(
     if record.state not in OVER:
         kept |= placed(record.document)
     gone = ({(each.app, each.cluster) for each in objects} | placed(record.document)) - kept
-    for each in sorted(consumer_uuid(record.id, app, cluster) for app, cluster in gone):
-        claims.release(tx, each)
+    for app, cluster in sorted(gone):
+        charges.release(tx, record.id, app, cluster)
 
 
 def placed(document: DeploymentDocument) -> set[tuple[str, ClusterName]]:

@@ -20,8 +20,8 @@ from dovetail.intents.group import DeploymentGroup, GroupApp, ManifestObject
 from dovetail.ledger import Ledger, Transaction
 from dovetail.ledger.intents import objects
 from dovetail.ledger.intents.objects import IntentObject
+from dovetail.service.intents.known import GROUP, KnownDeployment, known_deployment
 
-GROUP = KINDS["deployment-intent-group"]
 APP, PROFILE = KINDS["app"], KINDS["profile"]
 MOST_RENDERED = 256
 """Renderings that are kept: charts take a second, and a plan is made again and again."""
@@ -78,6 +78,12 @@ class GroupReader:
         apps = [GroupApp(name=each.app, objects=await self._objects(each)) for each in stored.apps]
         roster = roster_of(stored.documents.controller_maps, stored.controllers)
         return ReadGroup(group_of(stored.documents, apps), roster)
+
+    async def known(self, path: str) -> KnownDeployment:
+        """What is deployed of it. Raises NotFound."""
+        return await asyncio.wrap_future(
+            self._ledger.read(lambda tx: known_deployment(tx, path, ""))
+        )
 
     async def _objects(self, files: AppFiles) -> tuple[ManifestObject, ...]:
         if not files.file:

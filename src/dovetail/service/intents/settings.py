@@ -43,6 +43,13 @@ class IntentSettings(SettingsStruct, frozen=True):
             "registration says so.",
         ),
     ] = 10.0
+    kubeconfigs: Annotated[
+        str | None,
+        Meta(
+            description="Directory of kubeconfigs that clusters refer to by name "
+            "(`kubeconfigRef`); they may say all that a kubeconfig can say."
+        ),
+    ] = None
     helm: Annotated[
         str | None,
         Meta(description="The program `helm`, to render charts; otherwise the one on the PATH."),

@@ -13,7 +13,6 @@ from collections.abc import Iterable, Sequence
 import msgspec
 from msgspec.structs import replace
 
-from dovetail.core.claim import Claim
 from dovetail.core.errors import InUse
 from dovetail.intents.deployment import (
     ACTIVE,
@@ -28,12 +27,14 @@ from dovetail.intents.deployment import (
     state_after,
     wrong_state_words,
 )
-from dovetail.ledger import Transaction, claims
-from dovetail.ledger.intents import deployments
-from dovetail.ledger.intents.node_names import consumer_uuid
+from dovetail.intents.names import ClusterName
+from dovetail.ledger import Transaction
+from dovetail.ledger.intents import charges, deployments
 from dovetail.service.intents.outbox import settle
 from dovetail.service.intents.ports import KeptObject, WrongState
 
+LONGEST_USER = 255
+"""Of a claim; the end of a group's path is what tells it from others."""
 STOPPED = "it was stopped"
 ABANDONED = "nobody carried it out in time"
 
@@ -45,7 +46,6 @@ class PlannedDeployment(msgspec.Struct, frozen=True, kw_only=True):
     namespace: str
     placements: tuple[AppOnCluster, ...]
     objects: tuple[OutboxObject, ...]
-    claims: tuple[Claim, ...]
     apply_seconds: int
 
 
@@ -106,7 +106,7 @@ def instantiate(
     after(DeploymentAction.INSTANTIATE, state)
     if record is not None and state is DeploymentState.APPROVED and record.id != wanted.id:
         raise WrongState("the group was terminated and approved again meanwhile")
-    claims.replace(tx, planned.claims)
+    take(tx, wanted, planned)
     document = replace(
         wanted.document,
         namespace=planned.namespace,
@@ -118,6 +118,12 @@ def instantiate(
     deployments.set_objects(tx, started.id, planned.objects)
     deployments.drop_ended(tx, started.group, but=started.id)
     return settled(tx, started)
+
+
+def take(tx: Transaction, record: DeploymentRecord, planned: PlannedDeployment) -> None:
+    project = record.group.split("/")[1]
+    user = record.group[-LONGEST_USER:]
+    charges.take(tx, record.id, planned.placements, project=project, user=user)
 
 
 def settled(tx: Transaction, record: DeploymentRecord) -> DeploymentRecord:
@@ -201,7 +207,9 @@ def update(tx: Transaction, seen: DeploymentRecord, planned: PlannedDeployment) 
     if record is None or (record.id, record.revision) != (seen.id, seen.revision):
         raise WrongState("the group was changed meanwhile")
     there = merged(deployments.objects(tx, record.id), planned.objects)
-    claims.replace(tx, (*planned.claims, *map(ended, left_behind(record, planned, there))))
+    for app, cluster in left_behind(record, planned, there):
+        charges.release(tx, record.id, app, cluster)
+    take(tx, record, planned)
     document = replace(
         record.document,
         namespace=planned.namespace,
@@ -216,19 +224,11 @@ def update(tx: Transaction, seen: DeploymentRecord, planned: PlannedDeployment) 
 
 def left_behind(
     record: DeploymentRecord, planned: PlannedDeployment, objects: Iterable[OutboxObject]
-) -> list[str]:
-    """Who held something where the deployment is no more, and has nothing to be removed."""
+) -> list[tuple[str, ClusterName]]:
+    """Apps and clusters where the deployment is no more, and has nothing to be removed."""
     kept = {(each.app, each.cluster) for each in planned.placements}
     kept |= {(each.app, each.cluster) for each in objects}
-    return sorted(
-        consumer_uuid(record.id, each.app, each.cluster)
-        for each in record.document.placements
-        if (each.app, each.cluster) not in kept
-    )
-
-
-def ended(consumer: str) -> Claim:
-    return Claim(consumer=consumer, project="", user="", allocations={}, check_generation=False)
+    return sorted({(each.app, each.cluster) for each in record.document.placements} - kept)
 
 
 def merged(there: Sequence[OutboxObject], planned: Iterable[OutboxObject]) -> list[OutboxObject]:

@@ -1,0 +1,105 @@
+"""Hardware intents of one server process, put together for `worker`: actions, hooks, errands."""
+
+from __future__ import annotations
+
+import os
+import socket
+import uuid
+from collections.abc import Callable, Mapping
+from functools import partial
+from pathlib import Path
+
+import msgspec
+
+from dovetail.aio.supervise import run_together
+from dovetail.intents.controllers import CallTerms, ControllerContract
+from dovetail.intents.deployment import DeploymentRecord
+from dovetail.intents.fleet import FleetSnapshot
+from dovetail.intents.group import DeploymentGroup
+from dovetail.intents.hpa.answer import HpaAnswer, hpa_answer
+from dovetail.intents.hpa.budget import HpaBudget
+from dovetail.kube.deploy.port import KubeClusters
+from dovetail.kube.mirror.mirror import Mirror
+from dovetail.kube.mirror.snapshots import snapshot_of
+from dovetail.kube.runtime.cluster_clients import ClusterClients, connect_to
+from dovetail.ledger import Ledger
+from dovetail.rest.server.backend import Errand
+from dovetail.service.intents import charges
+from dovetail.service.intents.actions import GroupActions
+from dovetail.service.intents.cluster_hook import ClusterHook
+from dovetail.service.intents.controllers.emco import EmcoCaller
+from dovetail.service.intents.controllers.external import PlacementCaller, TypedCaller
+from dovetail.service.intents.controllers.fan_out import ControllerFanOut
+from dovetail.service.intents.fleet import FleetKeeper
+from dovetail.service.intents.outbox import Outbox
+from dovetail.service.intents.planning import Planner
+from dovetail.service.intents.ports import IntentActions, ObjectHook
+from dovetail.service.intents.reading import GroupReader
+from dovetail.service.intents.rendering import ChartRenderer, Helm
+from dovetail.service.intents.settings import IntentSettings
+from dovetail.service.intents.status import GroupStatus
+from dovetail.service.intents.transitions import GroupHook
+from dovetail.service.intents.worker import DeploymentWorker, Follow
+from dovetail.service.leases import LedgerLease
+from dovetail.wire.client import GrpcEndpoint
+
+LEASE = "intents"
+"""Who holds it mirrors all clusters and carries all deployments out."""
+ETCD_PORT = 2379
+
+
+class IntentParts(msgspec.Struct, frozen=True):
+    """What a server's backend gets of intents."""
+
+    actions: IntentActions
+    hooks: Mapping[str, ObjectHook]
+    errands: tuple[Errand, ...]
+
+
+def intent_parts(ledger: Ledger, settings: IntentSettings) -> IntentParts:
+    directory = None if settings.kubeconfigs is None else Path(settings.kubeconfigs)
+    clusters = KubeClusters(ClusterClients(ledger, directory=directory).client_of)
+    fleet = FleetKeeper(ledger)
+    reader = GroupReader(ledger, ChartRenderer(Helm(settings.helm)))
+    controllers = ControllerFanOut(
+        ledger, hpa, callers(settings), CallTerms(settings.controller_seconds)
+    )
+    planner = Planner(reader, fleet, controllers, clusters, apply_seconds=settings.apply_seconds)
+    worker = DeploymentWorker(Outbox(ledger), clusters, following(ledger))
+    actions = GroupActions(ledger, planner, GroupStatus(ledger, fleet), settings, worker.wake)
+    hooks: dict[str, ObjectHook] = {
+        "cluster": ClusterHook(snapshot_of),
+        "deployment-intent-group": GroupHook(),
+    }
+    errand = partial(carry_out, ledger, directory, worker)
+    return IntentParts(actions, hooks, (errand,) if settings.mirror else ())
+
+
+def hpa(group: DeploymentGroup, fleet: FleetSnapshot, check: Callable[[], None]) -> HpaAnswer:
+    return hpa_answer(group, fleet, HpaBudget(check=check))
+
+
+def callers(settings: IntentSettings) -> dict[ControllerContract, PlacementCaller]:
+    found: dict[ControllerContract, PlacementCaller] = {
+        ControllerContract.DOVETAIL: TypedCaller(None)
+    }
+    if settings.etcd is not None:
+        host, _, port = settings.etcd.rpartition(":")
+        endpoint = GrpcEndpoint(host=host or port, port=int(port) if host else ETCD_PORT)
+        found[ControllerContract.EMCO] = EmcoCaller(endpoint, None)
+    return found
+
+
+def following(ledger: Ledger) -> Follow:
+    async def follow(record: DeploymentRecord) -> None:
+        await charges.follow(ledger, record)
+
+    return follow
+
+
+async def carry_out(ledger: Ledger, directory: Path | None, worker: DeploymentWorker) -> None:
+    """Mirror and worker, while this process is the one of all to run them."""
+    holder = f"{socket.gethostname()}-{os.getpid()}-{uuid.uuid4().hex[:8]}"
+    lease = LedgerLease(ledger, LEASE, holder)
+    mirror = Mirror(ledger, partial(connect_to, directory=directory), fence=lease.fenced)
+    await lease.run_while_held(lambda: run_together(mirror.run(), worker.run()))
