@@ -5,9 +5,10 @@ from __future__ import annotations
 import asyncio
 import threading
 import time
-from contextlib import AsyncExitStack
+from contextlib import AbstractContextManager, AsyncExitStack, nullcontext
 from itertools import permutations
 from pathlib import Path
+from typing import Any, cast
 
 import msgspec
 import pytest
@@ -20,6 +21,7 @@ from dovetail.intents.group import AppAffinityRule, DeploymentGroup
 from dovetail.ledger import Ledger
 from dovetail.service.intents.controllers.fan_out import ControllerFailure
 from dovetail.service.intents.controllers.metrics import CALLS
+from dovetail.telemetry.tracing import TRACING
 from dovetail.wire.client import TlsIdentity
 from tests.service.intents.controllers.protos import Handler, server
 from tests.service.intents.controllers.rig import (
@@ -379,3 +381,22 @@ async def test_calls_are_counted_by_how_they_end(kept: Ledger) -> None:
         with fan_out(kept) as controllers:
             await asked(controllers, call("bad", bad), call("good", good))
     assert (count("garbage"), count("answered")) == (before[0] + 1, before[1] + 1)
+
+
+async def test_each_call_is_a_span(kept: Ledger) -> None:
+    names = []
+
+    class Tracer:
+        def start_as_current_span(self, name: str) -> AbstractContextManager[None]:
+            names.append(name)
+            return nullcontext()
+
+    TRACING.use(cast("Any", Tracer()))
+    try:
+        async with controller(saying(allowing(FWALL, C1))) as port:
+            with fan_out(kept) as controllers:
+                await asked(controllers, call("region", port))
+    finally:
+        TRACING.use(None)
+    spans = {"controller affinity", "controller generic", "controller hpa", "controller region"}
+    assert set(names) >= spans
