@@ -103,6 +103,10 @@ class KubeClient:
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Calls under way end by themselves."""
         self._session.close()
 
     async def list(

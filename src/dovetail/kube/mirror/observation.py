@@ -87,13 +87,12 @@ class ClusterObservation:
     def nodes(self) -> Collection[str]:
         return self._nodes.keys()
 
-    @property
-    def has_changed(self) -> bool:
-        return bool(self._changed) or self.classes_changed
+    def changed_nodes(self) -> list[str]:
+        """Those that are to be written, in the order of their names."""
+        return sorted(self._changed)
 
-    def taken(self, most: int | None = None) -> SeenChanges:
-        """Nodes to be written now, no more than `most`; they are not noted any more."""
-        names = sorted(self._changed)[:most]
+    def taken(self, names: Collection[str]) -> SeenChanges:
+        """These nodes as they are now; they are not noted as changed any more."""
         self._changed.difference_update(names)
         return SeenChanges(
             tuple(self._seen(name) for name in names if name in self._nodes),

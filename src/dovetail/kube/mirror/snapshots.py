@@ -51,7 +51,7 @@ def snapshot_of(
         refuse_unreadable(place, item)
         handlers[type(item)](None, item)
     return SeenCluster(
-        nodes=observation.taken().nodes,
+        nodes=observation.taken(observation.changed_nodes()).nodes,
         classes=observation.classes,
         observed_at=observed_at_of(document, field),
     )

@@ -12,6 +12,7 @@ its version before a watch goes on.
 from __future__ import annotations
 
 import asyncio
+import math
 from collections.abc import Callable
 from contextlib import aclosing
 from typing import Generic, TypeVar
@@ -64,6 +65,9 @@ class Informer(Generic[T]):
         self._version: str | None = None
         self._synced = asyncio.Event()
         self._name = kind.API.kind
+        self.heard_at = -math.inf
+        """When the server last told something, be it that there is nothing new; by the loop's
+        clock."""
         self.store: dict[str, T] = {}
         """Key -> object, the newest heard of."""
 
@@ -113,6 +117,7 @@ class Informer(Generic[T]):
         where = {**self._where, "labels": "", "fields": NOTHING}
         there = (await self._api.list(self._kind, **where)).resource_version
         if not is_newer(version, there):
+            self._note_contact()
             return False
         LOG.warning("server went back", kind=self._name, version=version, to=there)
         self._version = None
@@ -147,8 +152,12 @@ class Informer(Generic[T]):
 
     def _note_version(self, version: str) -> None:
         self._version = version
-        CONTACT.labels(self._name).set_to_current_time()
+        self._note_contact()
         CACHED.labels(self._name).set(len(self.store))
+
+    def _note_contact(self) -> None:
+        self.heard_at = asyncio.get_running_loop().time()
+        CONTACT.labels(self._name).set_to_current_time()
 
     def _take(self, key: str, new: T | None) -> None:
         """Put `new` in the store, or take what is there out of it, and tell the handlers."""

@@ -6,7 +6,7 @@ what becomes of it, or a posted snapshot does. Kubeconfigs stay with the documen
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from enum import StrEnum
 from typing import Any
 
@@ -21,8 +21,10 @@ from dovetail.ledger.intents.observed import SeenNode
 
 KUBECONFIG = "kubeconfig"
 """The file that comes with the document of a cluster."""
-LABEL_KIND = "cluster-label"
-"""Of documents below that of a cluster."""
+REFERENCE = "kubeconfigRef"
+"""The member of its specification that stands for one."""
+CLUSTER_KIND, LABEL_KIND = "cluster", "cluster-label"
+"""Kinds of documents."""
 
 
 class ClusterSource(StrEnum):
@@ -181,19 +183,42 @@ def labels(tx: Transaction) -> dict[ClusterName, frozenset[str]]:
     return {name: frozenset(each) for name, each in found.items()}
 
 
-def kubeconfigs(
-    tx: Transaction, names: Sequence[ClusterName] | None = None
-) -> dict[ClusterName, bytes]:
-    """Of these clusters, or of all, where they have one."""
-    if names is None:
-        names = [name for (name,) in tx.rows("SELECT name FROM clusters")]
+# -- the ways to clusters --------------------------------------------------------------------------
+
+
+class ClusterAccess(msgspec.Struct, frozen=True):
+    """How the mirror and the worker of deployments get to a cluster."""
+
+    kubeconfig: bytes = b""
+    reference: str = ""
+    """The name of a kubeconfig that the operator of the server keeps; empty if there is one."""
+
+
+def mirrored(tx: Transaction) -> dict[ClusterName, int]:
+    """Clusters that are to be followed, and when their documents changed last."""
+    rows = tx.rows("SELECT name FROM clusters WHERE source = ?", (ClusterSource.MIRROR,))
+    changed: dict[str, int] = dict(
+        tx.rows("SELECT path, changed_at FROM intent_objects WHERE kind = ?", (CLUSTER_KIND,))
+    )
+    return {name: changed.get(document_path(name), 0) for (name,) in rows}
+
+
+def accesses(tx: Transaction, names: Iterable[ClusterName]) -> dict[ClusterName, ClusterAccess]:
+    """Of clusters that there is a way to."""
     paths = {document_path(name): name for name in names}
-    return {
-        paths[path]: bytes(content)
-        for some in chunks(sorted(paths))
+    found: dict[ClusterName, ClusterAccess] = {}
+    for some in chunks(sorted(paths)):
+        among = f"path IN ({marks(len(some))})"
+        for path, text in tx.rows(
+            f"SELECT path, document FROM intent_objects WHERE {among}",  # noqa: S608
+            some,
+        ):
+            spec = (msgspec.json.decode(text).get("spec") or {}) if text else {}
+            if reference := spec.get(REFERENCE):
+                found[paths[path]] = ClusterAccess(reference=reference)
         for path, content in tx.rows(
-            f"""SELECT path, content FROM intent_files
-                WHERE name = ? AND path IN ({marks(len(some))})""",  # noqa: S608
+            f"SELECT path, content FROM intent_files WHERE name = ? AND {among}",  # noqa: S608
             (KUBECONFIG, *some),
-        )
-    }
+        ):
+            found[paths[path]] = ClusterAccess(bytes(content))
+    return found

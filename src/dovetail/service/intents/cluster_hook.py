@@ -16,6 +16,7 @@ from dovetail.ledger import Transaction
 from dovetail.ledger.intents import clusters
 from dovetail.ledger.intents.clusters import (
     KUBECONFIG,
+    REFERENCE,
     ClusterSource,
     UnreachablePolicy,
     name_of_path,
@@ -25,7 +26,6 @@ from dovetail.service.intents.ports import KeptObject
 
 SNAPSHOT = "snapshot"
 """The member of a cluster's document, and what it is called when it is passed on."""
-REFERENCE = "kubeconfigRef"
 
 
 class ClusterHook:
