@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import uuid
 from collections.abc import Callable
 from typing import Any
 
@@ -10,7 +11,6 @@ from msgspec.structs import replace
 
 from dovetail.core.claim import Claim
 from dovetail.core.errors import CapacityExceeded, InUse, NotFound
-from dovetail.core.inventory import Inventory
 from dovetail.intents.deployment import (
     AppOnCluster,
     DeploymentRecord,
@@ -18,29 +18,34 @@ from dovetail.intents.deployment import (
     ObjectKey,
     ObjectState,
     OutboxObject,
+    PlannedWorkload,
 )
-from dovetail.ledger import Ledger, Transaction, claims, inventories, providers
-from dovetail.ledger.intents import deployments, objects
-from dovetail.ledger.intents.node_names import consumer_uuid
+from dovetail.ledger import Ledger, Transaction, claims
+from dovetail.ledger.intents import clusters, deployments, objects
+from dovetail.ledger.intents.clusters import ClusterSource, SeenCluster
+from dovetail.ledger.intents.node_names import consumer_uuid, root_uuid
 from dovetail.service.intents import transitions
 from dovetail.service.intents.ports import WrongState
 from dovetail.service.intents.transitions import GroupHook, PlannedDeployment, merged
+from tests.support.intents import seen
 
 GROUP = "projects/p/composite-apps/c/v1/deployment-intent-groups/g"
 EAST, WEST = "p+east", "p+west"
-NODE = "00000000-0000-0000-0000-000000000001"
+NODE = "n1"
 ROOM = 2
 S = DeploymentState
 
 
 @pytest.fixture
 def run(ledger: Ledger) -> Callable[[Callable[[Transaction], Any]], Any]:
-    """Transactions on a ledger with a group and a node that has room for two."""
+    """Transactions on a ledger with a group, and two clusters that have room for two."""
 
     def made(tx: Transaction) -> None:
         objects.add(tx, GROUP, None, "deployment-intent-group", "{}")
-        provider = providers.create(tx, "node", NODE, None)
-        inventories.add(tx, provider, "VCPU", Inventory(total=ROOM, max_unit=ROOM))
+        for cluster in (EAST, WEST):
+            clusters.register(tx, cluster, ClusterSource.SNAPSHOT)
+            nodes = (seen.seen(seen.node(NODE, cpu=str(ROOM))),)
+            clusters.enter_snapshot(tx, cluster, SeenCluster(nodes=nodes))
 
     ledger.write(made).result()
     return lambda operation: ledger.write(operation).result()
@@ -57,22 +62,17 @@ def wanted(cluster: str, name: str = "web", **more: Any) -> OutboxObject:
 
 
 def planned(record: DeploymentRecord, *wanted_objects: OutboxObject) -> PlannedDeployment:
-    clusters = sorted({each.cluster for each in wanted_objects})
+    pods = PlannedWorkload(
+        kind="Pod", name="web", count=1, amounts={"cpu": 1000, "pods": 1}, nodes={NODE: 1}
+    )
+    names = sorted({each.cluster for each in wanted_objects})
     return PlannedDeployment(
         id=record.id,
         namespace="default",
-        placements=tuple(AppOnCluster(app="app", cluster=each) for each in clusters),
-        objects=wanted_objects,
-        claims=tuple(
-            Claim(
-                consumer=consumer_uuid(record.id, "app", each),
-                project="p",
-                user="u",
-                allocations={NODE: {"VCPU": 1}},
-                check_generation=False,
-            )
-            for each in clusters
+        placements=tuple(
+            AppOnCluster(app="app", cluster=each, workloads=(pods,)) for each in names
         ),
+        objects=wanted_objects,
         apply_seconds=60,
     )
 
@@ -143,7 +143,8 @@ def test_instantiate_claims_and_puts_into_the_outbox(run: Run) -> None:
 
 def test_a_claim_that_is_refused_leaves_the_group_as_it_was(run: Run) -> None:
     record = approved(run)
-    full = Claim(consumer=NODE, project="p", user="u", allocations={NODE: {"VCPU": ROOM}})
+    taken = {root_uuid(EAST, NODE): {"CUSTOM_MILLICPU": ROOM * 1000}}
+    full = Claim(consumer=str(uuid.uuid4()), project="p", user="u", allocations=taken)
     run(lambda tx: claims.replace(tx, [full]))
     with pytest.raises(CapacityExceeded):
         instantiate(run, wanted(EAST))
