@@ -46,6 +46,8 @@ def workload(
     if kind == "Pod":
         return {"apiVersion": "v1", "kind": kind, "metadata": meta, "spec": pod["spec"]}
     job: Json = {"template": pod}
+    if "Job" in kind:
+        pod["spec"].setdefault("restartPolicy", "Never")
     number = "parallelism" if "Job" in kind else "replicas"
     if replicas is not None:
         job[number] = replicas

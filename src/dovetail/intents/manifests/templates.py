@@ -7,13 +7,13 @@ a pod fits are filled in as the API server does (`SetDefaults_Pod` and its parts
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import msgspec
 from msgspec.structs import replace
 
-from dovetail.core.quantity import BadQuantity, parse
+from dovetail.core.quantity import BadQuantity, format, parse  # noqa: A004
 from dovetail.intents.manifests.errors import BadManifest
 from dovetail.podfit.objects import (
     Container,
@@ -23,7 +23,7 @@ from dovetail.podfit.objects import (
     ResourceRequirements,
     Toleration,
 )
-from dovetail.podfit.pod_sum import WrittenQuantities
+from dovetail.podfit.pod_sum import HUGE_PAGES, WrittenQuantities, is_pod_level, pod_requests
 
 RawTemplate = Mapping[str, Any]
 """`metadata` and `spec` of pods to be made, as they were written."""
@@ -88,13 +88,29 @@ def _with_defaults(spec: PodSpec) -> PodSpec:
     )
     resources = spec.resources
     if resources is not None:
-        # Where containers request something of it, their sum stands for what the pod requests.
-        summed = {name for each in containers for name in each.resources.requests}
-        missing = {k: v for k, v in resources.limits.items() if k not in summed}
-        resources = replace(resources, requests={**missing, **resources.requests})
+        requests = _pod_level_requests(resources, containers, init_containers)
+        resources = replace(resources, requests=requests)
     return replace(
         spec, containers=containers, init_containers=init_containers, resources=resources
     )
+
+
+def _pod_level_requests(
+    whole: ResourceRequirements,
+    containers: Sequence[Container],
+    init_containers: Sequence[Container],
+) -> dict[str, str | int | float]:
+    """What a pod does not say as a whole is what its containers request; where they request
+    nothing, its limits. Huge pages cannot be overcommitted: their limits come first."""
+    try:
+        summed = pod_requests(containers, init_containers, None, {})
+    except BadQuantity:
+        return whole.requests  # Told with its field by whoever checks all quantities.
+    found = {name: format(each) for name, each in summed.items() if is_pod_level(name)}
+    for name, limit in whole.limits.items():
+        if name not in found or name.startswith(HUGE_PAGES):
+            found[name] = str(limit)
+    return {**found, **whole.requests}
 
 
 def _container_with_defaults(container: Container, spec: PodSpec) -> Container:
