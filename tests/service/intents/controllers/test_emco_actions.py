@@ -116,6 +116,19 @@ async def test_an_object_that_it_deletes_is_not_deployed_and_one_beside_the_layo
     assert acted.placed[FWALL][C1] == objects[1:]
 
 
+async def test_a_context_has_a_lease_until_it_is_kept(etcd_port: int) -> None:
+    """Should the deployment never be recorded, nothing is left of it."""
+    store = Store(etcd_port)
+    acted = await actions(etcd_port).update(GROUP, PLACED, [])
+    before = await store.all("/context/")
+    assert 0 not in await store.leases("/context/")
+    for _ in range(2):
+        await actions(etcd_port).keep(acted.context)
+        assert await store.leases("/context/") == {0}
+        assert await store.all("/context/") == before
+    await actions(etcd_port).remove(acted.context)
+
+
 async def test_one_that_says_no_is_told_and_nothing_is_left(etcd_port: int) -> None:
     class Refusing(ActionController):
         async def update(self, context: Context, intent: str) -> None:
@@ -200,7 +213,7 @@ async def test_whom_an_event_does_not_reach_is_told() -> None:
 
 
 async def test_without_etcd_nobody_is_called() -> None:
-    with reserved_port() as nobody, pytest.raises(EndpointError, match="Txn"):
+    with reserved_port() as nobody, pytest.raises(EndpointError, match="LeaseGrant"):
         await actions(nobody).update(GROUP, PLACED, [called(1)])
 
 

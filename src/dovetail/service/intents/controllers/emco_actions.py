@@ -1,8 +1,10 @@
 """EMCO's action controllers: they edit the objects of chosen clusters, in an AppContext that stays.
 
 `service/intents` has them called when a group is instantiated or updated, after all that Dovetail
-edits itself; tells them when objects are applied or gone; and has the AppContext removed in the
-end. They are called one after the other, as with EMCO: each sees what those before it did.
+edits itself; keeps the AppContext once the deployment is recorded (before, it has a lease, so that
+nothing is left of a plan that nobody carries out); tells them when objects are applied or gone; and
+has it removed in the end. They are called one after the other, as with EMCO: each sees what those
+before it did.
 """
 
 from __future__ import annotations
@@ -54,6 +56,8 @@ LOG = structlog.get_logger("dovetail.controllers")
 
 STORE_SECONDS, REMOVAL_SECONDS = 30.0, 2.0
 """For etcd, beside the deadlines of controllers."""
+LEASE_SECONDS = 900
+"""Of a context whose deployment is not recorded yet."""
 
 PlacedObjects = Mapping[str, Mapping[ClusterName, Sequence[ManifestObject]]]
 """By app and cluster."""
@@ -100,7 +104,8 @@ class EmcoActions:
         context = AppContext()
         try:
             async with etcd_store(self._etcd, STORE_SECONDS) as store:
-                await store.write(context.entries(group, numbered(placed)))
+                lease = await store.grant(LEASE_SECONDS)
+                await store.write(context.entries(group, numbered(placed)), lease)
             failures = []
             for call in actions:
                 question = ContextUpdateRequest(
@@ -122,6 +127,11 @@ class EmcoActions:
         except BaseException:
             await self._try_to_remove(context)
             raise
+
+    async def keep(self, context: str) -> None:
+        """For as long as its deployment: until `remove`. Can be repeated. Raises EndpointError."""
+        async with etcd_store(self._etcd, STORE_SECONDS) as store:
+            await store.keep(AppContext(context).root)
 
     async def post_event(
         self, context: str, event: EventType, actions: Iterable[ControllerCall]

@@ -52,15 +52,22 @@ class EtcdStore:
 
     async def write(self, entries: Iterable[tuple[str, bytes]], lease: int = 0) -> None:
         """Not all at once: nobody may look before this is over."""
+        await self._put(PutRequest(key.encode(), value, lease) for key, value in entries)
+
+    async def keep(self, prefix: str) -> None:
+        """Take what is below the prefix from its lease: it stays until it is deleted."""
+        keys = await self.keys(prefix)
+        await self._put(PutRequest(key.encode(), ignore_value=True) for key in keys)
+
+    async def _put(self, puts: Iterable[PutRequest]) -> None:
         batch: list[RequestOp] = []
         size = 0
-        for key, value in entries:
-            if batch and (len(batch) == MOST_WRITES or size + len(value) > MOST_WRITTEN_BYTES):
+        for put in puts:
+            if batch and (len(batch) == MOST_WRITES or size + len(put.value) > MOST_WRITTEN_BYTES):
                 await self._ask(TXN, TxnRequest(success=tuple(batch)))
                 batch, size = [], 0
-            put = PutRequest(key=key.encode(), value=value, lease=lease)
             batch.append(RequestOp(request_put=put))
-            size += len(key) + len(value)
+            size += len(put.key) + len(put.value)
         if batch:
             await self._ask(TXN, TxnRequest(success=tuple(batch)))
 

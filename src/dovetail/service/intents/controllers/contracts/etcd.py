@@ -38,6 +38,8 @@ class PutRequest(Message):
     key: Annotated[bytes, 1] = b""
     value: Annotated[bytes, 2] = b""
     lease: Annotated[int, 3] = 0
+    ignore_value: Annotated[bool, 5] = False
+    """The value stays as it is; only the lease is another one."""
 
 
 class DeleteRangeRequest(Message):
