@@ -50,7 +50,7 @@ class IntentsClient:
         return found
 
 
-def named(name: str, **spec: Any) -> Json:
+def named(name: str, /, **spec: Any) -> Json:
     return {"metadata": {"name": name}, **({"spec": spec} if spec else {})}
 
 

@@ -20,6 +20,7 @@ Document = Mapping[str, Any]
 Names = tuple[str, ...]
 
 NAME = re.compile(NAME_PATTERN.removesuffix("$") + r"\Z")
+GROUP = "deployment-intent-group"
 COMPOSITE_SEGMENTS = 5
 """`projects/P/composite-apps/C/V`."""
 
@@ -154,6 +155,7 @@ def to_controllers(_path: str, document: Document) -> Iterator[str]:
 def _kinds() -> Iterator[DocumentKind]:
     yield from _app_kinds()
     yield from _group_kinds()
+    yield from _hpa_kinds()
     yield from _cloud_kinds()
     yield from _cluster_kinds()
 
@@ -205,9 +207,8 @@ def _app_kinds() -> Iterator[DocumentKind]:
 
 
 def _group_kinds() -> Iterator[DocumentKind]:
-    group = "deployment-intent-group"
     yield DocumentKind(
-        name=group,
+        name=GROUP,
         collection="deployment-intent-groups",
         placeholders=("deploymentIntentGroup",),
         shape=groups.GROUP,
@@ -221,7 +222,7 @@ def _group_kinds() -> Iterator[DocumentKind]:
         placeholders=("groupIntent",),
         shape=groups.INTENTS,
         about="which controllers a group calls, with which intent",
-        parent=group,
+        parent=GROUP,
         query="intent",
         references=to_controllers,
     )
@@ -231,7 +232,7 @@ def _group_kinds() -> Iterator[DocumentKind]:
         placeholders=("genericPlacementIntent",),
         shape=groups.GENERIC_PLACEMENT,
         about="a generic placement intent",
-        parent=group,
+        parent=GROUP,
     )
     yield DocumentKind(
         name="app-intent",
@@ -248,16 +249,19 @@ def _group_kinds() -> Iterator[DocumentKind]:
         placeholders=("affinityIntent",),
         shape=groups.AFFINITY,
         about="which apps may, must not, or must share a cluster with an app",
-        parent=group,
+        parent=GROUP,
         references=to_apps,
     )
+
+
+def _hpa_kinds() -> Iterator[DocumentKind]:
     yield DocumentKind(
         name="hpa-intent",
         collection="hpa-intents",
         placeholders=("hpaIntent",),
         shape=hpa.INTENT,
         about="the hardware intent of an app",
-        parent=group,
+        parent=GROUP,
         query="intent",
         references=to_app,
         is_settled_by_children=True,

@@ -98,6 +98,12 @@ def document_operations(kind: DocumentKind) -> Iterator[tuple[tuple[str, str], O
             refusals=(409,),
         ),
     )
+    yield from single_operations(kind, shown, forms)
+
+
+def single_operations(
+    kind: DocumentKind, shown: Document, forms: Document
+) -> Iterator[tuple[tuple[str, str], Operation]]:
     one = kind.template()
     keyed = {"key": TEXT} if kind.name == "cluster-kv" else {}
     yield (
