@@ -80,8 +80,9 @@ class WorkloadDemand(msgspec.Struct, frozen=True, kw_only=True):
     devices: tuple[DeviceUnits, ...] = ()
     within_one: tuple[str, ...] = ()
     """Keys of labels: all pods are on nodes with one value of each."""
-    is_mandatory: bool = False
-    """Whether any requirement of a consumer has to be met: then it needs a node at least."""
+    needs_node: bool = False
+    """Of a DaemonSet: whether it has to be on one at least, since a consumer demands something of
+    the nodes that it is on."""
 
     @property
     def title(self) -> str:
@@ -107,20 +108,35 @@ class AppHardware:
             if not requirement.mandatory
         )
         self._demands: dict[int, tuple[WorkloadDemand, ...]] = {}
+        self._lowering = 0
+        for bit in range(len(self.options)):
+            if self._is_lowering(bit):
+                self._lowering |= 1 << bit
 
     def demands(self, granted: int) -> tuple[WorkloadDemand, ...]:
-        """By workload, with these options: a bit for each."""
+        """By workload, with these options: a bit for each. Options that ask for less than the chart
+        does are granted always: nothing fits worse with them."""
+        granted |= self._lowering
         if granted not in self._demands:
-            bits = iter(range(len(self.options)))
-            found = []
-            for at in range(len(self.workloads)):
-                given = [
-                    (each.consumer, _granted(each.consumer, granted, bits))
-                    for each in self.consumers[at]
-                ]
-                found.append(self._demand(at, given))
-            self._demands[granted] = tuple(found)
+            self._demands[granted] = tuple(self._demands_with(granted))
         return self._demands[granted]
+
+    def _is_lowering(self, option: int) -> bool:
+        pairs = zip(self._demands_with(0), self._demands_with(1 << option), strict=True)
+        return any(
+            amount < dict(one.request.amounts).get(name, 0)
+            for one, other in pairs
+            for name, amount in other.request.amounts
+        )
+
+    def _demands_with(self, granted: int) -> Iterator[WorkloadDemand]:
+        bits = iter(range(len(self.options)))
+        for at in range(len(self.workloads)):
+            given = [
+                (each.consumer, _granted(each.consumer, granted, bits))
+                for each in self.consumers[at]
+            ]
+            yield self._demand(at, given)
 
     def _demand(
         self, at: int, given: Sequence[tuple[ResourceConsumer, tuple[AnyRequirement, ...]]]
@@ -145,7 +161,9 @@ class AppHardware:
             written=written,
             devices=_devices(workload, given),
             within_one=tuple(dict.fromkeys(one.within_one for one, _ in given if one.within_one)),
-            is_mandatory=any(each.mandatory for _, listed in given for each in listed),
+            needs_node=any(
+                one.within_one or any(each.mandatory for each in listed) for one, listed in given
+            ),
         )
 
     def changed(self, change: Callable[[ResourceConsumer], ResourceConsumer]) -> AppHardware:

@@ -192,7 +192,7 @@ class Packer:
             return [PodsToPack(request, demand.workload.count)]
         # By what is written: a label that is an option narrows nothing, it is there or it is not.
         names = self.matching(_with_labels(demand.written, fabric))
-        if not names and demand.is_mandatory:
+        if not names and demand.needs_node:
             return None
         return [PodsToPack(pinned(request, (name,)), 1) for name in names]
 

@@ -120,7 +120,7 @@ def _refusal_of_pod(packer: Packer, demand: WorkloadDemand) -> ShapeRefusal | No
     request = replace(request, node_labels=(*request.node_labels, *fabric))
     matching = packer.matching(request)
     if not matching:
-        if demand.workload.per_node and not demand.is_mandatory:
+        if demand.workload.per_node and not demand.needs_node:
             return None
         return _refusal_of_nodes(packer, demand, request)
     filtered = packer.table.filter(request, among=matching, without=Reason.AMOUNT)
