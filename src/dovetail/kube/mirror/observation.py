@@ -18,6 +18,7 @@ from dovetail.core.errors import DovetailError, Malformed
 from dovetail.intents.names import ClusterName
 from dovetail.kube.classes.node_annotation import DEVICES
 from dovetail.kube.classes.pod_annotation import ALLOCATION, read_allocation
+from dovetail.kube.classes.slices import slice_devices
 from dovetail.kube.classes.sources import devices_of
 from dovetail.kube.mirror.resource_claims import ResourceClaim, uses_of
 from dovetail.ledger.devices import refuse_unfit
@@ -72,6 +73,8 @@ class ClusterObservation:
         """By key of a pod."""
         self._slices: dict[str, dict[str, ResourceSlice]] = {}
         self._devices: dict[str, tuple[Device, ...]] = {}
+        self._by_claim: set[str] = set()
+        """Nodes that have devices of ResourceSlices."""
         self._nodes_with: dict[str, set[str]] = {}
         """By device."""
         self._claims: dict[str, tuple[DeviceUse, ...]] = {}
@@ -198,7 +201,7 @@ class ClusterObservation:
             node=node,
             pods=tuple(each.seen for each in pods),
             devices=devices,
-            devices_by_claim=bool(self._slices.get(name)) and bool(devices),
+            devices_by_claim=name in self._by_claim,
             uses=(*(use for each in pods for use in each.uses), *of_claims),
             pins_cpus=self._pins_cpus(node),
         )
@@ -212,19 +215,25 @@ class ClusterObservation:
 
     def _read_devices(self, name: str) -> bool:
         """Whether they are others than before."""
+        slices = self._slices.get(name, {}).values()
         try:
-            found = devices_of(self._sources[name], self._slices.get(name, {}).values())
+            found = devices_of(self._sources[name], slices)
             refuse_unfit(root_name(self._cluster, name), found)
         except Malformed as error:
             # What was known of them stays: a slip of the pen must not take devices away.
             LOG.warning("devices not read", cluster=self._cluster, node=name, error=str(error))
             return False
-        return self._index_devices(name, found)
+        return self._index_devices(name, found, by_claim=any(slice_devices(name, slices)))
 
-    def _index_devices(self, node: str, devices: tuple[Device, ...]) -> bool:
+    def _index_devices(
+        self, node: str, devices: tuple[Device, ...], *, by_claim: bool = False
+    ) -> bool:
         before = self._devices.get(node, ())
-        if devices == before:
+        if devices == before and by_claim == (node in self._by_claim):
             return False
+        self._by_claim.discard(node)
+        if by_claim:
+            self._by_claim.add(node)
         for each in before:
             self._nodes_with[each.name].discard(node)
             if not self._nodes_with[each.name]:
