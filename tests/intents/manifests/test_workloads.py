@@ -104,6 +104,18 @@ def test_pods_of_a_daemon_set_go_to_cordoned_nodes() -> None:
     assert not request(only(workload("Deployment"))).tolerations
 
 
+def test_a_chart_that_names_a_node_is_packed_there() -> None:
+    term = {"matchExpressions": [{"key": "zone", "operator": "In", "values": ["a"]}]}
+    required = "requiredDuringSchedulingIgnoredDuringExecution"
+    affinity = {"nodeAffinity": {required: {"nodeSelectorTerms": [term, {}]}}}
+    name = SelectorRequirement(key="metadata.name", operator="In", values=("n7",))
+    plain = request(only(workload("Deployment", nodeName="n7")))
+    assert [each.match_fields for each in plain.node_terms or ()] == [(name,)]
+    (found,) = request(only(workload("Pod", nodeName="n7", affinity=affinity))).node_terms or ()
+    assert found.match_fields == (name,)
+    assert found.match_expressions[0].key == "zone"
+
+
 def test_what_a_pod_requests_as_a_whole_follows_from_its_limits_unless_containers_request() -> None:
     whole = {"limits": {"cpu": "4", "memory": "1G"}}
     found = only(workload("Pod", "web", container(requests={"cpu": "1"}), resources=whole))

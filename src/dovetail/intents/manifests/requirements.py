@@ -15,10 +15,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from fractions import Fraction
+from functools import lru_cache
 
 import msgspec
 
-from dovetail.core.quantity import format, parse  # noqa: A004
+from dovetail.core.quantity import format  # noqa: A004
 from dovetail.intents.group import (
     AllocatableRequirement,
     AnyRequirement,
@@ -28,7 +29,7 @@ from dovetail.intents.group import (
 from dovetail.intents.manifests import node_rules
 from dovetail.intents.manifests.drafts import Draft, RawObject, child, items
 from dovetail.intents.manifests.errors import UnknownContainer
-from dovetail.podfit.pod_sum import HUGE_PAGES, is_pod_level, pod_sum
+from dovetail.podfit.pod_sum import HUGE_PAGES, is_pod_level, pod_sum, quantity_of
 
 NATIVE_DOMAIN = "kubernetes.io"
 
@@ -60,6 +61,7 @@ def is_overcommittable(resource: str) -> bool:
     return not slash or domain == NATIVE_DOMAIN or domain.endswith(f".{NATIVE_DOMAIN}")
 
 
+@lru_cache(maxsize=4096)
 def written_amount(resource: str, amount: Fraction) -> str:
     """As people write it: pieces as a plain number, bytes in the shorter of both scales."""
     if not is_overcommittable(resource) and not resource.startswith(HUGE_PAGES):
@@ -165,13 +167,13 @@ class ResourceFields(msgspec.Struct, frozen=True):
     def put(self, field: str, amount: Fraction, why: str) -> None:
         """A quantity that is the same, written otherwise, stays as the chart has it."""
         text = written_amount(self.resource, amount)
-        if self.quantity(field) != parse(text):
+        if self.quantity(field) != quantity_of(text):
             path = f"{self.path}.{field}[{self.resource}]"
             self.draft.put(child(self.resources, field), self.resource, text, path=path, why=why)
 
     def quantity(self, field: str) -> Fraction | None:
         written = items_of(self.resources, field).get(self.resource)
-        return None if written is None else parse(str(written))
+        return None if written is None else quantity_of(str(written))
 
 
 def _raise_pod_level(draft: Draft) -> None:
@@ -185,7 +187,7 @@ def _raise_pod_level(draft: Draft) -> None:
         written = items_of(whole, field)
         for resource in [name for name in written if is_pod_level(name) and name in least]:
             fields = ResourceFields(draft, whole, "spec.resources", resource)
-            if parse(str(written[resource])) < least[resource]:
+            if quantity_of(str(written[resource])) < least[resource]:
                 why = f"the pod as a whole had {written[resource]}, less than its containers have"
                 fields.put(field, least[resource], why)
 
@@ -204,14 +206,14 @@ def _sum_of_requests(template: RawObject) -> Mapping[str, Fraction]:
 def _requests(container: RawObject) -> dict[str, Fraction]:
     resources = items_of(container, "resources")
     written = {**items_of(resources, "limits"), **items_of(resources, "requests")}
-    return {name: parse(str(text)) for name, text in written.items()}
+    return {name: quantity_of(str(text)) for name, text in written.items()}
 
 
 def _largest_limits(template: RawObject) -> Mapping[str, Fraction]:
     found: dict[str, Fraction] = {}
     for _, each in containers_of(template).values():
         for name, text in items_of(items_of(each, "resources"), "limits").items():
-            found[name] = max(found.get(name, Fraction(0)), parse(str(text)))
+            found[name] = max(found.get(name, Fraction(0)), quantity_of(str(text)))
     return found
 
 

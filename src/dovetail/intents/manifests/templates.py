@@ -13,17 +13,28 @@ from typing import Any
 import msgspec
 from msgspec.structs import replace
 
-from dovetail.core.quantity import BadQuantity, format, parse  # noqa: A004
+from dovetail.core.quantity import BadQuantity, format  # noqa: A004
 from dovetail.intents.manifests.errors import BadManifest
 from dovetail.podfit.objects import (
+    Affinity,
     Container,
     ContainerPort,
+    NodeAffinity,
+    NodeSelector,
+    NodeSelectorTerm,
     Pod,
     PodSpec,
     ResourceRequirements,
+    SelectorRequirement,
     Toleration,
 )
-from dovetail.podfit.pod_sum import HUGE_PAGES, WrittenQuantities, is_pod_level, pod_requests
+from dovetail.podfit.pod_sum import (
+    HUGE_PAGES,
+    WrittenQuantities,
+    is_pod_level,
+    pod_requests,
+    quantity_of,
+)
 
 RawTemplate = Mapping[str, Any]
 """`metadata` and `spec` of pods to be made, as they were written."""
@@ -72,6 +83,8 @@ def pod_of(
         raise BadManifest(where, "spec.containers", "a pod has at least one container")
     spec = _with_defaults(pod.spec)
     _check_quantities(spec, where)
+    if spec.node_name:
+        spec = _tied_to(spec, spec.node_name)
     if per_node:
         spec = replace(spec, tolerations=(*spec.tolerations, *_per_node_tolerations(spec)))
     return replace(pod, spec=spec)
@@ -79,6 +92,24 @@ def pod_of(
 
 def _per_node_tolerations(spec: PodSpec) -> tuple[Toleration, ...]:
     return (*PER_NODE_TOLERATIONS, *([HOST_NETWORK_TOLERATION] if spec.host_network else []))
+
+
+def _tied_to(spec: PodSpec, node: str) -> PodSpec:
+    """A chart that names a node leaves nothing to schedulers: for packing, that is a condition
+    among the others, which the kubelet still checks."""
+    named = SelectorRequirement(key="metadata.name", operator="In", values=(node,))
+    affinity = spec.affinity or Affinity()
+    nodes = affinity.node_affinity or NodeAffinity()
+    there = nodes.required.node_selector_terms if nodes.required else ()
+    terms = tuple(
+        replace(each, match_fields=(*each.match_fields, named))
+        for each in there
+        if each.match_expressions or each.match_fields
+    )
+    alone = (NodeSelectorTerm(match_fields=(named,)),)
+    required = NodeSelector(node_selector_terms=terms if there else alone)
+    affinity = replace(affinity, node_affinity=replace(nodes, required=required))
+    return replace(spec, node_name="", affinity=affinity)
 
 
 def _with_defaults(spec: PodSpec) -> PodSpec:
@@ -133,7 +164,7 @@ def _check_quantities(spec: PodSpec, where: str) -> None:
     for path, written in _all_quantities(spec):
         for name, text in written.items():
             try:
-                amount = parse(str(text))
+                amount = quantity_of(str(text))
             except BadQuantity as error:
                 raise BadManifest(where, f"{path}[{name}]", str(error)) from error
             if amount < 0:

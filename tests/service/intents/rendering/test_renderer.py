@@ -65,6 +65,17 @@ async def test_plain_manifests_need_no_helm() -> None:
     assert [each["metadata"]["name"] for each in found] == ["one", "two"]
 
 
+async def test_what_would_change_a_chart_is_not_dropped_in_silence() -> None:
+    nowhere = Helm("/nowhere/helm")
+    with pytest.raises(BadProfile, match="'replicas' is a value of a chart: the app is none"):
+        await render(POD.encode(), nowhere, values={"replicas": "3"})
+    override = profile("type: {values: v.yaml}", v__yaml="replicas: 5\n")
+    with pytest.raises(BadProfile, match="the profile changes a chart, and the app is none"):
+        await render(POD.encode(), nowhere, profile=override)
+    idle = profile("type: {values: v.yaml}", v__yaml="# nothing\n")
+    assert await render(POD.encode(), nowhere, profile=idle)
+
+
 async def test_what_is_neither_text_nor_archive_is_told() -> None:
     with pytest.raises(BadManifest, match="shop: byte 1 is no UTF-8"):
         await render(b"\x01\xff\xfe", Helm("/nowhere/helm"))

@@ -87,7 +87,7 @@ class ChartRenderer:
             raise BadArchive("a zip file: a chart is a .tgz, as `helm package` makes it")
         if is_archive(files.file):
             return await self._rendered(files)
-        return await asyncio.to_thread(objects_of, files.file, files.app)
+        return await asyncio.to_thread(_plain_objects, files)
 
     async def _rendered(self, files: AppFiles) -> tuple[ManifestObject, ...]:
         with tempfile.TemporaryDirectory(prefix="dovetail-chart-") as directory:
@@ -106,6 +106,25 @@ class ChartRenderer:
             output = await self._helm.template(run, home)
         objects = await asyncio.to_thread(objects_of, output, f"chart of {files.app}")
         return tuple(each for each in objects if is_installed(each))
+
+
+def _plain_objects(files: AppFiles) -> tuple[ManifestObject, ...]:
+    """What would change a chart is not dropped in silence."""
+    if files.values:
+        raise BadProfile(f"{next(iter(files.values))!r} is a value of a chart: the app is none")
+    if files.profile:
+        with tempfile.TemporaryDirectory(prefix="dovetail-chart-") as directory:
+            types = _unpacked_profile(files.profile, Path(directory))
+            if types.configresource or _has_values(Path(directory), types):
+                raise BadProfile("the profile changes a chart, and the app is none")
+    return objects_of(files.file, files.app)
+
+
+def _has_values(profile: Path, types: ProfileTypes) -> bool:
+    if not types.values:
+        return False
+    content = _file_of_profile(profile, types.values, "values").read_bytes()
+    return any(documents_of(content, types.values))
 
 
 def is_installed(manifest: ManifestObject) -> bool:
@@ -144,10 +163,7 @@ def _secrets_in(path: Path) -> Iterator[str]:
 
 def _apply_profile(content: bytes, target: Path, charts: Path) -> list[Path]:
     """Puts its files into the chart; answers its values."""
-    if not is_archive(content):
-        raise BadProfile("the profile is no .tgz")
-    unpack(content, target)
-    types = _profile_manifest(target).type
+    types = _unpacked_profile(content, target)
     for each in types.configresource or ():
         source = _file_of_profile(target, each.filepath, "configresource")
         place = path_below(charts, each.chartpath)
@@ -166,13 +182,17 @@ def _file_of_profile(target: Path, name: str, field: str) -> Path:
     return found
 
 
-def _profile_manifest(target: Path) -> ProfileManifest:
+def _unpacked_profile(content: bytes, target: Path) -> ProfileTypes:
+    if not is_archive(content):
+        raise BadProfile("the profile is no .tgz")
+    unpack(content, target)
     found = [target / name for name in PROFILE_MANIFESTS if (target / name).is_file()]
     if not found:
         there = ", ".join(sorted(each.name for each in target.iterdir())[:10]) or "nothing"
         raise BadProfile(f"there is no {PROFILE_MANIFESTS[0]} in the profile, but {there}")
     documents = documents_of(found[0].read_bytes(), found[0].name)
     try:
-        return msgspec.convert(without_nulls(documents[0] if documents else {}), ProfileManifest)
+        document = without_nulls(documents[0] if documents else {})
+        return msgspec.convert(document, ProfileManifest).type
     except msgspec.ValidationError as error:
         raise BadProfile(f"{found[0].name}: {error}") from error
