@@ -49,7 +49,7 @@ file_options = (
 )
 
 
-class Outcome(NamedTuple):
+class DocumentOutcome(NamedTuple):
     """What became of a document."""
 
     word: str
@@ -154,7 +154,7 @@ def _some(files: tuple[Path, ...]) -> tuple[Path, ...]:
 
 def tell(
     documents: Iterator[EmcoDocument] | list[EmcoDocument],
-    act: Callable[[EmcoDocument], Outcome],
+    act: Callable[[EmcoDocument], DocumentOutcome],
     *,
     stop: bool,
 ) -> None:
@@ -173,7 +173,7 @@ def tell(
         sys.exit(RequestRefused.exit_code)
 
 
-def applied(server: ServerClient, document: EmcoDocument) -> Outcome:
+def applied(server: ServerClient, document: EmcoDocument) -> DocumentOutcome:
     if document.action:
         return _done(server, document.anchor, document.body)
     content, kind = document.content()
@@ -181,25 +181,27 @@ def applied(server: ServerClient, document: EmcoDocument) -> Outcome:
         send(server, "POST", document.anchor, content, kind)
     except ServerRefusal as error:
         if error.status != EXISTS:
-            return Outcome("refused", document.item, error.message)
+            return DocumentOutcome("refused", document.item, error.message)
         return _replaced(server, document, error)
-    return Outcome("created", document.item)
+    return DocumentOutcome("created", document.item)
 
 
-def _replaced(server: ServerClient, document: EmcoDocument, refusal: ServerRefusal) -> Outcome:
+def _replaced(
+    server: ServerClient, document: EmcoDocument, refusal: ServerRefusal
+) -> DocumentOutcome:
     """It is there already, or something it needs is not."""
     try:
         kept = server.get(f"/v2/{document.item}")
     except ServerRefusal:
-        return Outcome("refused", document.item, refusal.message)
+        return DocumentOutcome("refused", document.item, refusal.message)
     if not document.files and is_said_by(document, kept):
-        return Outcome("unchanged", document.item)
+        return DocumentOutcome("unchanged", document.item)
     content, kind = document.content()
     try:
         send(server, "PUT", document.item, content, kind)
     except ServerRefusal as error:
-        return Outcome("refused", document.item, error.message)
-    return Outcome("replaced", document.item)
+        return DocumentOutcome("refused", document.item, error.message)
+    return DocumentOutcome("replaced", document.item)
 
 
 def is_said_by(document: EmcoDocument, kept: Mapping[str, Any]) -> bool:
@@ -220,27 +222,29 @@ def is_said_by(document: EmcoDocument, kept: Mapping[str, Any]) -> bool:
     return bool(forms[0] == forms[1])
 
 
-def _done(server: ServerClient, anchor: str, body: Mapping[str, Any]) -> Outcome:
+def _done(server: ServerClient, anchor: str, body: Mapping[str, Any]) -> DocumentOutcome:
     try:
         send(server, "POST", anchor, orjson.dumps(body) if body else b"", JSON)
     except ServerRefusal as error:
-        return Outcome("refused", anchor, error.message)
-    return Outcome("done", anchor)
+        return DocumentOutcome("refused", anchor, error.message)
+    return DocumentOutcome("done", anchor)
 
 
-def deleted(server: ServerClient, document: EmcoDocument, wait_seconds: float) -> Outcome:
+def deleted(server: ServerClient, document: EmcoDocument, wait_seconds: float) -> DocumentOutcome:
     if not document.action:
         return deleted_at(server, document.item)
     undone_by = UNDONE_BY.get(document.action)
     if undone_by is None:
-        return Outcome("passed", document.anchor)
+        return DocumentOutcome("passed", document.anchor)
     owner = document.anchor.rpartition("/")[0]
     outcome = _done(server, f"{owner}/{undone_by}", {})
     if not outcome.is_refusal:
         await_end(server, owner, wait_seconds)
         return outcome
     # It was never instantiated, or is terminated already: that is what was wanted.
-    return Outcome("passed", outcome.path) if state_of(server, owner) in SETTLED else outcome
+    return (
+        DocumentOutcome("passed", outcome.path) if state_of(server, owner) in SETTLED else outcome
+    )
 
 
 def await_end(server: ServerClient, group: str, seconds: float) -> None:
@@ -265,14 +269,14 @@ def state_of(server: ServerClient, group: str) -> str:
     return str(actions[-1].get("state"))
 
 
-def deleted_at(server: ServerClient, path: str) -> Outcome:
+def deleted_at(server: ServerClient, path: str) -> DocumentOutcome:
     try:
         server.call("DELETE", f"/v2/{path}")
     except ServerRefusal as error:
         if error.status == MISSING:
-            return Outcome("absent", path)
-        return Outcome("refused", path, error.message)
-    return Outcome("deleted", path)
+            return DocumentOutcome("absent", path)
+        return DocumentOutcome("refused", path, error.message)
+    return DocumentOutcome("deleted", path)
 
 
 def send(server: ServerClient, method: str, path: str, content: bytes, kind: str) -> Any:
