@@ -25,6 +25,13 @@ from dovetail.intents.group import DeploymentGroup
 from dovetail.intents.hpa.budget import HpaBudget
 from dovetail.intents.hpa.cluster_shape import ShapedCluster, ShapeSorter, sight_of
 from dovetail.intents.hpa.demand import demands_of
+from dovetail.intents.hpa.explaining import (
+    AppOnNodes,
+    HardwareVerdict,
+    OptionVerdict,
+    unused_verdict,
+)
+from dovetail.intents.hpa.packer import Packer
 from dovetail.intents.hpa.placement import ClusterPlacement, placement_of
 from dovetail.intents.hpa.refusals import (
     AWAY,
@@ -156,3 +163,38 @@ class HpaAnswer:
             self._mask(apps),
             pins_all=self._deployment_group.pin_nodes,
         )
+
+    def explanation(self, app: str, cluster: ClusterName) -> HardwareVerdict:
+        """Why the app fits there or not, by itself, and what would help. Raises KeyError if the
+        fleet has no such cluster."""
+        if cluster in self._refused:
+            return unused_verdict(app, cluster, self._refused[cluster].words)
+        found = self._clusters[cluster]
+        at = next(at for at, each in enumerate(self.hardware.apps) if each.name == app)
+        there = AppOnNodes(
+            self.hardware.apps[at], self._packer(found), lambda: self._packer(found, is_idle=True)
+        )
+        fits = bool(self._of(found).fitting >> at & 1)
+        granted = self._of(found).granted(at) if fits else 0
+        options = tuple(
+            OptionVerdict(
+                consumer=each.consumer,
+                requirement=each.requirement.name,
+                weight=each.requirement.weight,
+                granted=bool(granted >> bit & 1),
+                words="" if granted >> bit & 1 or not fits else there.option_words(bit),
+            )
+            for bit, each in enumerate(self.hardware.apps[at].options)
+        )
+        return HardwareVerdict(
+            app=app,
+            cluster=cluster,
+            explanation=there.explanation(),
+            score=self._of(found).score(at) if fits else 0,
+            options=options,
+            contention=self._of(found).contention() if fits else "",
+        )
+
+    def _packer(self, cluster: ShapedCluster, *, is_idle: bool = False) -> Packer:
+        devices, steps = self._sight.devices, self._budget.steps
+        return Packer(cluster.inventory, cluster.nodes, devices, steps, is_idle=is_idle)

@@ -166,10 +166,10 @@ class AppHardware:
             ),
         )
 
-    def changed(self, change: Callable[[ResourceConsumer], ResourceConsumer]) -> AppHardware:
+    def changed(self, change: Callable[[IntentConsumer], ResourceConsumer]) -> AppHardware:
         """The same app with other consumers: explanations try what would help."""
         consumers = [
-            [IntentConsumer(each.intent, change(each.consumer)) for each in of_workload]
+            [IntentConsumer(each.intent, change(each)) for each in of_workload]
             for of_workload in self.consumers
         ]
         return AppHardware(self.name, self.workloads, consumers)

@@ -51,6 +51,18 @@ class Fit(msgspec.Struct, frozen=True):
     fabrics: Mapping[Gang, str]
     """The value of the label that each gang has."""
 
+    def of(self, workloads: Sequence[int]) -> Fit:
+        """Of some of the workloads, in this order."""
+        return Fit(
+            tuple(self.nodes[at] for at in workloads),
+            {
+                (number, key): value
+                for number, at in enumerate(workloads)
+                for (on, key), value in self.fabrics.items()
+                if on == at
+            },
+        )
+
 
 def unchanged(request: PodRequest) -> PodRequest:
     return request
@@ -77,7 +89,7 @@ class Packer:
         is_idle: bool = False,
     ) -> None:
         """`is_idle`: as if nothing were on the nodes. Raises BadQuantity."""
-        self._steps = steps
+        self.steps = steps
         self.devices = DeviceResources(devices, cluster.classes, nodes)
         self.table = NodeTable(Rows())
         self.ready = [each.node.metadata.name for each in nodes if is_ready(each.node)]
@@ -104,7 +116,7 @@ class Packer:
             if each.workload.count or each.workload.per_node
             for key in each.within_one
         ]
-        asked = PackingQuestion(demands, gangs, change, beside, StepBudget(self._steps))
+        asked = PackingQuestion(demands, gangs, change, beside, StepBudget(self.steps))
         return self._fit_with_fabrics(asked, {})
 
     def _fit_with_fabrics(self, asked: PackingQuestion, chosen: dict[Gang, str]) -> Fit | None:
@@ -157,14 +169,13 @@ class Packer:
             raise BudgetSpent
         return tuple(found)
 
-    def roomiest(self, demands: Sequence[WorkloadDemand], copies: Sequence[WorkloadDemand]) -> Fit:
-        """Where workloads that fit go, such that most copies of others fit beside them, up to
-        `MOST_COPIES`: a pod that could be on any node does not take the room of those that cannot.
-
-        Bisection: with fewer copies they fit as well. Raises BudgetSpent.
+    def roomiest(
+        self, demands: Sequence[WorkloadDemand], copies: Sequence[WorkloadDemand], found: Fit
+    ) -> Fit:
+        """Where workloads that fit as in `found` go, such that most copies of others fit beside
+        them, up to `MOST_COPIES`: a pod that could be on any node does not take the room of those
+        that cannot. Bisection: with fewer copies they fit as well.
         """
-        found = self.fit(demands)
-        assert found is not None
         kinds = [each for demand in copies for each in self.kinds(demand) or ()]
         low, high = 0, MOST_COPIES if any(each.count for each in kinds) else 0
         while low < high:

@@ -120,12 +120,14 @@ class ClusterPlacement(msgspec.Struct, frozen=True, kw_only=True):
 def placement_of(
     cluster: ShapedCluster, decisions: ShapeDecisions, sight: Sight, apps: int, *, pins_all: bool
 ) -> ClusterPlacement | None:
-    """None: these apps do not fit there together. Raises BudgetSpent."""
+    """None: these apps do not fit there together, or nobody knows."""
     if not decisions.fits(apps, 0):
         return None
     best = decisions.best(apps)
     demands = decisions.group.demands(apps, best.members)
-    fit = decisions.packer.roomiest(demands, decisions.group.demands(apps, 0))
+    fit = decisions.packer.roomiest(
+        demands, decisions.group.demands(apps, 0), decisions.some_fit(apps, best.members)
+    )
     pins = pins_of(decisions.packer, demands, fit, pins_all=pins_all)
     builder = _Builder(cluster, sight, demands, fit, pins)
     placed = [

@@ -134,23 +134,40 @@ class ShapeDecisions:
         except BudgetSpent:
             return None
 
+    def some_fit(self, apps: int, options: int) -> Fit:
+        """Where pods of apps that fit with these options go: if it would take too long to say of
+        just these, then as in a larger set that was packed."""
+        try:
+            found = self.fit(apps, options)
+            assert found is not None
+            return found
+        except BudgetSpent:
+            wanted = [(each.app, each.at) for each in self.group.demands(apps, options)]
+            for (more, granted), found in self._fits.items():
+                if found is not None and not apps & ~more and not options & ~granted:
+                    known = self.group.demands(more, granted)
+                    places = {(each.app, each.at): at for at, each in enumerate(known)}
+                    return found.of([places[each] for each in wanted])
+            raise
+
     def best(self, apps: int) -> BestSubset:
         """The options that these apps get together: of most weight. The apps fit together."""
         if apps not in self._best:
             self._best[apps] = self._best_options(apps)
         return self._best[apps]
 
+    def granted(self, app: int) -> int:
+        """The options that the app gets by itself, numbered as it numbers them; it fits."""
+        return self.group.own_options(app, self.best(self._with_those_near(app)).members)
+
     def score(self, app: int) -> int:
-        """What the app gets by itself; it fits."""
-        granted = self.best(self._with_those_near(app)).members
-        return self._weight(granted & self.group.options_of(1 << app))
+        """Their weight."""
+        options = self.group.apps[app].options
+        return sum(options[at].requirement.weight for at in members(self.granted(app)))
 
     def joint_score(self, apps: int) -> int | None:
         """What the apps get together; None: they do not fit, or nobody knows."""
         return self.best(apps).weight if self.fits(apps, 0) else None
-
-    def _weight(self, options: int) -> int:
-        return sum(self.group.options[at].requirement.weight for at in members(options))
 
     # -- why not
 
