@@ -54,11 +54,13 @@ class IntentParts(msgspec.Struct, frozen=True):
     actions: IntentActions
     hooks: Mapping[str, ObjectHook]
     errands: tuple[Errand, ...]
+    closers: tuple[Callable[[], None], ...]
 
 
 def intent_parts(ledger: Ledger, settings: IntentSettings) -> IntentParts:
     directory = None if settings.kubeconfigs is None else Path(settings.kubeconfigs)
-    clusters = KubeClusters(ClusterClients(ledger, directory=directory).client_of)
+    clients = ClusterClients(ledger, directory=directory)
+    clusters = KubeClusters(clients.client_of)
     fleet = FleetKeeper(ledger)
     reader = GroupReader(ledger, ChartRenderer(Helm(settings.helm)))
     controllers = ControllerFanOut(
@@ -72,7 +74,8 @@ def intent_parts(ledger: Ledger, settings: IntentSettings) -> IntentParts:
         "deployment-intent-group": GroupHook(),
     }
     errand = partial(carry_out, ledger, directory, worker)
-    return IntentParts(actions, hooks, (errand,) if settings.mirror else ())
+    errands = (errand,) if settings.mirror else ()
+    return IntentParts(actions, hooks, errands, (controllers.close, clients.close))
 
 
 def hpa(group: DeploymentGroup, fleet: FleetSnapshot, check: Callable[[], None]) -> HpaAnswer:

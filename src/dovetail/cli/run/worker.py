@@ -76,6 +76,7 @@ def application() -> Application:
             intent_settings=settings.intents,
             intent_hooks=intents.hooks,
             errands=intents.errands,
+            closers=intents.closers,
         ),
         DOORS,
     )

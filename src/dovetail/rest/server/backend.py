@@ -48,6 +48,8 @@ class ServerBackend(msgspec.Struct):
     intent_settings: IntentSettings = IntentSettings()
     errands: tuple[Errand, ...] = ()
     """Started and stopped with the server."""
+    closers: tuple[Callable[[], None], ...] = ()
+    """Called when it stops, after the errands."""
     background: Background = msgspec.field(default_factory=Background)
 
     def start(self) -> None:
@@ -68,6 +70,8 @@ class ServerBackend(msgspec.Struct):
 
     async def close(self) -> None:
         await self.background.stop()
+        for each in self.closers:
+            each()
         self.ledger.close()
         await self.authenticator.close()
         if self.audit_log is not None:
