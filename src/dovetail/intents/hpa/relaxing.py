@@ -185,7 +185,7 @@ def _step(resource: str, wanted: int) -> int:
 
 
 def _relaxation(
-    reason: Reason, consumer: str, old: str, new: str | None, fit: Fit, of: str = ""
+    reason: Reason, consumer: str, old: str, new: str | None, fit: Fit, *, of: str = ""
 ) -> Relaxation:
     """`of`: what old and new are amounts of."""
     change = ConstraintChange(
