@@ -55,7 +55,7 @@ def test_what_actions_are_asked_for(client: IntentsClient, actions: FakeActions)
     ]
 
 
-UNASKED = [
+UNASKED: list[tuple[str, str, Any, int]] = [
     ("POST", f"{GROUP}/update?replace=maybe", None, 400),
     ("POST", f"{GROUP}/rollback", b"", 400),
     ("POST", f"{GROUP}/rollback", {"spec": {}}, 400),

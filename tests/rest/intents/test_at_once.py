@@ -6,21 +6,18 @@ exceeds what nodes have, and the GPU has one holder.
 
 from __future__ import annotations
 
-import json
-import urllib.request
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from pathlib import Path
 from threading import Barrier
 from typing import Any
-from urllib.error import HTTPError
 
 import pytest
 
-from dovetail.rest.intents.multipart import FormPart, write_form
+from tests.support import databases
 from tests.support.intents import hardware, scenario
-from tests.support.intents.rest_documents import Post
+from tests.support.intents.caller import Caller
 from tests.support.intents.scenario import C1, C2, C4, FWALL
 from tests.support.server import dovetail
 
@@ -29,45 +26,8 @@ ROUNDS = 3
 Json = dict[str, Any]
 
 
-class Caller:
-    """One of several servers, over HTTP."""
-
-    def __init__(self, url: str) -> None:
-        self._url = url
-
-    def call(
-        self, method: str, path: str, body: bytes | None = None, media: str = "application/json"
-    ) -> tuple[int, Json]:
-        request = urllib.request.Request(
-            f"{self._url}/v2/{path}",
-            body,
-            {"X-Auth-Token": "admin", "Content-Type": media},
-            method=method,
-        )
-        try:
-            with urllib.request.urlopen(request, timeout=120) as answer:
-                return answer.status, json.loads(answer.read() or b"{}")
-        except HTTPError as error:
-            return error.code, json.loads(error.read() or b"{}")
-
-    def post(self, post: Post) -> None:
-        content = json.dumps(post.body).encode()
-        media = "application/json"
-        if post.file is not None:
-            media, content = write_form(
-                [
-                    FormPart(name="metadata", content=content, media_type=media),
-                    FormPart(name="file", content=post.file.encode(), file_name="file"),
-                ]
-            )
-        status, said = self.call("POST", post.path, content, media)
-        assert status == 201, said
-
-
 @pytest.fixture(params=["sqlite", "postgresql", "two on postgresql"])
 def servers(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[list[Caller]]:
-    from tests.support import databases
-
     kind = request.param.rpartition(" ")[2]
     model = request.getfixturevalue(f"{kind}_with_tables")
     url = databases.copied(model, tmp_path / "ledger.db")

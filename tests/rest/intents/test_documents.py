@@ -21,6 +21,7 @@ from tests.rest.intents.client import (
     make_group,
     named,
 )
+from tests.rest.intents.story import body_of
 from tests.support.intents import scenario
 from tests.support.intents.rest_documents import Spelling, group_path
 
@@ -339,7 +340,7 @@ def test_every_kind_has_the_same_life(intents: IntentsClient, kind: DocumentKind
     path = ""
     for each in above:
         path = f"{path}{each.collection}"
-        body = BODIES.get(each.name, named("n"))
+        body = body_of(each)
         made = intents.post(path, body)
         assert made.status_code == 201, made.text
         path = f"{made.headers['location'].removeprefix('/v2/')}/"
@@ -350,27 +351,6 @@ def test_every_kind_has_the_same_life(intents: IntentsClient, kind: DocumentKind
     assert intents.delete(collection).status_code == 204
     assert told(intents.get(one))[0] == 404
     assert told(intents.put(one, body))[0] == 404
-
-
-BODIES: dict[str, Json] = {
-    "composite-app": named("n", compositeAppVersion="v1"),
-    "profile": named("n", app="a"),
-    "deployment-intent-group": named(
-        "n", compositeProfile="f", version="r1", logicalCloud="l", overrideValues=[]
-    ),
-    "group-intent": named("n", intent={"genericPlacementIntent": "g"}),
-    "app-intent": named("n", app="a", intent={"anyOf": []}),
-    "affinity-intent": named("n", app="a", deny=["b"]),
-    "hpa-intent": named("n", app="a"),
-    "hpa-consumer": named("n", name="d", container="x"),
-    "hpa-requirement": named("n", **CPU),
-    "cluster-reference": named("n", clusterProvider="p", cluster="c"),
-    "cluster-label": {"clusterLabel": "edge"},
-    **dict.fromkeys(
-        ("controller", "clm-controller", "dcm-controller", "dtc-controller"),
-        named("n", host="localhost", port=9000),
-    ),
-}
 
 
 def test_names_of_one_kind_do_not_reach_documents_of_another(intents: IntentsClient) -> None:
