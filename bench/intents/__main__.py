@@ -1,12 +1,12 @@
-"""The command: `python -m bench.intents [--parts pick] [--clusters N] [--apps N]`."""
+"""The command: `python -m bench.intents [--parts pick,mirror] [--clusters N] [--apps N]`."""
 
 import argparse
 from collections.abc import Sequence
 
 from ..report import progress, table
-from . import pick
+from . import mirror, pick
 
-PARTS = ("pick",)
+PARTS = ("pick", "mirror")
 
 
 def main() -> None:
@@ -25,6 +25,11 @@ def main() -> None:
             pick.measure(fleet)
             found.append(fleet)
         print(pick_table(found), flush=True)
+    if "mirror" in parts:
+        progress(f"mirror: {mirror.CLUSTERS} clusters of {mirror.NODES} nodes")
+        print(
+            table(mirror.HEADING, ("mirror", ""), list(mirror.rows(mirror.measure()))), flush=True
+        )
 
 
 def pick_table(found: Sequence[pick.Fleet]) -> str:

@@ -20,8 +20,7 @@ from dovetail.intents.candidates.partitions import (
     Part,
     PartitionCandidates,
 )
-from dovetail.intents.candidates.picking import Pick
-from dovetail.intents.candidates.picking import best_pick as pick
+from dovetail.intents.candidates.picking import Pick, pick
 from dovetail.intents.candidates.solver.problem import ScoreOfSet
 
 from ..agent.times import Times
@@ -159,10 +158,7 @@ def optional(story: Story) -> Fleet:
     contended = [ContendedCluster(name, (frozenset(story.apps),)) for name in with_gpu]
     answer = story.hpa(contended, {app: dict.fromkeys(with_gpu, 9) for app in story.apps})
 
-    def score_of_set(cluster: str, apps: frozenset[str]) -> int:
-        return 9
-
-    return Fleet("", story.apps, story.clusters, [answer], score_of_set)
+    return Fleet("", story.apps, story.clusters, [answer], lambda *_: 9)
 
 
 def everywhere(story: Story) -> Fleet:

@@ -33,7 +33,9 @@ class Literal:
     ) -> None:
         self.answers, self.apps, self.clusters = answers, apps, sorted(clusters)
         self.score_of_set = score_of_set
-        self.lists = [e.candidates for e in answers if isinstance(e.candidates, PartitionCandidates)]
+        self.lists = [
+            e.candidates for e in answers if isinstance(e.candidates, PartitionCandidates)
+        ]
         rules = [e.candidates for e in answers if isinstance(e.candidates, AppCompatibility)]
         self.denied = {pair for rule in rules for pair in rule.denied}
         self.required = {pair for rule in rules for pair in rule.required}
@@ -112,8 +114,22 @@ class Literal:
             apps = self.there(assignment, cluster)
             score += self.joint_score(cluster, apps)
             departures += len(apps) * self.place(choice, cluster, apps)
-        places = (self.places(choice, app, assignment[app]) for app in self.apps)
-        return ranks, -score, departures, *places
+        last = [
+            number
+            for app in self.apps
+            for number in (self.lost(assignment, app), self.places(choice, app, assignment[app]))
+        ]
+        return ranks, -score, departures, *last
+
+    def lost(self, assignment: Assignment, app: str) -> int:
+        """Of the score, for sharing clusters with apps before it."""
+        found = 0
+        for cluster in assignment[app]:
+            there = self.there(assignment, cluster)
+            before = frozenset(self.apps[: self.apps.index(app)]) & there
+            together = self.joint_score(cluster, before | {app})
+            found += self.joint_score(cluster, before) + self.score(app, cluster) - together
+        return found
 
     def rank(self, choice: Choice, app: str, cluster: str) -> int:
         found = 0

@@ -100,3 +100,44 @@ def worlds(draw: st.DrawFn) -> World:
         answers.append(draw(compatibilities(apps)))
     granted = draw(st.dictionaries(st.sampled_from(clusters), st.integers(0, 2)))
     return World(apps, clusters, tuple(answers), granted)
+
+
+@st.composite
+def crowded_worlds(draw: st.DrawFn) -> World:
+    """Everybody may go nearly everywhere, and is in the others' way: what has to be searched."""
+    apps = APPS[: draw(st.integers(3, 4))]
+    clusters = CLUSTERS[: draw(st.integers(2, 4))]
+    few = st.frozensets(st.sampled_from(apps), min_size=1, max_size=3)
+    counts = st.sampled_from([1, 1, 1, 2, 3])
+    lists = {
+        app: AppClusters(
+            parts=(
+                Part(
+                    min(draw(counts), len(clusters)),
+                    ClusterSet.deny(draw(st.sampled_from([(), (), clusters[:1], clusters[1:2]]))),
+                ),
+            )
+        )
+        for app in apps
+    }
+    hpa = ControllerAnswer(
+        controller="hpa",
+        candidates=PartitionCandidates(
+            alternatives=(lists,),
+            contended=tuple(
+                ContendedCluster(name, tuple(draw(st.lists(few, min_size=2, max_size=4))))
+                for name in clusters
+            ),
+        ),
+        scores={app: {name: draw(st.integers(0, 4)) for name in clusters} for app in apps},
+    )
+    pairs = st.tuples(st.sampled_from(apps), st.sampled_from(apps)).filter(lambda p: p[0] < p[1])
+    rules = ControllerAnswer(
+        controller="affinity",
+        candidates=AppCompatibility(
+            denied=draw(st.frozensets(pairs, max_size=1)),
+            required=draw(st.frozensets(pairs, max_size=1)),
+        ),
+    )
+    granted = draw(st.dictionaries(st.sampled_from(clusters), st.integers(0, 2)))
+    return World(apps, clusters, (hpa, rules), granted)

@@ -160,8 +160,8 @@ def cluster_set(mask: Mask, clusters: Mapping[str, int]) -> ClusterSet:
 def candidates_document(combined: CombinedCandidates, most: int = MOST_SHOWN) -> dict[str, Any]:
     """Canonical: apps in the order of the group, everything else sorted.
 
-    `apps`, `contended`, `deny` and `require` say all of it, in little room; candidates are there for
-    people, as long as they are short.
+    `apps`, `contended`, `deny` and `require` say all of it, in little room; candidates are there
+    for people, as long as they are short.
     """
     alternatives = admissible_alternatives(combined)
     shown: list[dict[str, Any]] = []

@@ -14,6 +14,7 @@ import msgspec
 from dovetail.intents.candidates.admissible import AdmissibleSets
 from dovetail.intents.candidates.app_sets import AppMask, apps_of
 from dovetail.intents.candidates.combining import CombinedCandidates
+from dovetail.intents.candidates.conflicts import NoPick, explained
 from dovetail.intents.candidates.solver.objective import Objective
 from dovetail.intents.candidates.solver.problem import (
     JointScores,
@@ -23,6 +24,9 @@ from dovetail.intents.candidates.solver.problem import (
 )
 from dovetail.intents.candidates.solver.search import STEPS, PickSolution, SearchResult, search
 from dovetail.intents.names import ClusterName
+
+CONFLICT_STEPS = 1_000
+"""To see whether some of the apps, or of the controllers, have no pick either."""
 
 
 class PickedCluster(msgspec.Struct, frozen=True, kw_only=True):
@@ -56,19 +60,27 @@ class Pick(msgspec.Struct, frozen=True, kw_only=True):
         return {cluster: frozenset(found[cluster]) for cluster in sorted(found)}
 
 
-class PickNotFound(msgspec.Struct, frozen=True):
-    """There is no pick, or (not proven) none was found in time."""
-
-    is_proven: bool
-
-
-def best_pick(
+def pick(
     combined: CombinedCandidates, score_of_set: ScoreOfSet | None = None, steps: int = STEPS
-) -> Pick | PickNotFound:
-    """`score_of_set`: what contended clusters give apps together. No more than each of any parts of
-    the set gets there alone: it is what bounds the search."""
+) -> Pick | NoPick:
+    """`score_of_set`: what contended clusters give apps together; it should be no more than what
+    the parts of any division of the set get there by themselves, or the best may be missed."""
+    result = _search(combined, score_of_set, steps)
+    if result.solution is not None:
+        return _pick(combined, result.solution, result)
+
+    def is_impossible(part: CombinedCandidates) -> bool:
+        found = _search(part, score_of_set, min(steps, CONFLICT_STEPS))
+        return found.solution is None and found.is_proven
+
+    return explained(combined, is_impossible, is_proven=result.is_proven)
+
+
+def _search(
+    combined: CombinedCandidates, score_of_set: ScoreOfSet | None, steps: int
+) -> SearchResult:
     if combined.refusals:
-        return PickNotFound(is_proven=True)
+        return SearchResult(solution=None, is_proven=True, steps=0)
     alternatives = list(combined.alternatives())
     objective = Objective(combined, alternatives)
     joint = JointScores(combined, objective, score_of_set)
@@ -77,10 +89,7 @@ def best_pick(
         for demands in alternatives:
             yield from problems_of(AdmissibleSets(combined, demands), objective, joint)
 
-    result = search(problems(), steps)
-    if result.solution is None:
-        return PickNotFound(result.is_proven)
-    return _pick(combined, result.solution, result)
+    return search(problems(), steps)
 
 
 def _pick(combined: CombinedCandidates, solution: PickSolution, result: SearchResult) -> Pick:

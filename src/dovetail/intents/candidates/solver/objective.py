@@ -7,7 +7,8 @@ with room for the sum over all apps, so comparing two sums compares, in this ord
 2. scores, as what they are short of the highest;
 3. departures: for each app on a contended cluster, the place of the first largest set there that
    has all apps placed there; so such a cluster goes to the app listed first;
-4. for the apps in order, the places of their clusters by rank, score and name.
+4. for the apps in order, what they lose of their scores for sharing clusters with apps before
+   them, then the places of their clusters by rank, score and name.
 
 Python's numbers have no limit, so none of this is an approximation.
 """
@@ -44,10 +45,12 @@ class Objective:
         shift = 0
         shifts = []
         for count in reversed(counts):
-            shifts.append(shift)
+            place_shift = shift
             shift += (count * len(combined.clusters)).bit_length()
-        self.place_shifts = shifts[::-1]
-        """By app."""
+            shifts.append((place_shift, shift))
+            shift += (count * len(counts) * self.most_loss).bit_length()
+        self.app_shifts = shifts[::-1]
+        """By app: of places, and of what it loses for sharing."""
         self.departure_shift = shift
         shift += (self._most * MOST_SETS).bit_length()
         self.loss_shift = shift
@@ -60,7 +63,7 @@ class Objective:
         return missing * self.highest << self.loss_shift
 
     def primary(self, cost: int) -> int:
-        """Without the places: costs that are equal in this are equally good but for names."""
+        """Without the last: costs that are equal in this are equally good for all together."""
         return cost >> self.departure_shift
 
     def digits(self, cost: int) -> tuple[int, int]:

@@ -127,7 +127,8 @@ class PickProblem:
             )
             for app in apps:
                 place = int(self._preferences.places[app, cluster])
-                found += place << objective.place_shifts[app]
+                found += place << objective.app_shifts[app][0]
+            found += self._losses_by_app(cluster, self.units[unit].mask)
             known[cluster] = found
         return found
 
@@ -169,7 +170,22 @@ class PickProblem:
             loss -= self.joint.loss(cluster, mask) or 0
             departures -= int(self._columns[unit][2][cluster])
         objective = self.objective
-        return (max(loss, 0) << objective.loss_shift) + (departures << objective.departure_shift)
+        found = (max(loss, 0) << objective.loss_shift) + (departures << objective.departure_shift)
+        found += self._losses_by_app(cluster, apps)
+        for unit in apps_of(units):
+            found -= self._losses_by_app(cluster, self.units[unit].mask)
+        return found
+
+    def _losses_by_app(self, cluster: int, apps: AppMask) -> int:
+        """In their digits: what each of them adds to the loss of those before it."""
+        found = before = lost = 0
+        if cluster in self.joint.clusters and apps & (apps - 1):
+            for app in apps_of(apps):
+                before |= 1 << app
+                loss = self.joint.loss(cluster, before) or 0
+                found += max(loss - lost, 0) << self.objective.app_shifts[app][1]
+                lost = loss
+        return found
 
     def _columns_of(self, apps: Sequence[int]) -> tuple[Amounts, Amounts, Amounts]:
         """Ranks, losses and departures by cluster."""
@@ -192,9 +208,10 @@ class PickProblem:
         if len(apps) > 1:
             refused = [each for each in self.joint.clusters if self.joint.loss(each, mask) is None]
             options = np.setdiff1d(options, refused, assume_unique=True)
-        places = [self._preferences.places[app, options] for app in reversed(apps)]
+        # No two clusters have the same place, so what comes after the first app's does not matter.
+        places = self._preferences.places[apps[0], options]
         ranks, losses, departures = (column[options] for column in self._columns[unit])
-        order = np.lexsort((*places, departures, losses, ranks))
+        order = np.lexsort((places, departures, losses, ranks))
         return tuple(options[order].tolist())
 
     def _parts_of(self, apps: Sequence[int], parts: Parts) -> tuple[UnitPart, ...]:

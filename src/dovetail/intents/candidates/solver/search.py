@@ -180,19 +180,18 @@ class _Hunt:
         self.best: PickSolution | None = None
         self._open: list[tuple[int, int, int, Position]] = []
         self._made = 0
+        self._begun: _Tree | None = None
+        """Whose root is being looked at."""
         self._has_begun_all = False
 
     def begin(self, problem: PickProblem) -> None:
-        tree = _Tree(problem, self.budget)
+        self._begun = tree = _Tree(problem, self.budget)
         root = tree.root()
-        if root is None:
-            return
-        if root.conflict is not None:
-            assignment = greedy_assignment(problem, self.budget)
-            if assignment is not None:
-                held = tuple(each or {} for each in assignment.held)
-                self._improve(PickSolution(problem=problem, held=held, cost=assignment.cost()))
-        self._add(root)
+        if root is not None and root.conflict is not None:
+            self._try_greedy(problem)
+        if root is not None:
+            self._add(root)
+        self._begun = None
 
     def run(self) -> None:
         """Until nothing is open that could be better. Raises PickBudgetSpent."""
@@ -210,6 +209,8 @@ class _Hunt:
         """Down from the best open position, forcing what can be forced."""
         self.budget.left = DIVE_STEPS
         try:
+            if self._begun is not None:
+                self.begin(self._begun.problem)
             while self._open and self.best is None:
                 stack = self._pop()[::-1]
                 while stack and self.best is None:
@@ -228,6 +229,12 @@ class _Hunt:
             return not self._open
         primary = self.best.problem.objective.primary
         return not self._open or primary(self._open[0][0]) >= primary(self.best.cost)
+
+    def _try_greedy(self, problem: PickProblem) -> None:
+        assignment = greedy_assignment(problem, self.budget)
+        if assignment is not None:
+            held = tuple(each or {} for each in assignment.held)
+            self._improve(PickSolution(problem=problem, held=held, cost=assignment.cost()))
 
     def _is_best(self) -> bool:
         return self.best is not None and self._open[0][0] >= self.best.cost
