@@ -264,13 +264,28 @@ async def test_a_cluster_that_comes_back_in_time_is_served(world: World) -> None
 async def test_a_cluster_that_stays_away_costs_the_deployment_when_its_time_is_over(
     world: World,
 ) -> None:
-    """What may have arrived there is held until it is known to be gone; all else is not."""
     world.clusters.away.add(WEST)
     world.instantiate(seconds=-1)
-    await world.run_until(lambda: world.held == [WEST])
+    await world.run_until(lambda: world.held == [])
     assert world.state is DeploymentState.INSTANTIATE_FAILED
     assert f"{WEST} does not answer" in world.reason
     assert world.clusters.names(EAST) == []
+
+
+async def test_what_may_have_arrived_is_held_until_it_is_known_to_be_gone(world: World) -> None:
+    """It goes away when objects were on their way to it."""
+
+    def cut(call: Call) -> None:
+        if call[:2] == ("apply", WEST):
+            world.clusters.away.add(WEST)
+
+    world.clusters.after = cut
+    world.clusters.refused["web"] = ObjectRefused("not yet")
+    world.instantiate(seconds=-1)
+    await world.run_until(lambda: world.held == [WEST])
+    assert world.state is DeploymentState.INSTANTIATE_FAILED
+    assert world.clusters.names(EAST) == []
+    assert world.clusters.names(WEST) == ["cm"]
     world.clusters.away.clear()
     await world.run_until(lambda: world.held == [])
     assert world.clusters.names(WEST) == []
@@ -316,7 +331,7 @@ class Killer:
 
 
 @pytest.mark.parametrize("after", [False, True], ids=["before", "after"])
-@pytest.mark.parametrize("at", range(1, 5))
+@pytest.mark.parametrize("at", range(1, 7))
 async def test_killed_while_applying(world: World, at: int, after: bool) -> None:
     world.instantiate()
     Killer(world, at, after=after)

@@ -208,6 +208,9 @@ class DeploymentWorker:
             for each in to_apply
             if each.state is ObjectState.PENDING
         ]
+        if marked:
+            # Of a cluster that does not answer now, nothing has to be looked for later.
+            await self._clusters.pods(cluster, record.id)
         if not await self._outbox.put(record, marked):
             return ""
         sent, refusal = await self._send(record, cluster, to_apply)
