@@ -12,11 +12,12 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
+from urllib.parse import unquote
 
 import click
 import orjson
 
-from dovetail.cli.intents.emco_files import UNDONE_BY, EmcoDocument, read_emco_files
+from dovetail.cli.intents.emco_files import ACTIONS, UNDONE_BY, EmcoDocument, read_emco_files
 from dovetail.cli.support.client import ServerClient, ServerRefusal, json_of, talks_to_server
 from dovetail.cli.support.exits import LocalFailure, RequestRefused
 from dovetail.cli.support.output import paint, printable
@@ -163,7 +164,7 @@ def tell(
     for each in documents:
         outcome = act(each)
         word = paint(outcome.word.ljust(10), "red" if outcome.is_refusal else "green")
-        click.echo(f"{word} {printable(outcome.path)}")
+        click.echo(f"{word} {printable(title_of(outcome.path))}")
         if outcome.is_refusal:
             refused += 1
             click.echo(f"           {each.where}: {printable(outcome.why)}", err=True)
@@ -171,6 +172,20 @@ def tell(
                 break
     if refused:
         sys.exit(RequestRefused.exit_code)
+
+
+def title_of(path: str) -> str:
+    """What a path leads to, in a few words: the kind and the name, or the action and of what."""
+    from dovetail.intents.documents.kinds import kind_below
+
+    *above, last = path.split("/")
+    if last in ACTIONS and above:
+        return f"{last} {unquote(above[-1])}"
+    for names in (1, 2):
+        kind = kind_below("/".join(path.split("/")[:-names]))
+        if kind is not None and len(kind.placeholders) == names:
+            return f"{kind.name} {unquote('/'.join(path.split('/')[-names:]))}"
+    return path
 
 
 def applied(server: ServerClient, document: EmcoDocument) -> DocumentOutcome:
