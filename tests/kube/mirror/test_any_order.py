@@ -42,6 +42,7 @@ def node(name: str, cpu: int, labels: int, gpus: int, annotated: int) -> Node:
 
 def pod(name: str, on: str, cpu: int, *, phase: str, deployment: str, device: int) -> Pod:
     labels = {DEPLOYMENT_LABEL: deployment, APP_LABEL: "app"} if deployment else {}
+    requests = {"cpu": f"{cpu}00m", **({"nvidia.com/gpu": "1"} if cpu > 6 else {})}
     notes = annotations_of(on, [DeviceHolding(f"fpga-{device}", 1)]) if device < 2 else {}
     written = {
         "metadata": {
@@ -53,7 +54,7 @@ def pod(name: str, on: str, cpu: int, *, phase: str, deployment: str, device: in
         },
         "spec": {
             "nodeName": on,
-            "containers": [{"name": "c", "resources": {"requests": {"cpu": f"{cpu}00m"}}}],
+            "containers": [{"name": "c", "resources": {"requests": requests}}],
         },
         "status": {"phase": phase},
     }

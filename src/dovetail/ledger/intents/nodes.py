@@ -13,11 +13,12 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 
+from dovetail.core.device import Device
 from dovetail.core.inventory import Inventory
 from dovetail.core.provider import Provider
 from dovetail.intents.names import ClusterName
 from dovetail.ledger import aggregates, claims, devices, inventories, resource_classes
-from dovetail.ledger.database.loading import chunks
+from dovetail.ledger.database.loading import chunks, marks
 from dovetail.ledger.database.protocol import Change, Transaction
 from dovetail.ledger.intents import others
 from dovetail.ledger.intents.node_names import aggregate_uuid, others_uuid, root_name
@@ -72,7 +73,29 @@ def _enter_some(tx: Transaction, cluster: ClusterName, seen: Sequence[SeenNode])
         changed.append((NodeRow(root, cluster, each.name, document, pods), content))
     _write_rows(tx, [row for row, _ in changed], before)
     others.observe(tx, changed)
+    _tidy(tx, changed)
     return len(changed)
+
+
+def _tidy(tx: Transaction, changed: Sequence[tuple[NodeRow, NodeContent]]) -> None:
+    """Drop what nodes had, and was kept only because pods used it that are gone by now."""
+    roots = [row.root_id for row, _ in changed]
+    rows = tx.rows(
+        f"""SELECT DISTINCT p.root_id FROM providers p JOIN inventories i ON i.provider_id = p.id
+            WHERE i.used = 0 AND i.total = i.reserved AND p.root_id IN ({marks(len(roots))})""",  # noqa: S608
+        roots,
+    )
+    closed = {root for (root,) in rows}
+    for row, content in changed:
+        if row.root_id in closed:
+            root = devices.ensure_root(tx, row.root)
+            _set_inventories(tx, root, resource_totals(content.node.status.allocatable), ())
+            devices.publish(tx, row.root, providers_of(content))
+
+
+def providers_of(content: NodeContent) -> list[Device]:
+    """Devices that have providers of their own."""
+    return [each for each in content.devices if not is_pool(each)]
 
 
 def _write_rows(tx: Transaction, rows: Sequence[NodeRow], before: Mapping[str, NodeRow]) -> None:
@@ -106,7 +129,7 @@ def _enter_tree(
         node = NODE_DECODER.decode(known.document).node
         before = set(resource_totals(node.status.allocatable))
     root = _set_inventories(tx, root, resource_totals(content.node.status.allocatable), before)
-    devices.publish(tx, name, [each for each in content.devices if not is_pool(each)])
+    devices.publish(tx, name, providers_of(content))
     tx.changed(Change.TREE, root.id)
     return root.id
 
@@ -114,7 +137,9 @@ def _enter_tree(
 def resource_totals(written: Mapping[str, str]) -> dict[str, Inventory]:
     """What a node has, by resource class."""
     return {
-        class_of_resource(name): total_of(units) for name, units in allocatable_of(written).items()
+        class_of_resource(name): total_of(units)
+        for name, units in allocatable_of(written).items()
+        if units > 0
     }
 
 

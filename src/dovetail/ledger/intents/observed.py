@@ -18,6 +18,7 @@ from dovetail.core.device import Device
 from dovetail.intents.names import APP_LABEL, DEPLOYMENT_LABEL
 from dovetail.podfit.objects import (
     Affinity,
+    Condition,
     Container,
     Node,
     NodeSpec,
@@ -25,10 +26,9 @@ from dovetail.podfit.objects import (
     ObjectMeta,
     Pod,
     PodSpec,
-    PodStatus,
+    ResourceRequirements,
 )
-from dovetail.podfit.pod_request import pod_request_of
-from dovetail.podfit.pod_sum import ENDED_PHASES
+from dovetail.podfit.pod_sum import ENDED_PHASES, amounts_of, pod_requests
 from dovetail.podfit.resizing import resources_in_use
 
 READY = "Ready"
@@ -102,15 +102,69 @@ def observed_pod(pod: Pod) -> SeenPod | None:
     """None: it takes no room on any node. Raises BadQuantity."""
     if not pod.spec.node_name or pod.status.phase in ENDED_PHASES:
         return None
-    meta = pod.metadata
+    meta, spec = pod.metadata, pod.spec
+    uid = meta.uid or pod.key
+    amounts, of_template = _of_template(
+        TEMPLATE_ENCODER.encode((*resources_in_use(pod), spec.overhead, spec.affinity))
+    )
     labels = meta.labels
-    return SeenPod(
-        pod.key,
-        meta.uid or pod.key,
-        pod_request_of(pod).amounts,
-        labels.get(DEPLOYMENT_LABEL, ""),
-        labels.get(APP_LABEL, ""),
-        msgspec.Raw(ENCODER.encode(compact(_pruned_pod(pod)))),
+    document = {
+        # Snapshots may come without a uid: pods of one cluster have to differ all the same.
+        "metadata": {"name": meta.name, "namespace": meta.namespace, "uid": uid, "labels": labels},
+        "spec": {**of_template, "nodeName": spec.node_name},
+        "status": {"phase": pod.status.phase},
+    }
+    if meta.deletion_timestamp is not None:
+        document["metadata"]["deletionTimestamp"] = meta.deletion_timestamp
+    deployment = labels.get(DEPLOYMENT_LABEL, "")
+    if deployment:
+        document["status"]["conditions"] = compact(_readiness(pod.status.conditions))
+    text = msgspec.Raw(ENCODER.encode(document))
+    return SeenPod(pod.key, uid, amounts, deployment, labels.get(APP_LABEL, ""), text)
+
+
+class TemplateFields(msgspec.Struct, array_like=True):
+    """What of a pod is equal in all pods of a template, as far as it counts on a node.
+
+    Resources are as they count now, so that what the status says of them is not needed.
+    """
+
+    containers: tuple[Container, ...]
+    init_containers: tuple[Container, ...]
+    resources: ResourceRequirements | None
+    overhead: dict[str, str | int | float]
+    affinity: Affinity | None
+
+
+TEMPLATE_ENCODER = msgspec.msgpack.Encoder()
+TEMPLATE_DECODER = msgspec.msgpack.Decoder(TemplateFields)
+
+
+@lru_cache(maxsize=8192)
+def _of_template(content: bytes) -> tuple[tuple[tuple[str, int], ...], dict[str, Any]]:
+    """What pods of a template ask for, and what is kept of their specification."""
+    pod = TEMPLATE_DECODER.decode(content)
+    parts = (pod.containers, pod.init_containers, pod.resources, pod.overhead)
+    affinity = pod.affinity
+    spec = PodSpec(
+        containers=_pruned_containers(pod.containers),
+        init_containers=_pruned_containers(pod.init_containers),
+        # On a node already, only what it demands of those that come counts.
+        affinity=affinity
+        and Affinity(
+            pod_affinity=affinity.pod_affinity, pod_anti_affinity=affinity.pod_anti_affinity
+        ),
+        overhead=pod.overhead,
+        resources=pod.resources,
+    )
+    return amounts_of(pod_requests(*parts)), compact(spec)
+
+
+def _readiness(conditions: Iterable[Condition]) -> tuple[Condition, ...]:
+    return tuple(
+        replace(each, message="", last_transition_time=None)
+        for each in conditions
+        if each.type == READY
     )
 
 
@@ -122,11 +176,7 @@ def pruned_node(node: Node) -> Node:
         spec=NodeSpec(taints=spec.taints, unschedulable=spec.unschedulable),
         status=NodeStatus(
             allocatable=status.allocatable,
-            conditions=tuple(
-                replace(each, message="", last_transition_time=None)
-                for each in status.conditions
-                if each.type == READY
-            ),
+            conditions=_readiness(status.conditions),
         ),
     )
 
@@ -149,43 +199,6 @@ def pods_document(observed: SeenNode) -> str:
         uses=tuple(sorted(observed.uses, key=lambda each: (each.device, each.pod))),
     )
     return ENCODER.encode(written).decode()
-
-
-def _pruned_pod(pod: Pod) -> Pod:
-    """Resources as they count now, so that what the status says of them can go."""
-    meta, spec, status = pod.metadata, pod.spec, pod.status
-    containers, init_containers, resources = resources_in_use(pod)
-    affinity = spec.affinity
-    return Pod(
-        metadata=ObjectMeta(
-            name=meta.name,
-            namespace=meta.namespace,
-            # Snapshots may come without: pods of one cluster have to differ all the same.
-            uid=meta.uid or pod.key,
-            labels=meta.labels,
-            deletion_timestamp=meta.deletion_timestamp,
-        ),
-        spec=PodSpec(
-            containers=_pruned_containers(containers),
-            init_containers=_pruned_containers(init_containers),
-            node_name=spec.node_name,
-            # On a node already, only what it demands of those that come counts.
-            affinity=affinity
-            and Affinity(
-                pod_affinity=affinity.pod_affinity, pod_anti_affinity=affinity.pod_anti_affinity
-            ),
-            overhead=spec.overhead,
-            resources=resources,
-        ),
-        status=PodStatus(
-            phase=status.phase,
-            conditions=tuple(
-                replace(each, message="", last_transition_time=None)
-                for each in status.conditions
-                if each.type == READY and DEPLOYMENT_LABEL in meta.labels
-            ),
-        ),
-    )
 
 
 def _pruned_containers(containers: Iterable[Container]) -> tuple[Container, ...]:

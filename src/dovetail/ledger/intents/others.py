@@ -20,6 +20,7 @@ from dovetail.ledger.intents.node_rows import NodeContent, NodeRow, content_of, 
 from dovetail.ledger.intents.observed import DeviceUse, NodeDocument
 from dovetail.ledger.intents.resource_names import class_of_resource
 from dovetail.podfit.objects import Node
+from dovetail.podfit.pod_sum import allocatable_of
 
 PROJECT = "kube"
 LARGEST_AMOUNT = 2**60
@@ -122,7 +123,11 @@ def ensure_inventories(
 ) -> None:
     """Pods may use what their node does not have any more."""
     uuid = devices.own_uuid(root)
-    there = {class_of_resource(name) for name in node.status.allocatable}
+    there = {
+        class_of_resource(name)
+        for name, units in allocatable_of(node.status.allocatable).items()
+        if units > 0
+    }
     missing = allocations.get(uuid, {}).keys() - there
     if not missing:
         return
