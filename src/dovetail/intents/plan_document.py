@@ -6,24 +6,33 @@ clusters told is in every one of them.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from typing import Any
 
+import msgspec
+
+from dovetail.core.explanation import document
 from dovetail.intents.candidates.conflicts import NoPick
 from dovetail.intents.candidates.expanding import candidates_document
 from dovetail.intents.candidates.partitions import PartitionCandidates
 from dovetail.intents.candidates.picking import Pick
 from dovetail.intents.deployment import OutboxObject
 from dovetail.intents.fleet import ClusterHealth, FleetSnapshot
+from dovetail.intents.hpa.explaining import HardwareVerdict
 from dovetail.intents.hpa.placement import AppPlacement, WorkloadPlacement
 from dovetail.intents.manifests.diffs import diff_of
 from dovetail.intents.manifests.immutability import immutable_changes
+from dovetail.intents.names import ClusterName
 from dovetail.intents.plan import CURRENT, GroupPlan, PlannedApp
 
 Json = dict[str, Any]
 MOST_REASONS = 500
 """Of an answer; how many more there are is told."""
+MOST_CLOSELY = 20
+"""Clusters of an explanation that are packed again, to see what would help."""
+
+VerdictOf = Callable[[str, ClusterName], HardwareVerdict]
 
 
 def plan_document(plan: GroupPlan, failures: Sequence[Json] = ()) -> Json:
@@ -268,16 +277,37 @@ def replacements(
 # -- explanations ----------------------------------------------------------------------------------
 
 
-def explanation_document(plan: GroupPlan, app: str, cluster: str | None) -> Json:
-    """For one app: whether each cluster takes it, and if not, who says so and why."""
+def explanation_document(
+    plan: GroupPlan, verdict_of: VerdictOf, app: str, cluster: ClusterName | None
+) -> Json:
+    """For one app: whether each cluster takes it, and if not, who says so and why. Of few clusters
+    the hardware is looked at closely: what is short, by how much, and what would help."""
     names = list(plan.combined.clusters) if cluster is None else [cluster]
     picked = plan.pick.clusters[app] if isinstance(plan.pick, Pick) else ()
+    is_close = len(names) <= MOST_CLOSELY
     return {
         "group": plan.group.name,
         "app": app,
         "fleet": fleet_document(plan.fleet),
         "picked": [each.cluster for each in picked],
-        "clusters": limited(cluster_explanation(plan, app, each) for each in names),
+        "clusters": limited(
+            {
+                **cluster_explanation(plan, app, each),
+                **(hardware_document(verdict_of(app, each)) if is_close else {}),
+            }
+            for each in names
+        ),
+    }
+
+
+def hardware_document(verdict: HardwareVerdict) -> Json:
+    return {
+        "hardware": {
+            "explanation": document(verdict.explanation),
+            "options": msgspec.to_builtins(verdict.options),
+            "contention": verdict.contention,
+        },
+        "fixes": [{"words": each.words} for each in verdict.explanation.relaxations],
     }
 
 

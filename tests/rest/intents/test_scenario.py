@@ -242,6 +242,9 @@ def test_base_explained(operator: Operator) -> None:
     (why,) = found["excludedBy"]
     assert why["controller"] == "hpa"
     assert why["words"] == "cpu: need 4 on one node, largest free 3 (n1,n2,n3)"
+    close = found["hardware"]["explanation"]
+    assert close["verdict"] in ("not_now", "never")
+    assert close["relaxations"], "what would help is told"
     assert operator.get(f"{group}/explain?app=nothing").status_code == 404
 
 

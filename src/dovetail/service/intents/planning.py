@@ -144,8 +144,9 @@ class Planner:
             raise NotFound(f"the group has no app {app!r}")
         if cluster is not None and cluster not in asked.fleet.clusters:
             raise NotFound(f"there is no cluster {cluster!r}")
+        hpa = asked.refuse_without_answers()
         plan = await self._made(asked, PLANNED_ID, None)
-        return await asyncio.to_thread(explanation_document, plan, app, cluster)
+        return await asyncio.to_thread(explanation_document, plan, hpa.explanation, app, cluster)
 
     async def _asked(self, group: GroupPath, known: KnownDeployment | None) -> AskedGroup:
         read = await self._reader.read(group)
