@@ -26,6 +26,7 @@ from dovetail.ledger import (
     inventories,
     providers,
 )
+from dovetail.ledger.machines.units import UnitClaim, UnitTaken
 from dovetail.machines.documents import Machine, MachineNodePool, MachineShape
 from dovetail.machines.names import (
     ENABLED,
@@ -162,6 +163,9 @@ class WatchedLedger(MachineLedger):
         """Whether each found a change."""
         self.leaves: list[bool] = []
         """What leaving a node came to."""
+        self.refusals = 0
+        """Of units that guests have already."""
+        self.before_enter: Callable[[], bool] = lambda: True
         self.after_release: Callable[[], bool] = lambda: True
         self.after_leave: Callable[[bool], bool] = lambda _: True
         self.is_cut_off = False
@@ -170,6 +174,13 @@ class WatchedLedger(MachineLedger):
         after, changed = await super().changes(cursor)
         self.looks.append(changed)
         return after, changed
+
+    async def adopt(self, unit: UnitClaim) -> None:
+        try:
+            await super().adopt(unit)
+        except UnitTaken:
+            self.refusals += 1
+            raise
 
     async def release(self, consumers: Collection[str]) -> None:
         await super().release(consumers)
@@ -184,6 +195,7 @@ class WatchedLedger(MachineLedger):
     async def enter_node(
         self, node: str, vcpu: int, memory_mb: int, devices: Sequence[Device]
     ) -> None:
+        await until(self.before_enter)
         await super().enter_node(node, vcpu, memory_mb, devices)
         if self.is_cut_off:
             raise DovetailError("no answer")
@@ -196,7 +208,10 @@ class WatchedLedger(MachineLedger):
     async def until_still(self) -> None:
         """Two looks in a row found nothing new."""
         count = len(self.looks)
-        await until(lambda: len(self.looks) > count + 1 and not any(self.looks[-2:]))
+        await until(lambda: len(self.looks) > count + 1 and self.is_still())
+
+    def is_still(self) -> bool:
+        return self.looks[-2:] == [False, False]
 
 
 async def test_a_node_leaves_the_ledger_even_if_a_look_there_tells_first_that_its_guest_went(
@@ -275,6 +290,35 @@ async def test_a_node_leaves_the_ledger_even_if_nobody_heard_that_it_was_entered
             await asyncio.sleep(0.01)
         await api.delete(Machine, "lab")
         await units.until_empty()
+
+
+async def test_a_guest_has_its_unit_as_soon_as_the_ledger_knows_its_node(ledger: Ledger) -> None:
+    """It ran there before the Machine was."""
+    api, units = MemoryApi(), WatchedLedger(ledger)
+    units.before_enter = lambda: units.refusals > 0 and units.is_still()
+    await api.create(Namespace, msgspec.to_builtins(namespace("team", {INJECT_RESOURCE: ENABLED})))
+    await api.create(Pod, guest("held"), namespace="team")
+    async with operator(api, ledger, units) as replica:
+        await create_machine(api, types=1)
+        await until(lambda: bool(replica.state.units.get("lab")))
+
+
+async def test_a_guest_has_its_unit_as_soon_as_others_let_go_of_its_node(ledger: Ledger) -> None:
+    api, units, other = MemoryApi(), WatchedLedger(ledger), str(uuid4())
+    await api.create(Namespace, msgspec.to_builtins(namespace("team", {INJECT_RESOURCE: ENABLED})))
+    async with operator(api, ledger, units) as replica:
+        await create_machine(api, types=1)
+        while not await units.nodes():  # noqa: ASYNC110
+            await asyncio.sleep(0.01)
+        ledger.write(lambda tx: take_memory(tx, other)).result()
+        await api.create(Pod, guest("held"), namespace="team")
+        await until(lambda: units.refusals > 0)
+        await units.until_still()
+        before = units.refusals
+        await units.until_still()
+        assert units.refusals == before
+        ledger.write(lambda tx: let_memory_go(tx, other)).result()
+        await until(lambda: bool(replica.state.units.get("lab")))
 
 
 def take_memory(tx: Transaction, consumer: str) -> None:

@@ -44,6 +44,9 @@ class UnitLedger:
         self._cursor: str | None = None
         self._moves = 0
         """Begun and ended: a read that saw another number before and after may be old."""
+        self._unadopted: dict[str, str] = {}
+        """By uid of guests that are bound the group of the unit that they should have, and have not
+        yet: others hold it, the ledger does not know the node, or its answer is to come."""
 
     # -- moves -----------------------------------------------------------------------------------
 
@@ -55,9 +58,13 @@ class UnitLedger:
             self._taken(take)
 
     async def adopt(self, claim: UnitClaim) -> None:
+        """As the ledger's; the group of one that is refused is planned again when the ledger
+        changed. Raises UnitTaken."""
+        self._unadopted[claim.consumer] = claim.group
         async with self._moving():
             await self.ledger.adopt(claim)
             self._taken([claim])
+        self._unadopted.pop(claim.consumer, None)
 
     async def release(self, group: str, uids: Collection[str]) -> None:
         async with self._moving():
@@ -101,10 +108,16 @@ class UnitLedger:
         is_known = True
         if changed or self._cursor is None:
             is_known = await self.refresh()
+            self._wake_unadopted()
             self._on_change()
         if is_known:
             self._cursor = cursor
         await self._look_for_holders()
+
+    def _wake_unadopted(self) -> None:
+        """Their plans note them again, if there still is something to adopt."""
+        self._state.wake(set(self._unadopted.values()))
+        self._unadopted.clear()
 
     async def refresh(self) -> bool:
         """Read the ledger again. False if units moved all the while: then nothing was learnt."""
