@@ -9,21 +9,21 @@ vector operations over the fleet and a decision for each distinct kind of cluste
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from functools import reduce
-from operator import or_
 
 import numpy as np
 
-from dovetail.core.columns import Mask, Numbers
+from dovetail.core.columns import Amounts, Mask, Numbers
 from dovetail.intents.candidates.app_demand import AppDemand
 from dovetail.intents.candidates.app_relations import AppRelations
 from dovetail.intents.candidates.app_sets import (
     AppFamily,
     AppMask,
+    apps_of,
     closed,
     in_order,
     intersection,
     largest,
+    place_of,
     without_pairs,
 )
 from dovetail.intents.candidates.cluster_set import ClusterSet
@@ -49,19 +49,21 @@ class AdmissibleSets:
             np.array([len(each) > 1 for each in self.families], np.bool_)[self.kinds]
         ).astype(np.int32)
         """Clusters that have several largest sets."""
-        self.allowed: Mask = self._allowed(len(demands))
+        self._places = _app_places(self.families, len(demands))
+        self.allowed: Mask = np.ascontiguousarray((self._places >= 0)[:, self.kinds])
         """By app and cluster: whether the app can be there, alone or with what it requires."""
 
     def family(self, cluster: int) -> AppFamily:
         found: AppFamily = self.families[int(self.kinds[cluster])]
         return found
 
-    def _allowed(self, apps: int) -> Mask:
-        width = (apps + 7) // 8
-        unions = b"".join(reduce(or_, each, 0).to_bytes(width, "little") for each in self.families)
-        packed = np.frombuffer(unions, np.uint8).reshape(len(self.families), width)
-        bits = np.unpackbits(packed, axis=1, count=apps, bitorder="little").astype(np.bool_)
-        return np.ascontiguousarray(bits[self.kinds].T)
+    def places(self, apps: AppMask) -> Amounts:
+        """By kind: the first largest set that has all of them; -1 if none has."""
+        found: Amounts = self._places[apps.bit_length() - 1]
+        if apps & (apps - 1):
+            places = (place_of(family, apps) for family in self.families)
+            found = np.array([-1 if place is None else place for place in places], np.int64)
+        return found
 
 
 def mask_of(wanted: ClusterSet, clusters: Mapping[ClusterName, int]) -> Mask:
@@ -69,6 +71,22 @@ def mask_of(wanted: ClusterSet, clusters: Mapping[ClusterName, int]) -> Mask:
     found: Mask = np.full(len(clusters), wanted.denies)
     places = [place for name in wanted.names if (place := clusters.get(name)) is not None]
     found[places] = not wanted.denies
+    return found
+
+
+def _app_places(families: Sequence[AppFamily], apps: int) -> Amounts:
+    """By app and kind: the first largest set that has the app; -1 if none has."""
+    width = (apps + 7) // 8
+    firsts = b"".join(each[0].to_bytes(width, "little") for each in families)
+    packed = np.frombuffer(firsts, np.uint8).reshape(len(families), width)
+    bits = np.unpackbits(packed, axis=1, count=apps, bitorder="little")
+    found: Amounts = np.ascontiguousarray(bits.T).astype(np.int64) - 1
+    for kind, family in enumerate(families):
+        seen = family[0]
+        for place in range(1, len(family)):
+            for app in apps_of(family[place] & ~seen):
+                found[app, kind] = place
+            seen |= family[place]
     return found
 
 

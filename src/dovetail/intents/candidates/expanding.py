@@ -13,7 +13,7 @@ depart as much, the ones that do so on clusters whose names come first.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import accumulate, islice, product
+from itertools import accumulate, compress, islice, product
 from math import log10, prod
 from typing import Any
 
@@ -36,6 +36,9 @@ MOST_NAMES = 1_000
 """Of clusters in all candidates of a document."""
 MOST_EXACT = 2**53 - 1
 """Numbers above it are not exact everywhere JSON is read."""
+
+MaskTable = Sequence[tuple[int, Mask]]
+"""Parts as counts, with clusters by place."""
 
 Candidate = Mapping[str, Parts]
 """By app. Its parts get different clusters."""
@@ -128,33 +131,36 @@ class _Lists:
         allowed = self._first.copy()
         for which, number in steps:
             self._give(allowed, self._contended[which], self.families[which][number])
-        lists = []
-        for tables, row in zip(self._tables, allowed, strict=True):
-            served = [parts for table in tables if (parts := self._parts(table, row))]
-            if not served:
-                return
-            lists.append(served)
-        for choice in product(*lists):
-            yield dict(zip(self._apps, choice, strict=True))
+        masks = [
+            [limited for table in tables if (limited := _limited(table, row))]
+            for tables, row in zip(self._tables, allowed, strict=True)
+        ]
+        if all(masks):
+            lists = [[parts for table in of if (parts := self._parts(table))] for of in masks]
+            for choice in product(*lists):
+                yield dict(zip(self._apps, choice, strict=True))
 
     def _give(self, allowed: Mask, cluster: int, apps: AppMask) -> None:
         allowed[:, cluster] = False
         allowed[list(apps_of(apps)), cluster] = True
 
-    def _parts(self, table: Sequence[tuple[int, Mask]], allowed: Mask) -> Parts | None:
-        masks = [(count, mask & allowed) for count, mask in table]
-        if any(int(np.count_nonzero(mask)) < count for count, mask in masks):
-            return None
-        found = tuple(Part(count, cluster_set(mask, self._clusters)) for count, mask in masks)
+    def _parts(self, table: MaskTable) -> Parts | None:
+        found = tuple(Part(count, cluster_set(mask, self._clusters)) for count, mask in table)
         return None if len(found) > 1 and shortage_of(found, self._clusters) else found
+
+
+def _limited(table: MaskTable, allowed: Mask) -> MaskTable | None:
+    """None: a part has too few clusters."""
+    found = [(count, mask & allowed) for count, mask in table]
+    is_short = any(int(np.count_nonzero(mask)) < count for count, mask in found)
+    return None if is_short else found
 
 
 def cluster_set(mask: Mask, clusters: Mapping[str, int]) -> ClusterSet:
     """In the shorter form; of two as short, the allow list."""
-    denies = 2 * int(mask.sum()) > len(mask)
-    names = tuple(clusters)
-    places = np.flatnonzero(~mask if denies else mask)
-    return ClusterSet(frozenset(names[place] for place in places), denies)
+    denies = 2 * int(np.count_nonzero(mask)) > len(mask)
+    chosen = ~mask if denies else mask
+    return ClusterSet(frozenset(compress(clusters, chosen.tolist())), denies)
 
 
 def candidates_document(combined: CombinedCandidates, most: int = MOST_SHOWN) -> dict[str, Any]:

@@ -31,19 +31,38 @@ class Restrictions(msgspec.Struct, frozen=True):
         return cls((NOTHING,) * units, (NOTHING,) * units)
 
 
+class UnitChoice(msgspec.Struct, frozen=True):
+    """Clusters of a unit, and what they cost. Not to be changed."""
+
+    held: Held
+    cost: int
+    meeting: tuple[int, ...]
+    """Those of them where units may be in each other's way."""
+
+
 class UnitChoices:
     """Of one problem."""
 
     def __init__(self, problem: PickProblem) -> None:
         self._problem = problem
-        self._known: dict[tuple[int, frozenset[int], frozenset[int]], Held | None] = {}
+        self._known: dict[tuple[int, frozenset[int], frozenset[int]], UnitChoice | None] = {}
 
-    def cheapest(self, unit: int, restrictions: Restrictions) -> Held | None:
-        """None: it cannot be served. Not to be changed."""
+    def cheapest(self, unit: int, restrictions: Restrictions) -> UnitChoice | None:
+        """None: it cannot be served."""
         key = (unit, restrictions.forced[unit], restrictions.forbidden[unit])
         if key not in self._known:
-            self._known[key] = held_by(self._problem.units[unit], *key[1:])
+            self._known[key] = self._choice(*key)
         return self._known[key]
+
+    def _choice(
+        self, unit: int, forced: frozenset[int], forbidden: frozenset[int]
+    ) -> UnitChoice | None:
+        problem = self._problem
+        held = held_by(problem.units[unit], forced, forbidden)
+        if held is None:
+            return None
+        cost = sum(problem.cost(unit, cluster) for cluster in held)
+        return UnitChoice(held, cost, tuple(problem.meeting.intersection(held)))
 
 
 def held_by(unit: AppUnit, forced: frozenset[int], forbidden: frozenset[int]) -> Held | None:

@@ -1,8 +1,10 @@
-"""Greedy assignment: units one after another, each where it costs least beside those before it.
+"""Greedy assignments: units one after another, each where it costs least beside those before it.
 
-`search` begins with it where units are in each other's way, so that there is something to fall back
-on and to compare bounds with. It is improved by letting each unit choose anew while that makes the
-sum smaller. Every round lessens the sum, and their number is bounded.
+`search` begins with them where units are in each other's way, so that there is something to fall
+back on and to compare bounds with; on its way it has flows rounded to assignments: units stay where
+the flow has them, if nobody before them is in the way, and the others are placed greedily. Either
+is improved by letting each unit choose anew while that makes the sum smaller. Every round lessens
+the sum, and their number is bounded.
 """
 
 from __future__ import annotations
@@ -10,9 +12,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from heapq import merge
 
+from dovetail.intents.candidates.solver.capacity_flow import PickBudget
 from dovetail.intents.candidates.solver.choices import Dealing, Held
 from dovetail.intents.candidates.solver.problem import PickProblem, UnitMask
-from dovetail.intents.candidates.solver.relaxation import PickBudget
 
 MOST_ROUNDS = 8
 
@@ -21,23 +23,23 @@ class UnitAssignment:
     """Units on clusters, all of which take who is there."""
 
     def __init__(self, problem: PickProblem) -> None:
-        self._problem = problem
+        self.problem = problem
         self.held: list[Held | None] = [None] * len(problem.units)
         self._there: dict[int, UnitMask] = {}
 
     def cost(self) -> int:
-        found = self._problem.base
+        found = self.problem.base
         for unit, held in enumerate(self.held):
-            found += sum(self._problem.cost(unit, cluster) for cluster in held or ())
+            found += sum(self.problem.cost(unit, cluster) for cluster in held or ())
         for cluster, units in self._there.items():
-            found += self._problem.sharing_cost(cluster, units) or 0
+            found += self.problem.sharing_cost(cluster, units) or 0
         return found
 
     def place(self, unit: int) -> bool:
         """Where it costs least, as the others are."""
         forced, within = self._bounds(unit)
-        dealing = Dealing(self._problem.units[unit])
-        wanted = self._problem.units[unit].count
+        dealing = Dealing(self.problem.units[unit])
+        wanted = self.problem.units[unit].count
         if any(self._more(unit, cluster) is None for cluster in forced):
             return False
         if not all(dealing.take(cluster) for cluster in sorted(forced)):
@@ -52,28 +54,43 @@ class UnitAssignment:
         self.put(unit, dealing.held)
         return True
 
+    def put_if_fits(self, unit: int, held: Held) -> bool:
+        """Whether it can be there beside those that are, and all that is required is kept."""
+        forced, within = self._bounds(unit)
+        fits = (
+            forced <= held.keys()
+            and (within is None or held.keys() <= within)
+            and all(
+                self._more(unit, cluster) is not None
+                for cluster in self.problem.meeting.intersection(held)
+            )
+        )
+        if fits:
+            self.put(unit, held)
+        return fits
+
     def put(self, unit: int, held: Held) -> None:
         self.held[unit] = held
-        for cluster in self._problem.meeting.intersection(held):
+        for cluster in self.problem.meeting.intersection(held):
             self._there[cluster] = self._there.get(cluster, 0) | 1 << unit
 
     def take_back(self, unit: int) -> Held:
         held = self.held[unit] or {}
         self.held[unit] = None
-        for cluster in self._problem.meeting.intersection(held):
+        for cluster in self.problem.meeting.intersection(held):
             self._there[cluster] &= ~(1 << unit)
         return held
 
     def _bounds(self, unit: int) -> tuple[set[int], set[int] | None]:
         """Where it has to be, and where alone it can be, for what units require of each other."""
-        of = self._problem.units[unit]
+        of = self.problem.units[unit]
         forced = {cluster for other in of.required_by for cluster in self.held[other] or ()}
         placed = [set(held) for other in of.requires if (held := self.held[other]) is not None]
         return forced, set.intersection(*placed) if placed else None
 
     def _options(self, unit: int) -> Iterator[tuple[int, int]]:
         """Clusters that take it beside who is there, the cheapest first."""
-        cost = self._problem.cost
+        cost = self.problem.cost
         shared = []
         for cluster, units in self._there.items():
             more = self._more(unit, cluster) if units else None
@@ -82,7 +99,7 @@ class UnitAssignment:
         there = self._there
         alone = (
             (cost(unit, cluster), cluster)
-            for cluster in self._problem.units[unit].order
+            for cluster in self.problem.units[unit].order
             if not there.get(cluster)
         )
         return merge(sorted(shared), alone)
@@ -90,8 +107,8 @@ class UnitAssignment:
     def _more(self, unit: int, cluster: int) -> int | None:
         """What all others there and the unit cost more for being together."""
         units = self._there.get(cluster, 0)
-        after = self._problem.sharing_cost(cluster, units | 1 << unit)
-        return None if after is None else after - (self._problem.sharing_cost(cluster, units) or 0)
+        after = self.problem.sharing_cost(cluster, units | 1 << unit)
+        return None if after is None else after - (self.problem.sharing_cost(cluster, units) or 0)
 
 
 def greedy_assignment(problem: PickProblem, budget: PickBudget) -> UnitAssignment | None:
@@ -103,6 +120,19 @@ def greedy_assignment(problem: PickProblem, budget: PickBudget) -> UnitAssignmen
     ]
     found = [each for order in orders if (each := _in_order(problem, order, budget)) is not None]
     return min(found, key=UnitAssignment.cost, default=None)
+
+
+def rounded_assignment(
+    problem: PickProblem, flow: Sequence[Held], budget: PickBudget
+) -> UnitAssignment | None:
+    """None: some unit finds no clusters."""
+    assignment = UnitAssignment(problem)
+    left = [unit for unit, held in enumerate(flow) if not assignment.put_if_fits(unit, held)]
+    budget.spend(len(flow))
+    if not all(assignment.place(unit) for unit in left):
+        return None
+    _improve(assignment, range(len(flow)), budget)
+    return assignment
 
 
 def _in_order(

@@ -111,7 +111,8 @@ class PickProblem:
         ]
         self._costs: list[dict[int, int]] = [{} for _ in self.units]
         self._sharing_costs: dict[tuple[int, UnitMask], int | None] = {}
-        self._groups: dict[int, tuple[CapacityGroup, ...]] = {}
+        self._groups: list[dict[int, CapacityGroup | None]] = [{} for _ in self.units]
+        self._groups_by_kind: dict[int, tuple[CapacityGroup, ...]] = {}
 
     def cost(self, unit: int, cluster: int) -> int:
         """Of the unit there, alone."""
@@ -148,10 +149,18 @@ class PickProblem:
     def groups(self, cluster: int) -> tuple[CapacityGroup, ...]:
         """Disjoint; units that are in none of them are in nobody's way."""
         kind = int(self.sets.kinds[cluster])
-        found = self._groups.get(kind)
+        found = self._groups_by_kind.get(kind)
         if found is None:
-            found = self._groups[kind] = _groups(self.sets.families[kind], self.units)
+            found = self._groups_by_kind[kind] = _groups(self.sets.families[kind], self.units)
         return found
+
+    def group(self, unit: int, cluster: int) -> CapacityGroup | None:
+        """The one that the unit belongs to there."""
+        known = self._groups[unit]
+        if cluster not in known:
+            bit = 1 << unit
+            known[cluster] = next((each for each in self.groups(cluster) if each.units & bit), None)
+        return known[cluster]
 
     def apps_mask(self, units: UnitMask) -> AppMask:
         return sum(self.units[unit].mask for unit in apps_of(units))
@@ -196,15 +205,13 @@ class PickProblem:
         if len(apps) > 1:
             for cluster in self.joint.clusters:
                 losses[cluster] += self.joint.loss(cluster, mask) or 0
-        by_kind = [(place_of(each, mask) or 0) * len(apps) for each in sets.families]
-        departures: Amounts = np.array(by_kind, np.int64)[sets.kinds]
+        departures: Amounts = sets.places(mask)[sets.kinds] * len(apps)
         return ranks, losses, departures
 
     def _order_of(self, unit: int, apps: Sequence[int]) -> tuple[int, ...]:
         sets = self.sets
         mask = sum(1 << app for app in apps)
-        fits = np.array([place_of(each, mask) is not None for each in sets.families], np.bool_)
-        options = np.flatnonzero(fits[sets.kinds])
+        options = np.flatnonzero((sets.places(mask) >= 0)[sets.kinds])
         if len(apps) > 1:
             refused = [each for each in self.joint.clusters if self.joint.loss(each, mask) is None]
             options = np.setdiff1d(options, refused, assume_unique=True)

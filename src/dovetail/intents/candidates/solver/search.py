@@ -28,16 +28,30 @@ from heapq import heappop, heappush
 import msgspec
 
 from dovetail.intents.candidates.app_sets import apps_of
+from dovetail.intents.candidates.solver.capacity_flow import (
+    CapacityFlow,
+    PickBudget,
+    PickBudgetSpent,
+)
 from dovetail.intents.candidates.solver.choices import Held, Restrictions, UnitChoices
-from dovetail.intents.candidates.solver.greedy import greedy_assignment
+from dovetail.intents.candidates.solver.greedy import (
+    UnitAssignment,
+    greedy_assignment,
+    rounded_assignment,
+)
 from dovetail.intents.candidates.solver.problem import PickProblem, UnitMask
-from dovetail.intents.candidates.solver.relaxation import PickBudget, PickBudgetSpent, Relaxation
 
-STEPS = 10_000
+POSITION_STEPS = 3
+CLUSTERS_A_STEP = 8
+"""What a position costs, beside its flow: so many steps, and one for so many clusters that it has
+units on."""
+ROUNDED = 32
+"""Of so many positions, one has its flow rounded to an assignment."""
+STEPS = 50_000
 """Of a search: half a second or so."""
-NAME_STEPS = 2_000
+NAME_STEPS = 10_000
 """Of these, for a better order of names once nothing else can be better."""
-DIVE_STEPS = 5_000
+DIVE_STEPS = 20_000
 """To find any assignment at all, when the others are spent."""
 
 
@@ -75,6 +89,8 @@ class _Tree:
     def __init__(self, problem: PickProblem, budget: PickBudget) -> None:
         self.problem, self._budget = problem, budget
         self._choices = UnitChoices(problem)
+        held = sum(unit.count for unit in problem.units)
+        self._steps = POSITION_STEPS + held // CLUSTERS_A_STEP
 
     def root(self) -> Position | None:
         return self._position(Restrictions.none(len(self.problem.units)), {}, 0)
@@ -94,37 +110,34 @@ class _Tree:
     def _position(
         self, restrictions: Restrictions, together: Mapping[int, UnitMask], depth: int
     ) -> Position | None:
-        self._budget.spend()
+        self._budget.spend(self._steps)
         problem = self.problem
-        relaxation = Relaxation(problem, self._choices, restrictions, self._budget)
-        if not relaxation.solve():
+        flow = CapacityFlow(problem, self._choices, restrictions, self._budget)
+        if not flow.solve():
             return None
-        bound = problem.base
-        for unit, held in enumerate(relaxation.held):
-            bound += sum(problem.cost(unit, cluster) for cluster in held)
+        bound = problem.base + flow.cost
         for cluster, units in together.items():
             bound += problem.sharing_cost(cluster, units) or 0
         return Position(
             tree=self,
             restrictions=restrictions,
             together=together,
-            held=tuple(relaxation.held),
+            held=tuple(flow.held),
             bound=bound,
-            conflict=self._conflict(relaxation.held, together),
+            conflict=self._conflict(flow, together),
             depth=depth,
         )
 
     def _conflict(
-        self, held: list[Held], together: Mapping[int, UnitMask]
+        self, flow: CapacityFlow, together: Mapping[int, UnitMask]
     ) -> tuple[int, int] | None:
         """The worst cluster: where units cannot be together, else where they lose most."""
         problem = self.problem
-        there: dict[int, UnitMask] = {}
-        for unit, clusters in enumerate(held):
-            for cluster in problem.meeting.intersection(clusters):
-                there[cluster] = there.get(cluster, 0) | 1 << unit
+        held, there = flow.held, flow.there
         worst: tuple[bool, int, int] | None = None
         for cluster, units in there.items():
+            if units & (units - 1) == 0:
+                continue
             extra = problem.sharing_cost(cluster, units)
             charged = problem.sharing_cost(cluster, together.get(cluster, 0)) or 0
             if extra is None or extra > charged:
@@ -188,7 +201,8 @@ class _Hunt:
         self._begun = tree = _Tree(problem, self.budget)
         root = tree.root()
         if root is not None and root.conflict is not None:
-            self._try_greedy(problem)
+            self._note_assignment(greedy_assignment(problem, self.budget))
+            self._note_assignment(rounded_assignment(problem, root.held, self.budget))
         if root is not None:
             self._add(root)
         self._begun = None
@@ -230,12 +244,6 @@ class _Hunt:
         primary = self.best.problem.objective.primary
         return not self._open or primary(self._open[0][0]) >= primary(self.best.cost)
 
-    def _try_greedy(self, problem: PickProblem) -> None:
-        assignment = greedy_assignment(problem, self.budget)
-        if assignment is not None:
-            held = tuple(each or {} for each in assignment.held)
-            self._improve(PickSolution(problem=problem, held=held, cost=assignment.cost()))
-
     def _is_best(self) -> bool:
         return self.best is not None and self._open[0][0] >= self.best.cost
 
@@ -250,7 +258,16 @@ class _Hunt:
         self._note(position)
         if position.conflict is not None and (self.best is None or position.bound < self.best.cost):
             self._made += 1
+            if self._made % ROUNDED == 0:
+                problem = position.tree.problem
+                self._note_assignment(rounded_assignment(problem, position.held, self.budget))
             heappush(self._open, (position.bound, -position.depth, self._made, position))
+
+    def _note_assignment(self, assignment: UnitAssignment | None) -> None:
+        if assignment is not None:
+            held = tuple(each or {} for each in assignment.held)
+            cost = assignment.cost()
+            self._improve(PickSolution(problem=assignment.problem, held=held, cost=cost))
 
     def _note(self, position: Position) -> None:
         if position.conflict is None:

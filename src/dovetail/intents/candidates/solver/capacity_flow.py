@@ -1,4 +1,4 @@
-"""Relaxation: the cheapest assignment if clusters only limit how many units they take at once.
+"""Capacity flow: the cheapest assignment if clusters only limit how many units they take at once.
 
 The search takes it as the bound of a position. What it leaves out are the families of contended
 clusters beyond their numbers, what units lose by sharing a cluster, and that some require others;
@@ -16,11 +16,12 @@ from collections import deque
 
 import msgspec
 
+from dovetail.intents.candidates.app_sets import apps_of
 from dovetail.intents.candidates.solver.choices import Held, Restrictions, UnitChoices
-from dovetail.intents.candidates.solver.problem import PickProblem
+from dovetail.intents.candidates.solver.problem import CapacityGroup, PickProblem, UnitMask
 
-Place = tuple[int, int]
-"""A cluster, and which of its capacity groups."""
+Place = tuple[int, UnitMask]
+"""A cluster, and which units of it are in each other's way: a capacity group."""
 Slot = tuple[int, int]
 """A unit, and which of its parts."""
 
@@ -54,7 +55,7 @@ class _SlotLabel(msgspec.Struct):
     """That it gave up."""
 
 
-class Relaxation:
+class CapacityFlow:
     """One flow: who holds which clusters."""
 
     def __init__(
@@ -67,48 +68,45 @@ class Relaxation:
         self._problem, self._restrictions, self._budget = problem, restrictions, budget
         self._choices = choices
         self.held: list[Held] = []
-        self._residents: dict[Place, set[int]] = {}
+        self.cost = 0
+        self.there: dict[int, UnitMask] = {}
+        """By cluster where units may be in each other's way: those that are there."""
 
     def solve(self) -> bool:
         """Whether there is an assignment; then `held` is the cheapest. Raises PickBudgetSpent."""
+        there = self.there
         for unit in range(len(self._problem.units)):
-            held = self._choices.cheapest(unit, self._restrictions)
-            if held is None:
+            choice = self._choices.cheapest(unit, self._restrictions)
+            if choice is None:
                 return False
-            self.held.append(held)
-        for place in self._overfull():
-            while len(self._residents[place]) > self._most(place):
+            self.held.append(choice.held)
+            self.cost += choice.cost
+            for cluster in choice.meeting:
+                there[cluster] = there.get(cluster, 0) | 1 << unit
+        overfull = self._overfull()
+        if overfull:
+            self.held = [dict(held) for held in self.held]
+        for place in overfull:
+            while (there[place[0]] & place[1]).bit_count() > self._most(place):
                 if not self._give_way(place):
                     return False
         return True
 
     def _overfull(self) -> list[Place]:
-        """Where there are too many, once all residents are known."""
-        contended = set(self._problem.sets.contended.tolist())
-        for unit, held in enumerate(self.held):
-            for cluster in contended.intersection(held):
-                place = self._place(unit, cluster)
-                if place is not None:
-                    self._residents.setdefault(place, set()).add(unit)
-        found = [
-            place for place, units in self._residents.items() if len(units) > self._most(place)
+        return [
+            (cluster, group.units)
+            for cluster, units in sorted(self.there.items())
+            if units & (units - 1)
+            for group in self._problem.groups(cluster)
+            if (units & group.units).bit_count() > group.most
         ]
-        if found:
-            self.held = [dict(held) for held in self.held]
-        return sorted(found)
-
-    def _place(self, unit: int, cluster: int) -> Place | None:
-        """The group of the cluster that the unit belongs to, if it is in anybody's way there."""
-        for number, group in enumerate(self._problem.groups(cluster)):
-            if group.units >> unit & 1:
-                return cluster, number
-        return None
 
     def _most(self, place: Place) -> int:
-        return self._problem.groups(place[0])[place[1]].most
+        groups = self._problem.groups(place[0])
+        return next(group.most for group in groups if group.units == place[1])
 
-    def _has_room(self, place: Place | None) -> bool:
-        return place is None or len(self._residents.get(place, ())) < self._most(place)
+    def _has_room(self, group: CapacityGroup, cluster: int) -> bool:
+        return (self.there.get(cluster, 0) & group.units).bit_count() < group.most
 
     def _give_way(self, start: Place) -> bool:
         """Whether a unit can leave the place, by the cheapest path of moves."""
@@ -130,7 +128,7 @@ class Relaxation:
         """Any unit there may be the one that goes."""
         cluster = place[0]
         cost = path.places[place][0]
-        for unit in sorted(self._residents[place]):
+        for unit in apps_of(self.there[cluster] & place[1]):
             if cluster not in self._restrictions.forced[unit]:
                 slot = (unit, self.held[unit][cluster])
                 less = cost - self._problem.cost(unit, cluster)
@@ -144,12 +142,12 @@ class Relaxation:
         forbidden = self._restrictions.forbidden[unit]
         for cluster in self._problem.units[unit].order:
             if members[cluster] and cluster not in held and cluster not in forbidden:
-                place = self._place(unit, cluster)
-                if self._has_room(place):
-                    path.reach_end(slot, cluster, cost + self._problem.cost(unit, cluster))
+                group = self._problem.group(unit, cluster)
+                more = cost + self._problem.cost(unit, cluster)
+                if group is None or self._has_room(group, cluster):
+                    path.reach_end(slot, cluster, more)
                     break
-                assert place is not None
-                path.reach_place(place, cost + self._problem.cost(unit, cluster), slot)
+                path.reach_place((cluster, group.units), more, slot)
         if len(self._problem.units[unit].parts) > 1:
             for cluster, other in held.items():
                 if other != part and members[cluster]:
@@ -158,20 +156,20 @@ class Relaxation:
     def _move(self, path: _Path) -> None:
         """All units along the path, from its end."""
         assert path.end is not None
-        _, slot, cluster = path.end
+        cost, slot, cluster = path.end
+        self.cost += cost
         while True:
             unit, part = slot
             label = path.slots[slot]
             self.held[unit][cluster] = part
-            place = self._place(unit, cluster)
-            if place is not None:
-                self._residents.setdefault(place, set()).add(unit)
+            if cluster in self._problem.meeting:
+                self.there[cluster] = self.there.get(cluster, 0) | 1 << unit
             if label.slot is not None:
                 slot, cluster = label.slot, label.cluster
                 continue
             assert label.place is not None
             del self.held[unit][label.cluster]
-            self._residents[label.place].discard(unit)
+            self.there[label.cluster] &= ~(1 << unit)
             _, before = path.places[label.place]
             if before is None:
                 return
