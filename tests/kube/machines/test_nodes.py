@@ -120,9 +120,12 @@ def test_too_little_is_left_and_it_says_so(pool: Bed) -> None:
 
 def test_a_node_that_is_deleted_and_comes_back(pool: Bed) -> None:
     pool.cluster.request("DELETE", "/api/v1/nodes/n0")
-    pool.await_usage("small", (6, 6, 0, 0), GROUP)
-    assert stock_on(pool, "n0") == 0
-    pool.cluster.apply(node_object("n0", cpu="8", memory="64Gi"))
+    try:
+        # Numbers alone say nothing: they are the same before.
+        pool.await_that(lambda: stock_on(pool, "n0") == 0, "stock gone")
+        pool.await_usage("small", (6, 6, 0, 0), GROUP)
+    finally:
+        pool.cluster.apply(node_object("n0", cpu="8", memory="64Gi"))
     pool.await_that(lambda: pool.marks("n0") == marked("ready"), "marks")
 
 
