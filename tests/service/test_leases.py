@@ -6,8 +6,9 @@ import asyncio
 
 import pytest
 
-from dovetail.ledger import Ledger, Transaction, leases
-from dovetail.ledger.leases import LeaseLost, LeaseRow
+from dovetail.ledger import Ledger, Transaction
+from dovetail.ledger.database import leases
+from dovetail.ledger.database.leases import LeaseLost, LeaseRow
 from dovetail.service.leases import LeaseDurations, LedgerLease
 
 SHORT = LeaseDurations(lease_seconds=0.6, hold_seconds=0.4, retry_seconds=0.05)

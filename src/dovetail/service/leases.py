@@ -17,9 +17,10 @@ import msgspec
 import structlog
 
 from dovetail.core.errors import DovetailError
-from dovetail.ledger import Ledger, Transaction, leases
+from dovetail.ledger import Ledger, Transaction
+from dovetail.ledger.database import leases
+from dovetail.ledger.database.leases import LeaseLost, LeaseRow
 from dovetail.ledger.database.protocol import Operation, T
-from dovetail.ledger.leases import LeaseLost, LeaseRow
 
 LOG = structlog.get_logger("dovetail.leases")
 

@@ -34,11 +34,11 @@ from dovetail.kube.mirror.resource_claims import ResourceClaim
 from dovetail.kube.mirror.timings import MirrorTimings
 from dovetail.kube.runtime.informer import NOTHING, Informer
 from dovetail.ledger import Ledger, Transaction
+from dovetail.ledger.database.leases import LeaseLost
 from dovetail.ledger.database.loading import chunks
 from dovetail.ledger.database.protocol import Operation
 from dovetail.ledger.intents import clusters, node_rows, nodes
 from dovetail.ledger.intents.clusters import ClusterAccess, ClusterReport, ClusterSource
-from dovetail.ledger.leases import LeaseLost
 from dovetail.podfit.objects import KubeObject, Node, Pod, ResourceClass, ResourceSlice
 
 LOG = structlog.get_logger("dovetail.kube.mirror")

@@ -26,10 +26,10 @@ from dovetail.kube.mirror.follower import ClusterFollower, Fence, RegisteredOthe
 from dovetail.kube.mirror.metrics import FOLLOWED
 from dovetail.kube.mirror.timings import TIMINGS, MirrorTimings
 from dovetail.ledger import Ledger
+from dovetail.ledger.database.leases import LeaseLost
 from dovetail.ledger.database.protocol import Operation
 from dovetail.ledger.intents import clusters, nodes
 from dovetail.ledger.intents.clusters import ClusterAccess, ClusterReport
-from dovetail.ledger.leases import LeaseLost
 
 LOG = structlog.get_logger("dovetail.kube.mirror")
 
