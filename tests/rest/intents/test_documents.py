@@ -235,6 +235,7 @@ def test_what_is_shown_of_an_intent_can_be_sent_back(intents: IntentsClient) -> 
         (b'{"metadata": []}', 422),
         (b'{"metadata": {"name": 4}}', 422),
         (b"{}", 400),
+        (b"null", 400),
         (b'{"metadata": {}}', 400),
         (b'{"metadata": {"name": ""}}', 400),
         (b'{"metadata": {"name": "a b"}}', 400),

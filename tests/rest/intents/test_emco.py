@@ -131,6 +131,16 @@ def test_put_makes_what_is_not_there_and_minds_no_children(emco: IntentsClient) 
     assert emco.put("controllers/x", named("x", host="h", port=1)).status_code == 201
 
 
+def test_a_collection_is_deleted_one_by_one(emco: IntentsClient) -> None:
+    make_group(emco)
+    for name in ("first", "i", "last"):
+        emco.made(INTENTS, named(name, app="a"))
+    emco.made(CONSUMERS, named("k", name="d"))
+    assert told(emco.delete(INTENTS))[0] == 409
+    assert [each["metadata"]["name"] for each in emco.get(INTENTS).json()] == ["i", "last"]
+    assert emco.delete(f"{GROUP}x/hpa-intents").status_code == 204
+
+
 def test_names_that_differ(emco: IntentsClient) -> None:
     make_consumer(emco)
     for path, body, text in (

@@ -7,6 +7,7 @@ BadForm          422     what was sent cannot be read as a form
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Iterator
 from typing import Any
 
@@ -20,6 +21,8 @@ from dovetail.rest.server.errors import HttpError
 from dovetail.rest.server.http import JSON, Call
 
 METADATA_PART, FILE_PART = "metadata", "file"
+QUICKLY_READ_BYTES = 64 * 2**10
+"""More is read in a thread of its own, while others are served."""
 DEEPEST = 64
 """Levels of a document; Kubernetes' objects in manifests and snapshots have fewer."""
 
@@ -36,23 +39,37 @@ class NoJson(Malformed):
 class SentBody(msgspec.Struct, frozen=True):
     document: dict[str, Any]
     file: bytes | None
-    raw: bytes
-    """All that was sent."""
+
+    def content(self) -> tuple[bytes, bytes]:
+        """What is the same whenever the same is sent: boundaries and white space are not."""
+        return orjson.dumps(self.document, option=orjson.OPT_SORT_KEYS), self.file or b""
 
 
 async def read_body(call: Call, *, takes_file: bool) -> SentBody:
     content_type = call.request.headers.get("content-type", "")
     media = content_type.partition(";")[0].strip().lower()
+    if media != FORM or not takes_file:
+        refuse_media(media, takes_file, is_emco=call.backend.intent_settings.emco_status_codes)
     raw = await uploaded(call) if takes_file else call.body
-    if media == FORM and takes_file:
-        parts = read_form(content_type, raw)
-        return SentBody(document_in(parts.get(METADATA_PART, b"")), parts.get(FILE_PART), raw)
-    if media not in (JSON, "") and not call.backend.intent_settings.emco_status_codes:
+    if len(raw) <= QUICKLY_READ_BYTES:
+        return body_in(content_type, media, raw)
+    return await asyncio.to_thread(body_in, content_type, media, raw)
+
+
+def refuse_media(media: str, takes_file: bool, *, is_emco: bool) -> None:
+    if is_emco:
+        if takes_file and media != JSON:
+            raise BadForm("request Content-Type isn't multipart/form-data")
+    elif media not in (JSON, ""):
         expected = f"{JSON} or {FORM}" if takes_file else JSON
         raise HttpError(415, f"The media type {media} is not supported, use {expected}")
-    if takes_file and media != JSON and call.backend.intent_settings.emco_status_codes:
-        raise BadForm("request Content-Type isn't multipart/form-data")
-    return SentBody(document_in(raw), None, raw)
+
+
+def body_in(content_type: str, media: str, raw: bytes) -> SentBody:
+    if media != FORM:
+        return SentBody(document_in(raw), None)
+    parts = read_form(content_type, raw)
+    return SentBody(document_in(parts.get(METADATA_PART, b"")), parts.get(FILE_PART))
 
 
 async def uploaded(call: Call) -> bytes:
@@ -75,6 +92,8 @@ def document_in(body: bytes) -> dict[str, Any]:
         document = orjson.loads(body)
     except orjson.JSONDecodeError as error:
         raise NoJson(f"the body is no JSON: {error}") from error
+    if document is None:
+        document = {}
     if not isinstance(document, dict):
         told = "an object is expected"
         raise MistypedDocument([Violation(field="$", message=told, emco=told)])

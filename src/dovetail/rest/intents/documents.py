@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from functools import partial
 from typing import Any
 from urllib.parse import urlencode
 
@@ -17,7 +18,15 @@ from dovetail.ledger.intents import objects
 from dovetail.ledger.intents.objects import IntentObject
 from dovetail.rest.intents import emco, listings
 from dovetail.rest.intents.body import SentBody, read_body
-from dovetail.rest.intents.calls import is_emco, key_of, once, parent_of, path_of, refuse_unknown
+from dovetail.rest.intents.calls import (
+    KEY,
+    is_emco,
+    key_of,
+    once,
+    parent_of,
+    path_of,
+    refuse_unknown,
+)
 from dovetail.rest.intents.dialects import NameMismatch
 from dovetail.rest.intents.files import brought, shown_file
 from dovetail.rest.intents.multipart import FORM, FormPart, write_form
@@ -43,7 +52,7 @@ async def create(kind: DocumentKind, call: Call) -> Reply:
     body = await read_body(call, takes_file=bool(kind.file))
     parent = parent_of(kind, call)
     sent = await asyncio.to_thread(sent_document, kind, call, body, parent)
-    key = key_of(call, orjson.dumps(body.document, option=orjson.OPT_SORT_KEYS), body.file or b"")
+    key = key_of(call, *body.content()) if KEY in call.request.headers else None
     hooks = call.backend.intent_hooks
 
     def write(tx: Transaction) -> Json:
@@ -235,11 +244,20 @@ async def clear(kind: DocumentKind, call: Call) -> Reply:
         await call.write(lambda tx: store.drop(tx, hooks, kind, path))
         return call.empty()
     parent = parent_of(kind, call)
+    if by_emco:
+        return await clear_one_by_one(kind, call, parent)
 
     def write(tx: Transaction) -> None:
-        if not by_emco:
-            store.refuse_without_parent(tx, kind, parent)
+        store.refuse_without_parent(tx, kind, parent)
         store.clear(tx, hooks, kind, parent)
 
     await call.write(write)
+    return call.empty()
+
+
+async def clear_one_by_one(kind: DocumentKind, call: Call, parent: str | None) -> Reply:
+    """EMCO's way: those before the first that cannot go are gone."""
+    hooks = call.backend.intent_hooks
+    for each in await call.read(lambda tx: objects.listing(tx, parent, kind.name)):
+        await call.write(partial(store.drop, hooks=hooks, kind=kind, path=each.path))
     return call.empty()
