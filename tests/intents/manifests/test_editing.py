@@ -226,6 +226,10 @@ def test_of_several_requirements_on_one_resource_the_largest_counts() -> None:
     both = edit(app(workload("Deployment")), web, optional=["more"])
     assert resources(both) == {"requests": {"cpu": "4"}, "limits": {"cpu": "4"}}
     assert resources(edit(app(workload("Deployment")), web))["requests"] == {"cpu": "2"}
+    turned = needs(consumer(), *reversed(web.requirements))
+    assert resources(edit(app(workload("Deployment")), turned, optional=["more"])) == resources(
+        both
+    )
 
 
 def test_init_containers_and_sidecars_are_edited_by_name() -> None:

@@ -177,7 +177,7 @@ CASES = st.composite(Case)()
 
 
 @given(CASES)
-@settings(max_examples=300)
+@settings(max_examples=150)
 def test_what_is_given_is_never_changed(case: Case) -> None:
     before = copy.deepcopy(case.app)
     case.edited()
@@ -185,20 +185,20 @@ def test_what_is_given_is_never_changed(case: Case) -> None:
 
 
 @given(CASES)
-@settings(max_examples=300)
+@settings(max_examples=150)
 def test_editing_is_idempotent(case: Case) -> None:
     once = case.edited()
     assert case.edited(once) == once
 
 
 @given(CASES)
-@settings(max_examples=300)
+@settings(max_examples=150)
 def test_what_an_intent_does_not_own_survives(case: Case) -> None:
     assert unowned(case.edited().objects[0]) == unowned(case.app.objects[0])
 
 
 @given(CASES)
-@settings(max_examples=300)
+@settings(max_examples=150)
 def test_the_pod_that_runs_is_the_pod_that_was_packed(case: Case) -> None:
     """But for our labels, for pins, and for optional labels: those were packed as if they had to
     hold, and are preferences in the object."""
@@ -265,7 +265,7 @@ def _drop_labels(owner: Json) -> None:
 
 
 @given(CASES)
-@settings(max_examples=300)
+@settings(max_examples=150)
 def test_what_the_api_server_would_refuse_is_never_written(case: Case) -> None:
     """A request above its limit; limits of extended resources that are not their requests."""
     spec = pods_of(case.edited(), "default")[0].pod.spec
