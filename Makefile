@@ -5,12 +5,13 @@ REFERENCE := .venv-reference/bin
 HOST ?= 127.0.0.1
 PORT ?= 8778
 MACHINE_TESTS := tests/kube/machines tests/kube/manifests/machines
+INTENT_TESTS := tests/intents tests/cli/intents tests/ledger/intents tests/rest/intents tests/service/intents tests/kube/deploy tests/kube/mirror
 export UV_PYTHON_DOWNLOADS = never
 # Tests start hundreds of servers: compiling their modules anew each time would take minutes.
 export PYTHONDONTWRITEBYTECODE =
 
 .DEFAULT_GOAL := help
-.PHONY: help setup reference run run-agent test test-machines check format conformance client differential stress bench bench-agent bench-classes bench-machines soak-kube kube kube-demo machines-demo test-numa man lock clean
+.PHONY: help setup reference run run-agent test test-machines test-intents check format conformance client differential stress bench bench-agent bench-classes bench-machines bench-intents soak-kube kube kube-demo machines-demo test-numa man lock clean
 
 help: ## Show this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):[^#]*## (.*)/  make \1\t\2/' | expand -t 22
@@ -49,13 +50,16 @@ machines-demo: setup kube ## Start a cluster to try machines on
 
 # Coverage is of what runs in the tests' own processes: servers and daemons they start are not traced.
 # It makes the suite about a seventh slower; tests/conftest.py keeps it at that.
-test: setup reference ## Run all tests but those of `make test-machines`, PostgreSQL and the conformance suites included; then the coverage
-	$(BIN)/pytest -n 2 --dist loadfile --cov --cov-report= $(MACHINE_TESTS:%=--ignore=%)
+test: setup reference ## Run all tests but those of `make test-machines` and `make test-intents`, PostgreSQL and the conformance suites included; then the coverage
+	$(BIN)/pytest -n 2 --dist loadfile --cov --cov-report= $(MACHINE_TESTS:%=--ignore=%) $(INTENT_TESTS:%=--ignore=%)
 	@echo "Coverage: the modules with the least, and all of them"
 	@$(BIN)/coverage report --sort=-cover | tail -n 23
 
 test-machines: setup kube ## Run the tests of machines on real clusters, with their operators, policies and webhooks
 	$(BIN)/pytest -n 2 --dist loadfile $(MACHINE_TESTS)
+
+test-intents: setup kube ## Run the tests of hardware intents, on two real clusters among others
+	$(BIN)/pytest -n 2 --dist loadfile $(INTENT_TESTS)
 
 check: setup ## Formatting, lint, types, layers
 	$(BIN)/ruff format --check .
@@ -90,6 +94,9 @@ bench-classes: setup kube ## Time resource classes: accounting, and pods bound p
 
 bench-machines: setup kube ## Time machines: plans, units sold, and hand-over beside the reactive scheme (PARTS=planning,ledger,...)
 	$(BIN)/python -m bench.machines $(if $(PARTS),--parts $(PARTS))
+
+bench-intents: setup kube ## Time hardware intents: candidates combined and picked, packing, the mirror (PARTS=pick,packing,mirror)
+	$(BIN)/python -m bench.intents $(if $(PARTS),--parts $(PARTS))
 
 soak-kube: setup kube ## 1,000 nodes and 20,000 pods while watches, servers and leaders are cut off; then schedulers killed mid-claim (MINUTES=3)
 	$(BIN)/python -m tests.kube.soak --nodes 1000 --pods 20000 --minutes $(or $(MINUTES),3)
