@@ -225,6 +225,8 @@ class DeploymentDocument(msgspec.Struct, frozen=True, kw_only=True):
     """Of a failure."""
     deadline: int = 0
     """Unix seconds by which all objects have to be applied."""
+    context: str = ""
+    """What action controllers of the group work on; empty: it has none."""
     silent: Mapping[ClusterName, str] = {}
     """Clusters that did not answer the last time, and what was heard instead."""
 

@@ -28,7 +28,7 @@ from dovetail.intents.deployment import (
     PlannedWorkload,
 )
 from dovetail.intents.fleet import FleetSnapshot
-from dovetail.intents.group import DeploymentGroup
+from dovetail.intents.group import DeploymentGroup, ManifestObject
 from dovetail.intents.hpa.placement import AppPlacement, ClusterPlacement, WorkloadPlacement
 from dovetail.intents.manifests.editing import EditedApp, edited
 from dovetail.intents.names import ClusterName
@@ -93,14 +93,26 @@ class GroupPlan(msgspec.Struct, frozen=True, kw_only=True):
             for each in self.apps
         )
 
-    def objects(self) -> Iterator[OutboxObject]:
+    def manifests(self) -> dict[str, dict[ClusterName, Sequence[ManifestObject]]]:
+        """By app and cluster, in the order of the plan."""
+        found: dict[str, dict[ClusterName, Sequence[ManifestObject]]] = {}
         for each in self.apps:
-            for position, manifest in enumerate(each.edited.objects):
-                key = ObjectKey.of(manifest, self.group.namespace)
-                meta = {**manifest.get("metadata", {}), "namespace": key.namespace}
+            found.setdefault(each.app, {})[each.cluster] = each.edited.objects
+        return found
+
+
+def outbox_objects(
+    manifests: Mapping[str, Mapping[ClusterName, Sequence[ManifestObject]]], namespace: str
+) -> Iterator[OutboxObject]:
+    """Objects as they are sent, each with its namespace."""
+    for app, clusters in manifests.items():
+        for cluster, objects in clusters.items():
+            for position, manifest in enumerate(objects):
+                key = ObjectKey.of(manifest, namespace)
+                meta = {**(manifest.get("metadata") or {}), "namespace": key.namespace}
                 yield OutboxObject(
-                    cluster=each.cluster,
-                    app=each.app,
+                    cluster=cluster,
+                    app=app,
                     position=position,
                     key=key,
                     manifest={**manifest, "metadata": meta},

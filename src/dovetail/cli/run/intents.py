@@ -25,9 +25,11 @@ from dovetail.kube.runtime.cluster_clients import ClusterClients, connect_to
 from dovetail.ledger import Ledger
 from dovetail.rest.server.backend import Errand
 from dovetail.service.intents import charges
+from dovetail.service.intents.acting import ActionControllers
 from dovetail.service.intents.actions import GroupActions
 from dovetail.service.intents.cluster_hook import ClusterHook
 from dovetail.service.intents.controllers.emco import EmcoCaller
+from dovetail.service.intents.controllers.emco_actions import EmcoActions
 from dovetail.service.intents.controllers.external import PlacementCaller, TypedCaller
 from dovetail.service.intents.controllers.fan_out import ControllerFanOut
 from dovetail.service.intents.fleet import FleetKeeper
@@ -45,7 +47,6 @@ from dovetail.wire.client import GrpcEndpoint
 
 LEASE = "intents"
 """Who holds it mirrors all clusters and carries all deployments out."""
-ETCD_PORT = 2379
 
 
 class IntentParts(msgspec.Struct, frozen=True):
@@ -66,7 +67,14 @@ def intent_parts(ledger: Ledger, settings: IntentSettings) -> IntentParts:
     controllers = ControllerFanOut(
         ledger, hpa, callers(settings), CallTerms(settings.controller_seconds)
     )
-    planner = Planner(reader, fleet, controllers, clusters, apply_seconds=settings.apply_seconds)
+    planner = Planner(
+        reader,
+        fleet,
+        controllers,
+        clusters,
+        actions=action_controllers(settings),
+        apply_seconds=settings.apply_seconds,
+    )
     worker = DeploymentWorker(Outbox(ledger), clusters, following(ledger))
     actions = GroupActions(ledger, planner, GroupStatus(ledger, fleet), settings, worker.wake)
     hooks: dict[str, ObjectHook] = {
@@ -86,11 +94,23 @@ def callers(settings: IntentSettings) -> dict[ControllerContract, PlacementCalle
     found: dict[ControllerContract, PlacementCaller] = {
         ControllerContract.DOVETAIL: TypedCaller(None)
     }
-    if settings.etcd is not None:
-        host, _, port = settings.etcd.rpartition(":")
-        endpoint = GrpcEndpoint(host=host or port, port=int(port) if host else ETCD_PORT)
-        found[ControllerContract.EMCO] = EmcoCaller(endpoint, None)
+    etcd = etcd_of(settings)
+    if etcd is not None:
+        found[ControllerContract.EMCO] = EmcoCaller(etcd, None)
     return found
+
+
+def action_controllers(settings: IntentSettings) -> ActionControllers:
+    etcd = etcd_of(settings)
+    terms = CallTerms(settings.controller_seconds)
+    return ActionControllers(None if etcd is None else EmcoActions(etcd, None, terms))
+
+
+def etcd_of(settings: IntentSettings) -> GrpcEndpoint | None:
+    if settings.etcd is None:
+        return None
+    host, _, port = settings.etcd.rpartition(":")
+    return GrpcEndpoint(host=host, port=int(port))
 
 
 def following(ledger: Ledger) -> Follow:

@@ -15,7 +15,7 @@ from typing import Protocol
 import msgspec
 
 from dovetail.aio.backoff import full_jitter
-from dovetail.core.errors import Malformed
+from dovetail.core.errors import DovetailError, Malformed
 from dovetail.intents.deployment import DeploymentRecord, DeploymentState
 from dovetail.ledger import Ledger, Transaction
 from dovetail.ledger import claims as ledger_claims
@@ -47,6 +47,18 @@ class GroupPlanner(Protocol):
         """What the deployment is to be. Raises NotFound, Malformed and Infeasible."""
         ...
 
+    async def recorded(self, record: DeploymentRecord) -> None:
+        """What was planned is claimed."""
+        ...
+
+    async def discarded(self, planned: PlannedDeployment) -> None:
+        """Others were faster."""
+        ...
+
+    async def ended(self, record: DeploymentRecord) -> None:
+        """The deployment is about to be removed."""
+        ...
+
     async def plan(self, group: GroupPath) -> Answer: ...
 
     async def explain(self, group: GroupPath, *, app: str, cluster: str | None) -> Answer: ...
@@ -75,10 +87,10 @@ class GroupActions:
         return answer_of(await self._write(lambda tx: transitions.approve(tx, group)))
 
     async def terminate(self, group: GroupPath) -> Answer:
-        return await self._changed(lambda tx: transitions.terminate(tx, group))
+        return await self._ended(lambda tx: transitions.terminate(tx, group))
 
     async def stop(self, group: GroupPath) -> Answer:
-        return await self._changed(lambda tx: transitions.stop(tx, group))
+        return await self._ended(lambda tx: transitions.stop(tx, group))
 
     async def instantiate(self, group: GroupPath) -> Answer:
         await self._write(lambda tx: transitions.expire(tx, self._settings.hold_seconds))
@@ -129,17 +141,22 @@ class GroupActions:
                 claim = DeploymentClaim(wanted, planned, take)
                 try:
                     await claims.take_recorded(self._ledger, claim.take, claim.decide)
-                except TAKEN_MEANWHILE as error:
+                except DovetailError as error:
+                    await self._planner.discarded(planned)
+                    if not isinstance(error, TAKEN_MEANWHILE):
+                        raise
                     refusal = str(error)
                 else:
-                    self._wake()
                     assert claim.taken is not None
+                    self._wake()
+                    await self._planner.recorded(claim.taken)
                     return answer_of(claim.taken)
             raise Infeasible(f"others were faster every time: {refusal}")
 
-    async def _changed(self, operation: Operation[DeploymentRecord]) -> Answer:
+    async def _ended(self, operation: Operation[DeploymentRecord]) -> Answer:
         record = await self._write(operation)
         self._wake()
+        await self._planner.ended(record)
         return answer_of(record)
 
     async def _read(self, operation: Operation[T]) -> T:

@@ -26,7 +26,7 @@ from dovetail.intents.fleet import FleetSnapshot
 from dovetail.intents.hpa.answer import HpaAnswer
 from dovetail.intents.names import ClusterName
 from dovetail.intents.own_usage import without_deployment
-from dovetail.intents.plan import CurrentClusters, GroupPlan, plan_of
+from dovetail.intents.plan import CurrentClusters, GroupPlan, outbox_objects, plan_of
 from dovetail.intents.plan_document import (
     conflict_document,
     explanation_document,
@@ -36,6 +36,7 @@ from dovetail.intents.plan_document import (
     reasons_of,
     replacements,
 )
+from dovetail.service.intents.acting import ActionControllers, AppObjects
 from dovetail.service.intents.cluster_port import ClusterPort
 from dovetail.service.intents.controllers.fan_out import ControllerAnswers, ControllerFanOut
 from dovetail.service.intents.fleet import FleetKeeper
@@ -84,10 +85,11 @@ class Planner:
         controllers: ControllerFanOut[HpaAnswer],
         clusters: ClusterPort,
         *,
+        actions: ActionControllers,
         apply_seconds: int,
     ) -> None:
         """`apply_seconds`: how long it may take until all objects are applied."""
-        self._reader, self._fleet = reader, fleet
+        self._reader, self._fleet, self._actions = reader, fleet, actions
         self._controllers, self._clusters = controllers, clusters
         self._apply_seconds = apply_seconds
 
@@ -104,7 +106,14 @@ class Planner:
                 **conflict_document(plan.pick),
             }
             raise Infeasible(plan.pick.words, limited(reasons_of(plan)), **more)
-        objects = await self._objects(plan)
+        done = await self._actions.edited(
+            plan.group,
+            asked.read.roster.actions,
+            plan.manifests(),
+            deployment=record.id,
+            update_from="" if known is None else known.record.document.context,
+        )
+        objects = await self._objects(done.objects, plan.group.namespace)
         anew = {} if known is None else replacements(known.objects, objects)
         if anew and not may_replace:
             changes = [change for each in anew.values() for change in each]
@@ -122,7 +131,26 @@ class Planner:
                 for each in objects
             ),
             apply_seconds=self._apply_seconds,
+            context=done.context,
         )
+
+    async def recorded(self, record: DeploymentRecord) -> None:
+        """Somebody claimed what was planned."""
+        context = record.document.context
+        if context:
+            calls = (await self._reader.roster(record.group)).actions
+            is_update = record.state is DeploymentState.UPDATING
+            await self._actions.recorded(context, calls, is_update=is_update)
+
+    async def ended(self, record: DeploymentRecord) -> None:
+        context = record.document.context
+        if context:
+            calls = (await self._reader.roster(record.group)).actions
+            await self._actions.ended(context, calls)
+
+    async def discarded(self, planned: PlannedDeployment) -> None:
+        """Nothing comes of it."""
+        await self._actions.discarded(planned.context)
 
     async def plan(self, group: GroupPath) -> Answer:
         known = await self._reader.known(group)
@@ -133,7 +161,7 @@ class Planner:
         plan = await self._made(asked, deployment, known if is_update else None)
         document = await asyncio.to_thread(plan_document, plan, asked.failures)
         if is_update and plan.is_feasible:
-            objects = await self._objects(plan)
+            objects = outbox_objects(plan.manifests(), plan.group.namespace)
             anew = replacements(known.objects, objects)
             document["replacements"] = [change for each in anew.values() for change in each]
         return document
@@ -171,14 +199,13 @@ class Planner:
             current=current,
         )
 
-    async def _objects(self, plan: GroupPlan) -> list[OutboxObject]:
+    async def _objects(self, manifests: AppObjects, namespace: str) -> list[OutboxObject]:
         """Nothing is sent to clusters to which there is no way."""
-        served = {
-            each.cluster: await self._clusters.is_served(each.cluster) for each in plan.clusters
-        }
+        clusters = {cluster for of in manifests.values() for cluster in of}
+        served = {each: await self._clusters.is_served(each) for each in sorted(clusters)}
         return [
             each if served[each.cluster] else replace(each, state=ObjectState.SKIPPED)
-            for each in plan.objects()
+            for each in outbox_objects(manifests, namespace)
         ]
 
 

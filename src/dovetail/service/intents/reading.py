@@ -79,6 +79,11 @@ class GroupReader:
         roster = roster_of(stored.documents.controller_maps, stored.controllers)
         return ReadGroup(group_of(stored.documents, apps), roster)
 
+    async def roster(self, path: str) -> Roster:
+        """Whom the group calls now. Raises NotFound."""
+        stored = await asyncio.wrap_future(self._ledger.read(lambda tx: stored_group(tx, path)))
+        return roster_of(stored.documents.controller_maps, stored.controllers)
+
     async def known(self, path: str) -> KnownDeployment:
         """What is deployed of it. Raises NotFound."""
         return await asyncio.wrap_future(

@@ -55,7 +55,7 @@ class IntentSettings(SettingsStruct, frozen=True):
         Meta(description="The program `helm`, to render charts; otherwise the one on the PATH."),
     ] = None
     etcd: Annotated[
-        str | None,
+        Annotated[str, Meta(pattern=r"^.+:[0-9]{1,5}$")] | None,
         Meta(
             description="`HOST:PORT` of the etcd in which controllers of EMCO find what they are "
             "asked about; without it they cannot be called."

@@ -47,6 +47,8 @@ class PlannedDeployment(msgspec.Struct, frozen=True, kw_only=True):
     placements: tuple[AppOnCluster, ...]
     objects: tuple[OutboxObject, ...]
     apply_seconds: int
+    context: str = ""
+    """What action controllers work on."""
 
 
 def current_state(tx: Transaction, group: str) -> tuple[DeploymentRecord | None, DeploymentState]:
@@ -112,6 +114,7 @@ def instantiate(
         namespace=planned.namespace,
         placements=planned.placements,
         deadline=tx.now + planned.apply_seconds,
+        context=planned.context,
     )
     started = replace(wanted, document=document).moved(DeploymentState.INSTANTIATING, tx.now)
     deployments.put(tx, started)
@@ -215,6 +218,7 @@ def update(tx: Transaction, seen: DeploymentRecord, planned: PlannedDeployment) 
         namespace=planned.namespace,
         placements=planned.placements,
         deadline=tx.now + planned.apply_seconds,
+        context=planned.context,
     )
     changed = replace(record, document=document, revision=record.revision + 1).moved(to, tx.now)
     deployments.put(tx, changed)
