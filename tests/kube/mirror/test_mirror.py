@@ -10,7 +10,7 @@ from dovetail.core.claim import Claim
 from dovetail.intents.fleet import ClusterHealth, ClusterInventory
 from dovetail.kube.api.port import ApiError, ApiUnreachable
 from dovetail.kube.mirror.cpu_policies import KubeletConfigz
-from dovetail.ledger import Ledger, Transaction, claims
+from dovetail.ledger import Ledger, Transaction, claims, providers
 from dovetail.ledger.intents.node_names import consumer_uuid, root_uuid
 from dovetail.podfit.objects import KubeObject, Node, Pod, ResourceClass, ResourceSlice
 from dovetail.service.leases import LeaseDurations, LedgerLease
@@ -274,6 +274,22 @@ async def test_a_ledger_that_fails_for_a_while_gets_everything_in_the_end(ledger
     async with rig.running(fence):
         await rig.seen(C1, lambda each: each.state is READY and list(told(each)) == ["n1"])
         assert failures == 6
+
+
+async def test_a_node_that_the_ledger_cannot_take_keeps_no_others_out(ledger: Ledger) -> None:
+    rig = Rig(ledger)
+    api = rig.server(b"one")
+    for number in range(4):
+        await add_node(api, f"n{number}")
+    mine = "00000000-0000-0000-0000-000000000001"
+    await write(ledger, lambda tx: providers.create(tx, "p1+c1/n2", mine, None))
+    await rig.register(C1, b"one")
+    async with rig.running():
+        found = await rig.seen(C1, lambda each: each.state is READY)
+        assert list(told(found)) == ["n0", "n1", "n3"]
+        await write(ledger, lambda tx: providers.delete(tx, mine))
+        await api.merge(Node, "n2", {"metadata": {"labels": {"a": "b"}}})
+        await rig.seen(C1, lambda each: len(each.nodes) == 4)
 
 
 async def test_devices_classes_and_cpu_policies_are_told(ledger: Ledger) -> None:

@@ -16,14 +16,14 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import structlog
 
 from dovetail.aio.backoff import Backoff
 from dovetail.aio.supervise import run_together
-from dovetail.core.errors import DovetailError
+from dovetail.core.errors import DovetailError, Malformed
 from dovetail.intents.fleet import ClusterHealth
 from dovetail.intents.names import ClusterName
 from dovetail.kube.api.port import ApiError, ApiUnreachable, KubeApi
@@ -209,26 +209,45 @@ class ClusterFollower:
         """Write what has changed by now, no more than so many nodes at a time. What changes
         meanwhile is left for the next time, so that it, too, is gathered."""
         observation = self._observation
-        classes = dict(observation.classes) if observation.classes_changed else None
-        observation.classes_changed = False
-        batches = list(chunks(observation.changed_nodes(), NODES_PER_WRITE))
-        for names in batches or [[]] * (classes is not None):
-            changes = observation.taken(names)
+        if observation.classes_changed:
+            observation.classes_changed = False
             try:
-                with WRITE_SECONDS.time():
-                    await asyncio.wrap_future(
-                        self._ledger.write(self._fence(self._entering(changes, classes)))
-                    )
+                await self._enter(SeenChanges((), ()), dict(observation.classes))
             except BaseException:
-                observation.classes_changed |= classes is not None
+                observation.classes_changed = True
+                raise
+        for names in chunks(observation.changed_nodes(), NODES_PER_WRITE):
+            try:
+                await self._enter_nodes(names)
+            except BaseException:
                 observation.note(names)
                 raise
-            classes = None
-            WRITES.labels("done").inc()
-            NODES_WRITTEN.inc(len(names))
+
+    async def _enter_nodes(self, names: Sequence[str]) -> None:
+        """A node that the ledger cannot take does not keep others out, and is not tried again
+        until it changes."""
+        try:
+            await self._enter(self._observation.taken(names), None)
+        except Malformed as error:
+            if len(names) == 1:
+                LOG.error(
+                    "node not written", cluster=self._cluster, node=names[0], error=str(error)
+                )
+                return
+            for name in names:
+                await self._enter_nodes([name])
+
+    async def _enter(
+        self, changes: SeenChanges, classes: Mapping[str, Mapping[str, Any]] | None
+    ) -> None:
+        with WRITE_SECONDS.time():
+            operation = self._fence(self._entering(changes, classes))
+            await asyncio.wrap_future(self._ledger.write(operation))
+        WRITES.labels("done").inc()
+        NODES_WRITTEN.inc(len(changes.nodes) + len(changes.gone))
 
     def _entering(
-        self, changes: SeenChanges, classes: dict[str, dict[str, Any]] | None
+        self, changes: SeenChanges, classes: Mapping[str, Mapping[str, Any]] | None
     ) -> Operation[None]:
         def enter(tx: Transaction) -> None:
             record = clusters.find(tx, self._cluster)

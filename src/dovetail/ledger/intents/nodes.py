@@ -14,6 +14,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from dovetail.core.device import Device
+from dovetail.core.errors import Malformed
 from dovetail.core.inventory import Inventory
 from dovetail.core.provider import Provider
 from dovetail.intents.names import ClusterName
@@ -121,6 +122,8 @@ def _enter_tree(
     """The node's providers with what it has; the id of the root."""
     name = root_name(cluster, content.node.metadata.name)
     root = devices.ensure_root(tx, name)
+    if root.uuid != devices.own_uuid(name):
+        raise Malformed(f"the provider {name!r} is somebody else's")
     if known is None or known.is_gone:
         aggregate = aggregate_uuid(cluster)
         aggregates.assign(tx, root, {*aggregates.of_provider(tx, root), aggregate})
