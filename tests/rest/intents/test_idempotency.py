@@ -2,8 +2,19 @@
 
 from __future__ import annotations
 
+import threading
+from concurrent.futures import ThreadPoolExecutor
+
 import pytest
 
+from dovetail.ledger import Ledger, open_ledger
+from dovetail.rest.auth.noauth import NoAuth
+from dovetail.rest.doors import DOORS
+from dovetail.rest.server.app import Application
+from dovetail.rest.server.backend import ServerBackend
+from dovetail.rest.server.policy import RULE_SETS
+from dovetail.service.snapshots import SnapshotKeeper
+from tests.rest.client import Client
 from tests.rest.intents.client import APPS, IntentsClient, make_group, named
 
 
@@ -60,3 +71,39 @@ def test_a_form_is_the_same_whatever_its_boundary(intents: IntentsClient) -> Non
 def test_keys_that_are_none(intents: IntentsClient, key: str) -> None:
     assert intents.post("projects", named("p"), idempotency_key=key).status_code == 400
     assert intents.get("projects").json() == []
+
+
+def test_the_same_request_twice_at_once_is_answered_twice_the_same(
+    ledger: Ledger, database_url: str
+) -> None:
+    """On both databases, over two servers."""
+    other = open_ledger(database_url)
+    clients = [IntentsClient(client_of(each)) for each in (ledger, other)]
+    clients[0].made("projects", named("p"))
+    try:
+        for number in range(12):
+            gate = threading.Barrier(2)
+            with ThreadPoolExecutor(2) as pool:
+                sent = [pool.submit(send_at, gate, each, f"v{number}") for each in clients]
+            assert [each.result() for each in sent] == [201, 201]
+    finally:
+        for client in clients:
+            client.http.close()
+        other.close()
+
+
+def send_at(gate: threading.Barrier, client: IntentsClient, version: str) -> int:
+    gate.wait()
+    body = named("c", compositeAppVersion=version)
+    reply = client.post("projects/p/composite-apps", body, idempotency_key=version)
+    return reply.status_code
+
+
+def client_of(ledger: Ledger) -> Client:
+    backend = ServerBackend(
+        ledger=ledger,
+        keeper=SnapshotKeeper(ledger),
+        authenticator=NoAuth(),
+        rules=RULE_SETS["legacy"],
+    )
+    return Client(Application(backend, DOORS))

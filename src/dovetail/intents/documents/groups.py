@@ -93,7 +93,13 @@ def count_beside_intent(spec: Json) -> Json:
 GROUP = named_document(
     RecordShape(
         members=(
-            RecordMember(name="compositeProfile", shape=NAME, required=True, emco_blank=True),
+            RecordMember(
+                name="compositeProfile",
+                shape=NAME,
+                required=True,
+                aliases=("profile",),
+                emco_blank=True,
+            ),
             RecordMember(name="version", shape=NAME, required=True, emco_blank=True),
             RecordMember(
                 name="overrideValues",

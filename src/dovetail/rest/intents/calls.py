@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 import orjson
 
-from dovetail.core.errors import DovetailError
+from dovetail.core.errors import AlreadyExists, DovetailError
 from dovetail.intents.documents.kinds import DocumentKind, NoSuchName
 from dovetail.ledger import Transaction
 from dovetail.ledger.intents import idempotency
@@ -118,7 +118,14 @@ async def once(
         found = key.kept(tx) if key is not None else None
         if found is not None:
             return found
-        body = orjson.dumps(write(tx)).decode()
+        try:
+            body = orjson.dumps(write(tx)).decode()
+        except AlreadyExists:
+            # The same request may have been under way at the same time, and be done by now.
+            found = key.kept(tx) if key is not None else None
+            if found is None:
+                raise
+            return found
         return key.keep(tx, 201, body) if key is not None else IdempotentAnswer("", 201, body)
 
     answer = await call.write(operation)
