@@ -1,12 +1,12 @@
-"""The command: `python -m bench.intents [--parts pick,mirror] [--clusters N] [--apps N]`."""
+"""The command: `python -m bench.intents [--parts pick,packing,...] [--clusters N] [--apps N]`."""
 
 import argparse
 from collections.abc import Sequence
 
 from ..report import progress, table
-from . import mirror, pick
+from . import mirror, packing, pick
 
-PARTS = ("pick", "mirror")
+PARTS = ("pick", "packing", "mirror")
 
 
 def main() -> None:
@@ -25,6 +25,10 @@ def main() -> None:
             pick.measure(fleet)
             found.append(fleet)
         print(pick_table(found), flush=True)
+    if "packing" in parts:
+        progress(f"packing: {options.clusters:,} clusters, {options.apps} apps")
+        found_rows = list(packing.rows(options.clusters, options.apps))
+        print(table(packing.HEADING, packing.COLUMNS, found_rows), flush=True)
     if "mirror" in parts:
         progress(f"mirror: {mirror.CLUSTERS} clusters of {mirror.NODES} nodes")
         print(

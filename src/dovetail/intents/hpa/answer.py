@@ -138,6 +138,11 @@ class HpaAnswer:
                 fitting = tuple(frozenset(apps[at] for at in members(each)) for each in shared.sets)
                 yield ContendedCluster(name, fitting, decisions.contention())
 
+    @property
+    def shapes(self) -> int:
+        """How many kinds of clusters were told apart."""
+        return len(self._decisions)
+
     # -- what else is asked
 
     def _mask(self, apps: Iterable[str]) -> int:

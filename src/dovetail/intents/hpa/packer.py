@@ -22,9 +22,10 @@ from dovetail.intents.fleet import ClusterInventory, ClusterNode
 from dovetail.intents.hpa.cluster_shape import is_ready, stock_of
 from dovetail.intents.hpa.demand import WorkloadDemand
 from dovetail.intents.hpa.device_resources import DeviceDemands, DeviceResources
+from dovetail.intents.hpa.quick_packing import Quick, QuickPacking
 from dovetail.podfit.filters import node_affinity, taints, unschedulable
 from dovetail.podfit.objects import Node, NodeSelectorTerm, Pod, SelectorRequirement
-from dovetail.podfit.packing.answers import PodsToPack
+from dovetail.podfit.packing.answers import Assignment, PodsToPack
 from dovetail.podfit.packing.deciding import assignment_of
 from dovetail.podfit.packing.solver.problem import BudgetSpent, StepBudget
 from dovetail.podfit.pod_request import PodRequest
@@ -100,6 +101,7 @@ class Packer:
                 for number, pod in enumerate(each.pods):
                     self.table.add_pod(_identified(pod, f"{name}/{number}"), name)
                 self.table.set_aside(name, stock_of(each).aside)
+        self._quick = QuickPacking(self.table, self.ready)
         self._requests: dict[int, tuple[WorkloadDemand, PodRequest]] = {}
 
     def fit(
@@ -158,8 +160,10 @@ class Packer:
             asked += kinds
             of += [at] * len(kinds)
         asked += question.beside
-        assignment = assignment_of(self.table.nodes, asked, self.ready, question.budget)
-        if assignment is None:
+        assignment: Assignment | Quick | None = self._quick.answer(asked)
+        if assignment is Quick.UNKNOWN:
+            assignment = assignment_of(self.table.nodes, asked, self.ready, question.budget)
+        if assignment is None or assignment is Quick.TOO_MUCH:
             return None
         found: list[dict[str, int]] = [{} for _ in question.demands]
         for at, on in zip(of, assignment, strict=False):

@@ -23,6 +23,7 @@ from dovetail.intents.hpa.subsets import (
     ScarceResource,
     best_subset,
     largest_sets,
+    smallest_failing,
 )
 from dovetail.podfit.packing.relations import relations_among
 from dovetail.podfit.packing.solver.problem import BudgetSpent
@@ -197,13 +198,15 @@ class ShapeDecisions:
             options = 0
         elif self.fits(self.fitting, options) is not False:
             return ""
-        apps = self.fitting
-        for at in reversed(list(members(apps))):
-            less = apps & ~(1 << at)
-            if self.fits(less, options & self.group.options_of(less)) is False:
-                apps = less
-        names = "+".join(self.group.apps[at].name for at in members(apps))
-        demands = self.group.demands(apps, options & self.group.options_of(apps))
+
+        def fails(apps: Sequence[int]) -> bool:
+            mask = sum(1 << at for at in apps)
+            return self.fits(mask, options & self.group.options_of(mask)) is False
+
+        apps = smallest_failing(list(members(self.fitting)), fails)
+        mask = sum(1 << at for at in apps)
+        demands = self.group.demands(mask, options & self.group.options_of(mask))
+        names = "+".join(self.group.apps[at].name for at in apps)
         return f"{names}: {contended_for(self.packer, demands)}"
 
     def _best_options(self, apps: int) -> BestSubset:

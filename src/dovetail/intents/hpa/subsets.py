@@ -28,24 +28,27 @@ class MonotoneFamily:
         self._fits, self.left = fits, questions
         self._fitting: list[int] = []
         self._failing: list[int] = []
-        self._undecided: set[int] = set()
-
-    @property
-    def is_decided(self) -> bool:
-        return not self._undecided
+        self._known: dict[int, bool] = {}
+        self.is_decided = True
+        """Whether every set that was asked about was decided."""
 
     def fits(self, members: int) -> bool:
         """Raises QuestionsSpent."""
+        if members not in self._known:
+            self._known[members] = self._find_out(members)
+        return self._known[members]
+
+    def _find_out(self, members: int) -> bool:
         if any(members & ~known == 0 for known in self._fitting):
             return True
-        if members in self._undecided or any(known & ~members == 0 for known in self._failing):
+        if any(known & ~members == 0 for known in self._failing):
             return False
         if self.left <= 0:
             raise QuestionsSpent
         self.left -= 1
         found = self._fits(members)
         if found is None:
-            self._undecided.add(members)
+            self.is_decided = False
         elif found:
             self._fitting = [one for one in self._fitting if one & ~members] + [members]
         else:
@@ -205,3 +208,27 @@ class _LargestSearch:
             except QuestionsSpent:
                 break
         return members
+
+
+def smallest_failing(items: Sequence[int], fails: Callable[[Sequence[int]], bool]) -> list[int]:
+    """Items that fail together, and would not without any of them; those that stand first, where
+    there is a choice. All items together fail, and what contains items that fail does.
+
+    The first item with which those before it fail is one of them; the others are looked for among
+    those before it, with it in place. Each is found by bisection.
+    """
+    found: list[int] = []
+    left = list(items)
+    while not found or not fails(found):
+        low, high = 0, len(left)
+        while high - low > 1:
+            middle = (low + high) // 2
+            if fails([*left[:middle], *found]):
+                high = middle
+            else:
+                low = middle
+        if not high:
+            break
+        found.insert(0, left[high - 1])
+        left = left[: high - 1]
+    return found
