@@ -83,17 +83,29 @@ class BruteCluster:
         for size in range(len(options) + 1):
             yield from map(dict, combinations(options, size))
 
+    def written_pods(self, app: str, workload: str, options: Options) -> list[BrutePod]:
+        """As schedulers see them: labels that are options are preferences."""
+        found = next(each for each in self.group.apps if each.name == app)
+        made = next(each for each in found.objects if each["metadata"]["name"] == workload)
+        consumers = [each for each in self._consumers(app) if each.object_name == workload]
+        plain = frozenset(
+            (app, consumer.name, one.name)
+            for consumer in consumers
+            for one in consumer.requirements
+            if not isinstance(one, LabelRequirement)
+        )
+        pods = self._pods_of(app, made, consumers, options & plain)
+        return [pod for pod in pods if pod is not None]
+
+    def _consumers(self, app: str) -> list[ResourceConsumer]:
+        return [one for intent in self.group.hpa if intent.app == app for one in intent.consumers]
+
     def _pods(self, name: str, options: Options) -> Iterator[BrutePod | None]:
         """None: a workload that needs a node has none to go to."""
         app = next(each for each in self.group.apps if each.name == name)
         for made in app.objects:
-            consumers = [
-                consumer
-                for intent in self.group.hpa
-                if intent.app == name
-                for consumer in intent.consumers
-                if consumer.object_name == made["metadata"]["name"]
-            ]
+            title = made["metadata"]["name"]
+            consumers = [each for each in self._consumers(name) if each.object_name == title]
             yield from self._pods_of(name, made, consumers, options)
 
     def _pods_of(
