@@ -16,7 +16,7 @@ from dovetail.intents.names import APP_LABEL, DEPLOYMENT_LABEL
 from dovetail.kube.api.client import connect
 from dovetail.kube.api.port import KubeApi
 from dovetail.kube.deploy.port import MANAGER, KubeClusters
-from dovetail.service.intents.cluster_port import ClusterAway, ObjectRefused
+from dovetail.service.intents.deploying.cluster_port import ClusterAway, ObjectRefused
 from tests.support.kube.cluster import Cluster
 
 Json = dict[str, Any]

@@ -9,7 +9,7 @@ from typing import Any
 from dovetail.intents.deployment import ObjectKey, ObjectReadiness
 from dovetail.intents.group import ManifestObject
 from dovetail.intents.names import ClusterName
-from dovetail.service.intents.cluster_port import ClusterAway, DeployedPod, ObjectRefused
+from dovetail.service.intents.deploying.cluster_port import ClusterAway, DeployedPod, ObjectRefused
 
 Call = tuple[str, ClusterName, str]
 """Verb, cluster, and the name of the object."""

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import socket
 import uuid
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 
 import msgspec
 
 from dovetail.aio.supervise import run_together
+from dovetail.core.errors import DovetailError
 from dovetail.intents.controllers import CallTerms, ControllerContract
-from dovetail.intents.deployment import DeploymentRecord
 from dovetail.intents.fleet import FleetSnapshot
 from dovetail.intents.group import DeploymentGroup
 from dovetail.intents.hpa.answer import HpaAnswer, hpa_answer
@@ -22,29 +24,31 @@ from dovetail.kube.deploy.port import KubeClusters
 from dovetail.kube.mirror.mirror import Mirror
 from dovetail.kube.mirror.snapshots import snapshot_of
 from dovetail.kube.runtime.cluster_clients import ClusterClients, connect_to
-from dovetail.ledger import Ledger
+from dovetail.ledger import Ledger, Transaction
+from dovetail.ledger.intents import clusters, deployments
 from dovetail.rest.server.backend import Errand
-from dovetail.service.intents import charges
-from dovetail.service.intents.acting import ActionControllers
 from dovetail.service.intents.actions import GroupActions
+from dovetail.service.intents.charges import ChargeFollower
 from dovetail.service.intents.cluster_hook import ClusterHook
 from dovetail.service.intents.controllers.emco import EmcoCaller
 from dovetail.service.intents.controllers.emco_actions import EmcoActions
 from dovetail.service.intents.controllers.external import PlacementCaller, TypedCaller
 from dovetail.service.intents.controllers.fan_out import ControllerFanOut
+from dovetail.service.intents.deploying.acting import ActionControllers
+from dovetail.service.intents.deploying.outbox import Outbox
+from dovetail.service.intents.deploying.transitions import GroupHook
+from dovetail.service.intents.deploying.worker import DeploymentWorker
 from dovetail.service.intents.fleet import FleetKeeper
-from dovetail.service.intents.outbox import Outbox
 from dovetail.service.intents.planning import Planner
 from dovetail.service.intents.ports import IntentActions, ObjectHook
 from dovetail.service.intents.reading import GroupReader
 from dovetail.service.intents.rendering import ChartRenderer, Helm
 from dovetail.service.intents.settings import IntentSettings
 from dovetail.service.intents.status import GroupStatus
-from dovetail.service.intents.transitions import GroupHook
-from dovetail.service.intents.worker import DeploymentWorker, Follow
 from dovetail.service.leases import LedgerLease
 from dovetail.wire.client import GrpcEndpoint
 
+LOOK_SECONDS = 1.0
 LEASE = "intents"
 """Who holds it mirrors all clusters and carries all deployments out."""
 
@@ -61,21 +65,20 @@ class IntentParts(msgspec.Struct, frozen=True):
 def intent_parts(ledger: Ledger, settings: IntentSettings) -> IntentParts:
     directory = None if settings.kubeconfigs is None else Path(settings.kubeconfigs)
     clients = ClusterClients(ledger, directory=directory)
-    clusters = KubeClusters(clients.client_of)
+    port = KubeClusters(clients.client_of)
     fleet = FleetKeeper(ledger)
-    reader = GroupReader(ledger, ChartRenderer(Helm(settings.helm)))
+    worker = DeploymentWorker(Outbox(ledger), port, ChargeFollower(ledger, fleet).follow)
     controllers = ControllerFanOut(
         ledger, hpa, callers(settings), CallTerms(settings.controller_seconds)
     )
     planner = Planner(
-        reader,
+        GroupReader(ledger, ChartRenderer(Helm(settings.helm))),
         fleet,
         controllers,
-        clusters,
+        port,
         actions=action_controllers(settings),
         apply_seconds=settings.apply_seconds,
     )
-    worker = DeploymentWorker(Outbox(ledger), clusters, following(ledger))
     actions = GroupActions(ledger, planner, GroupStatus(ledger, fleet), settings, worker.wake)
     hooks: dict[str, ObjectHook] = {
         "cluster": ClusterHook(snapshot_of),
@@ -113,16 +116,23 @@ def etcd_of(settings: IntentSettings) -> GrpcEndpoint | None:
     return GrpcEndpoint(host=host, port=int(port))
 
 
-def following(ledger: Ledger) -> Follow:
-    async def follow(record: DeploymentRecord) -> None:
-        await charges.follow(ledger, record)
-
-    return follow
-
-
 async def carry_out(ledger: Ledger, directory: Path | None, worker: DeploymentWorker) -> None:
     """Mirror and worker, while this process is the one of all to run them."""
+    await until_needed(ledger)
     holder = f"{socket.gethostname()}-{os.getpid()}-{uuid.uuid4().hex[:8]}"
     lease = LedgerLease(ledger, LEASE, holder)
     mirror = Mirror(ledger, partial(connect_to, directory=directory), fence=lease.fenced)
     await lease.run_while_held(lambda: run_together(mirror.run(), worker.run()))
+
+
+async def until_needed(ledger: Ledger) -> None:
+    """A server that has nothing to do with intents leaves its ledger alone."""
+
+    def is_needed(tx: Transaction) -> bool:
+        return bool(clusters.mirrored(tx) or deployments.watched(tx))
+
+    while True:
+        with suppress(DovetailError):
+            if await asyncio.wrap_future(ledger.read(is_needed)):
+                return
+        await asyncio.sleep(LOOK_SECONDS)

@@ -19,7 +19,7 @@ from dovetail.kube.api.port import ApiConflict, ApiError, ApiNotFound, ApiUnreac
 from dovetail.kube.deploy.discovery import DynamicObject, KindDiscovery, UnknownKind, class_of
 from dovetail.kube.deploy.readiness import readiness, waiting
 from dovetail.podfit.objects import ApiResource, Pod
-from dovetail.service.intents.cluster_port import ClusterAway, DeployedPod, ObjectRefused
+from dovetail.service.intents.deploying.cluster_port import ClusterAway, DeployedPod, ObjectRefused
 
 MANAGER = "dovetail-intents"
 TOGETHER = 8

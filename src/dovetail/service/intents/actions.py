@@ -25,10 +25,10 @@ from dovetail.ledger.intents.node_names import consumer_uuid
 from dovetail.service import claims
 from dovetail.service.claims import ConsumerDecisions
 from dovetail.service.decisions import ClaimDecision, RankedOption, outcome_of
-from dovetail.service.intents import transitions
+from dovetail.service.intents.deploying import transitions
+from dovetail.service.intents.deploying.transitions import PlannedDeployment
 from dovetail.service.intents.ports import Answer, GroupPath, Infeasible, StatusQuery
 from dovetail.service.intents.settings import IntentSettings
-from dovetail.service.intents.transitions import PlannedDeployment
 
 MOST_ATTEMPTS = 40
 """Each fails only because another one succeeded."""

@@ -36,14 +36,14 @@ from dovetail.intents.plan_document import (
     reasons_of,
     replacements,
 )
-from dovetail.service.intents.acting import ActionControllers, AppObjects
-from dovetail.service.intents.cluster_port import ClusterPort
 from dovetail.service.intents.controllers.fan_out import ControllerAnswers, ControllerFanOut
+from dovetail.service.intents.deploying.acting import ActionControllers, AppObjects
+from dovetail.service.intents.deploying.cluster_port import ClusterPort
+from dovetail.service.intents.deploying.transitions import PlannedDeployment
 from dovetail.service.intents.fleet import FleetKeeper
 from dovetail.service.intents.known import KnownDeployment, charges_of
 from dovetail.service.intents.ports import Answer, GroupPath, Infeasible, WrongState
 from dovetail.service.intents.reading import GroupReader, ReadGroup
-from dovetail.service.intents.transitions import PlannedDeployment
 
 Json = dict[str, Any]
 UPDATED = (DeploymentState.INSTANTIATED, DeploymentState.UPDATE_FAILED)

@@ -24,9 +24,9 @@ from dovetail.ledger import Ledger, Transaction, claims
 from dovetail.ledger.intents import clusters, deployments, objects
 from dovetail.ledger.intents.clusters import ClusterSource, SeenCluster
 from dovetail.ledger.intents.node_names import consumer_uuid, root_uuid
-from dovetail.service.intents import transitions
+from dovetail.service.intents.deploying import transitions
+from dovetail.service.intents.deploying.transitions import GroupHook, PlannedDeployment, merged
 from dovetail.service.intents.ports import WrongState
-from dovetail.service.intents.transitions import GroupHook, PlannedDeployment, merged
 from tests.support.intents import seen
 
 GROUP = "projects/p/composite-apps/c/v1/deployment-intent-groups/g"

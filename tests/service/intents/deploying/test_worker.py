@@ -25,9 +25,9 @@ from dovetail.ledger import Ledger, Transaction, claims, inventories, providers
 from dovetail.ledger.database.protocol import Operation, T
 from dovetail.ledger.intents import deployments
 from dovetail.ledger.intents.node_names import consumer_uuid
-from dovetail.service.intents.cluster_port import DeployedPod, ObjectRefused
-from dovetail.service.intents.outbox import Outbox, settle
-from dovetail.service.intents.worker import DeploymentWorker, WorkerTimings
+from dovetail.service.intents.deploying.cluster_port import DeployedPod, ObjectRefused
+from dovetail.service.intents.deploying.outbox import Outbox, settle
+from dovetail.service.intents.deploying.worker import DeploymentWorker, WorkerTimings
 from tests.support.intents.fake_clusters import Call, Crash, FakeClusters
 from tests.support.loops import eventually
 

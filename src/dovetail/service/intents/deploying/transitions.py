@@ -30,7 +30,7 @@ from dovetail.intents.deployment import (
 from dovetail.intents.names import ClusterName
 from dovetail.ledger import Transaction
 from dovetail.ledger.intents import charges, deployments
-from dovetail.service.intents.outbox import settle
+from dovetail.service.intents.deploying.outbox import settle
 from dovetail.service.intents.ports import KeptObject, WrongState
 
 LONGEST_USER = 255
