@@ -7,7 +7,11 @@ import tarfile
 from typing import Any
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
+from dovetail.intents.documents.kinds import KINDS
+from tests.fuzz.json_noise import encoded, noisy
 from tests.rest.intents.client import (
     APPS,
     CONSUMERS,
@@ -20,7 +24,9 @@ from tests.rest.intents.client import (
     make_group,
     named,
 )
+from tests.rest.intents.story import body_of, collection_of, one_of, parents_story
 
+KUBECONFIG = b"clusters: [{name: c, cluster: {server: 'https://c:6443'}}]\n"
 NO_PARENT = "Cannot perform requested operation. Parent resource not found"
 BLANKS = {"description": "", "userData1": "", "userData2": ""}
 
@@ -246,3 +252,30 @@ def test_placement_intents_have_words_of_their_own(
     emco.made(f"{GROUP}/generic-placement-intents", named("x"))
     path = f"{GROUP}/generic-placement-intents/x/app-intents"
     assert told(emco.post(path, named("y", **spec))) == (400, text)
+
+
+def test_bent_documents_are_refused_in_plain_text(emco: IntentsClient) -> None:
+    """By EMCO's rules, too, nothing that a client sends is a fault of the server."""
+    for method, path, body in parents_story():
+        kind = next(each for each in KINDS.values() if collection_of(each) == path)
+        file = KUBECONFIG if kind.name == "cluster" else packed()
+        made = emco.form(method, path, body, file) if kind.file else emco.post(path, body)
+        assert made.status_code == 201, (path, made.text)
+
+    @settings(max_examples=300, derandomize=True, deadline=None, database=None)
+    @given(st.data())
+    def check(data: st.DataObject) -> None:
+        kind = data.draw(st.sampled_from([*KINDS.values()]))
+        body = encoded(data.draw(noisy(body_of(kind))))
+        method = data.draw(st.sampled_from(["POST", "PUT"]))
+        path = collection_of(kind) if method == "POST" else one_of(kind)
+        reply = (
+            emco.form(method, path, body, packed())
+            if kind.file
+            else emco.call(method, path, body, content_type="application/json")
+        )
+        assert reply.status_code in {200, 201, 400, 404, 409, 422}, (body, reply.text)
+        if reply.status_code >= 400:
+            told(reply)
+
+    check()
