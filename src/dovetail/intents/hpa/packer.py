@@ -151,9 +151,11 @@ class Packer:
         asked: list[PodsToPack] = []
         of: list[int] = []
         for at, demand in enumerate(question.demands):
-            fabric = [
-                _fabric_term(key, chosen.get((at, key))) for on, key in question.gangs if on == at
-            ]
+            values = {key: chosen.get((at, key)) for on, key in question.gangs if on == at}
+            if demand.workload.per_node and None in values.values():
+                # Of which nodes it will have to be on each, is not known yet.
+                continue
+            fabric = [_fabric_term(key, value) for key, value in values.items()]
             kinds = self.kinds(demand, fabric, question.change)
             if kinds is None:
                 return None

@@ -125,12 +125,15 @@ def _refusal_of_pod(packer: Packer, demand: WorkloadDemand) -> ShapeRefusal | No
         return _refusal_of_nodes(packer, demand, request)
     filtered = packer.table.filter(request, among=matching, without=Reason.AMOUNT)
     eligible = _names(packer, filtered.mask)
-    if not eligible or (demand.workload.per_node and eligible != matching):
+    is_on_each = demand.workload.per_node and not fabric
+    if not eligible or (is_on_each and eligible != matching):
         stages = [each.reason for each in filtered.stages() if each.left < len(matching)]
         words = f"{demand.workload.name}: {filtered}"
         return ShapeRefusal(token=str(stages[0] if stages else TOGETHER), words=words)
-    if demand.workload.per_node:
+    if is_on_each:
         return _refusal_of_every(packer, request, eligible)
+    if demand.workload.per_node:
+        return None
     return _refusal_of_amounts(packer, request, eligible)
 
 
