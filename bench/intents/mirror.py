@@ -66,6 +66,21 @@ class MirrorCost:
     is_right: bool = False
 
 
+@dataclass(slots=True)
+class PodState:
+    """A pod in few bytes: what it is written as follows from this."""
+
+    name: str
+    template: int
+    version: int = 0
+    node: str = ""
+    phase: str = "Pending"
+    is_deleted: bool = False
+
+    def text(self) -> bytes:
+        return orjson.dumps(pod_body(self))
+
+
 class ApiServer:
     """A cluster whose pods come and go: list and watch, in JSON text."""
 
@@ -73,12 +88,12 @@ class ApiServer:
         self._random = random.Random(seed)
         self._version = 1
         self._number = 0
-        self.nodes: dict[str, Json] = {}
-        self.pods: dict[str, Json] = {}
+        self._node_names = [f"node-{number:03}" for number in range(NODES)]
+        self.pods: dict[str, PodState] = {}
+        self._names: list[str] = []
+        """Of the pods, and of some that are gone: to choose from."""
         self._watches: dict[str, asyncio.Queue[tuple[str, int, bytes]]] = {}
         self.events = 0
-        for number in range(NODES):
-            self._new_node(f"node-{number:03}")
         for _ in range(NODES * PODS_PER_NODE):
             for _ in self._arrival():
                 pass
@@ -87,8 +102,7 @@ class ApiServer:
 
     def beat(self) -> None:
         """A status of a node, with nothing new but its version."""
-        node = self._random.choice(list(self.nodes.values()))
-        self._send("nodes", "MODIFIED", node)
+        self._send("nodes", "MODIFIED", node_text(self._random.choice(self._node_names)))
 
     def traffic(self) -> Iterator[None]:
         """A pod comes, and another goes, an event at a time."""
@@ -97,62 +111,56 @@ class ApiServer:
 
     def _arrival(self) -> Iterator[None]:
         self._number += 1
-        pod = pod_body(f"web-{self._number}", self._random)
-        self.pods[pod["metadata"]["name"]] = pod
-        self._send("pods", "ADDED", pod)
+        pod = PodState(f"web-{self._number}", self._random.randrange(TEMPLATES))
+        self.pods[pod.name] = pod
+        self._names.append(pod.name)
+        self._tell("ADDED", pod)
         yield
-        pod["spec"]["nodeName"] = self._random.choice(list(self.nodes))
-        self._send("pods", "MODIFIED", pod)
+        pod.node = self._random.choice(self._node_names)
+        self._tell("MODIFIED", pod)
         yield
-        pod["status"] = {
-            "phase": "Running",
-            "conditions": [{"type": "Ready", "status": "True"}],
-            "containerStatuses": [{"name": "main", "state": {"running": {"startedAt": "x"}}}],
-        }
-        self._send("pods", "MODIFIED", pod)
+        pod.phase = "Running"
+        self._tell("MODIFIED", pod)
         yield
 
     def _departure(self) -> Iterator[None]:
-        pod = self.pods[self._random.choice(list(self.pods))]
-        pod["metadata"]["deletionTimestamp"] = "2026-01-01T00:00:00Z"
-        self._send("pods", "MODIFIED", pod)
+        pod = None
+        while pod is None:
+            at = self._random.randrange(len(self._names))
+            self._names[at], self._names[-1] = self._names[-1], self._names[at]
+            pod = self.pods.get(self._names.pop())
+        pod.is_deleted = True
+        self._tell("MODIFIED", pod)
         yield
-        pod["status"] = {"phase": "Succeeded"}
-        self._send("pods", "MODIFIED", pod)
+        pod.phase = "Succeeded"
+        self._tell("MODIFIED", pod)
         yield
-        # Another departure may have taken it meanwhile.
-        if self.pods.pop(pod["metadata"]["name"], None) is not None:
-            self._send("pods", "DELETED", pod)
+        del self.pods[pod.name]
+        self._tell("DELETED", pod)
         yield
 
-    def _new_node(self, name: str) -> None:
-        amounts = {"cpu": "64", "memory": "256Gi", "pods": "110", "ephemeral-storage": "1Ti"}
-        labels = {f"feature.node.kubernetes.io/cpu-{n}": "true" for n in range(20)}
-        self.nodes[name] = {
-            "metadata": {"name": name, "uid": name, "labels": labels, "resourceVersion": "1"},
-            "spec": {},
-            "status": {
-                "allocatable": amounts,
-                "capacity": amounts,
-                "conditions": [{"type": "Ready", "status": "True"}],
-            },
-        }
+    def _tell(self, type_: str, pod: PodState) -> None:
+        pod.version = self._version + 1
+        self._send("pods", type_, pod.text() if "pods" in self._watches else b"")
 
-    def _send(self, plural: str, type_: str, body: Json) -> None:
+    def _send(self, plural: str, type_: str, text: bytes) -> None:
         self._version += 1
-        body["metadata"]["resourceVersion"] = str(self._version)
         self.events += 1
         if plural in self._watches:
-            self._watches[plural].put_nowait((type_, self._version, orjson.dumps(body)))
+            self._watches[plural].put_nowait((type_, self._version, text))
+
+    def _texts(self, plural: str) -> list[bytes]:
+        if plural == "nodes":
+            return [node_text(name) for name in self._node_names]
+        return [each.text() for each in self.pods.values()]
 
     # -- the port ----------------------------------------------------------------------------------
 
     async def list(self, kind: type[T], *, fields: str = "", **_: Any) -> Listing[T]:
-        there = {"nodes": self.nodes, "pods": self.pods}.get(kind.API.plural)
-        if there is None:
+        if kind.API.plural not in ("nodes", "pods"):
             raise ApiNotFound(404, "NotFound", "the server could not find the requested resource")
-        items = [] if fields else list(there.values())
-        text = orjson.dumps({"metadata": {"resourceVersion": str(self._version)}, "items": items})
+        items = b",".join([] if fields else self._texts(kind.API.plural))
+        text = b'{"metadata":{"resourceVersion":"%d"},"items":[%s]}' % (self._version, items)
         page = decoded(ListPage[kind], text)  # type: ignore[valid-type]
         return Listing(page.items or [], page.metadata.resource_version)
 
@@ -186,20 +194,31 @@ class ApiServer:
         raise NotImplementedError
 
 
-def pod_body(name: str, chance: random.Random) -> Json:
+def node_text(name: str) -> bytes:
+    amounts = {"cpu": "64", "memory": "256Gi", "pods": "110", "ephemeral-storage": "1Ti"}
+    labels = {f"feature.node.kubernetes.io/cpu-{n}": "true" for n in range(20)}
+    conditions = [{"type": "Ready", "status": "True"}]
+    status = {"allocatable": amounts, "capacity": amounts, "conditions": conditions}
+    metadata = {"name": name, "uid": name, "labels": labels, "resourceVersion": "1"}
+    return orjson.dumps({"metadata": metadata, "spec": {}, "status": status})
+
+
+def pod_body(pod: PodState) -> Json:
     """As large as pods are: most of it is of no interest."""
-    template = chance.randrange(TEMPLATES)
-    requests = {"cpu": f"{50 + template * 40}m", "memory": f"{64 + template * 80}Mi"}
+    requests = {"cpu": f"{50 + pod.template * 40}m", "memory": f"{64 + pod.template * 80}Mi"}
     env = [{"name": f"VARIABLE_{n}", "value": "value " * 4} for n in range(12)]
     mounts = [{"name": "token", "mountPath": "/var/run/secrets/kubernetes.io/serviceaccount"}]
+    is_running = pod.phase == "Running"
     return {
         "metadata": {
-            "name": name,
+            "name": pod.name,
             "namespace": "default",
-            "uid": name,
-            "labels": {"app": f"web-{template}", "pod-template-hash": f"5d59d6756{template}"},
+            "uid": pod.name,
+            "resourceVersion": str(pod.version),
+            "labels": {"app": f"web-{pod.template}", "pod-template-hash": f"5d59{pod.template}"},
             "annotations": {"checksum/config": "0" * 64},
             "managedFields": [{"manager": "kubelet", "fieldsV1": {"f:status": {"f:x": {}}}}] * 4,
+            **({"deletionTimestamp": "2026-01-01T00:00:00Z"} if pod.is_deleted else {}),
         },
         "spec": {
             "containers": [
@@ -212,12 +231,17 @@ def pod_body(name: str, chance: random.Random) -> Json:
                     "ports": [{"containerPort": 8080}],
                 }
             ],
+            "nodeName": pod.node,
             "tolerations": [{"key": "node.kubernetes.io/not-ready", "operator": "Exists"}] * 2,
             "serviceAccountName": "default",
             "schedulerName": "default-scheduler",
             "volumes": [{"name": "token", "projected": {"sources": [{}, {}, {}]}}],
         },
-        "status": {"phase": "Pending"},
+        "status": {
+            "phase": pod.phase,
+            "conditions": [{"type": "Ready", "status": "True"}] if is_running else [],
+            "containerStatuses": [{"name": "main", "state": {"running": {}}}] if is_running else [],
+        },
     }
 
 
@@ -319,11 +343,7 @@ async def _is_right(keeper: FleetKeeper, servers: dict[str, ApiServer]) -> bool:
     """Whether the ledger has just the pods that there are."""
     fleet = await keeper.fresh()
     for name, server in servers.items():
-        there = {
-            key
-            for key, pod in server.pods.items()
-            if pod["spec"].get("nodeName") and pod["status"]["phase"] == "Running"
-        }
+        there = {key for key, pod in server.pods.items() if pod.node and pod.phase == "Running"}
         known = {pod.metadata.name for node in fleet.clusters[name].nodes for pod in node.pods}
         if there != known:
             return False
