@@ -23,7 +23,8 @@ from dovetail.rest.server.policy import RULE_SETS
 from dovetail.service.intents.settings import IntentSettings
 from dovetail.service.snapshots import SnapshotKeeper
 from tests.rest.client import Client
-from tests.rest.intents.client import IntentsClient, named
+from tests.rest.intents.client import named
+from tests.rest.intents.operator import Operator
 from tests.support.intents import scenario
 from tests.support.intents.rest_documents import Post, Spelling
 from tests.support.intents.scenario import ANALYTICS, C1, C2, C3, C4, FWALL, Scenario
@@ -40,59 +41,6 @@ NOWHERE = {
     "current-context": "x",
 }
 """The kubeconfig of a cluster that nobody can reach."""
-
-
-class Operator(IntentsClient):
-    """Somebody who describes an application, and has it deployed."""
-
-    def make(self, wanted: Scenario, spelling: Spelling = Spelling.CANONICAL) -> str:
-        """The path of the group."""
-        for each in wanted.posts(spelling):
-            self.send(each)
-        return wanted.group.name
-
-    def send(self, post: Post) -> None:
-        if post.file is None:
-            reply = self.post(post.path, post.body)
-        else:
-            assert post.body is not None
-            reply = self.form("POST", post.path, post.body, post.file.encode())
-        assert reply.status_code == 201, (post.path, reply.text)
-
-    def plan(self, group: str) -> Json:
-        reply = self.get(f"{group}/plan")
-        assert reply.status_code == 200, reply.text
-        found: Json = reply.json()
-        return found
-
-    def picked(self, group: str) -> dict[str, list[str]]:
-        apps = self.plan(group)["pick"]["apps"]
-        return {app: [each["cluster"] for each in of] for app, of in apps.items()}
-
-    def act(self, group: str, action: str) -> Any:
-        return self.post(f"{group}/{action}", None)
-
-    def instantiate(self, group: str) -> Json:
-        assert self.act(group, "approve").status_code == 202
-        reply = self.act(group, "instantiate")
-        assert reply.status_code == 202, reply.text
-        found: Json = reply.json()
-        return found
-
-    def refused(self, group: str) -> Json:
-        """What is said to an instantiate that cannot be."""
-        assert self.act(group, "approve").status_code == 202
-        reply = self.act(group, "instantiate")
-        assert reply.status_code == 422, reply.text
-        assert reply.headers["content-type"] == "application/problem+json"
-        found: Json = reply.json()
-        return found
-
-    def status(self, group: str) -> Json:
-        reply = self.get(f"{group}/status")
-        assert reply.status_code == 200, reply.text
-        found: Json = reply.json()
-        return found
 
 
 @pytest.fixture

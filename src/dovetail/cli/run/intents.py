@@ -35,6 +35,7 @@ from dovetail.service.intents.controllers.emco_actions import EmcoActions
 from dovetail.service.intents.controllers.external import PlacementCaller, TypedCaller
 from dovetail.service.intents.controllers.fan_out import ControllerFanOut
 from dovetail.service.intents.deploying.acting import ActionControllers
+from dovetail.service.intents.deploying.cluster_port import ClusterPort
 from dovetail.service.intents.deploying.outbox import Outbox
 from dovetail.service.intents.deploying.transitions import GroupHook
 from dovetail.service.intents.deploying.worker import DeploymentWorker
@@ -71,6 +72,24 @@ def intent_parts(ledger: Ledger, settings: IntentSettings) -> IntentParts:
     controllers = ControllerFanOut(
         ledger, hpa, callers(settings), CallTerms(settings.controller_seconds)
     )
+    errand = partial(carry_out, ledger, directory, worker)
+    return IntentParts(
+        group_actions(ledger, settings, fleet, controllers, port, wake=worker.wake),
+        {"cluster": ClusterHook(snapshot_of), "deployment-intent-group": GroupHook()},
+        (errand,) if settings.mirror else (),
+        (controllers.close, clients.close),
+    )
+
+
+def group_actions(
+    ledger: Ledger,
+    settings: IntentSettings,
+    fleet: FleetKeeper,
+    controllers: ControllerFanOut[HpaAnswer],
+    port: ClusterPort,
+    *,
+    wake: Callable[[], None],
+) -> GroupActions:
     planner = Planner(
         GroupReader(ledger, ChartRenderer(Helm(settings.helm))),
         fleet,
@@ -79,14 +98,7 @@ def intent_parts(ledger: Ledger, settings: IntentSettings) -> IntentParts:
         actions=action_controllers(settings),
         apply_seconds=settings.apply_seconds,
     )
-    actions = GroupActions(ledger, planner, GroupStatus(ledger, fleet), settings, worker.wake)
-    hooks: dict[str, ObjectHook] = {
-        "cluster": ClusterHook(snapshot_of),
-        "deployment-intent-group": GroupHook(),
-    }
-    errand = partial(carry_out, ledger, directory, worker)
-    errands = (errand,) if settings.mirror else ()
-    return IntentParts(actions, hooks, errands, (controllers.close, clients.close))
+    return GroupActions(ledger, planner, GroupStatus(ledger, fleet), settings, wake)
 
 
 def hpa(group: DeploymentGroup, fleet: FleetSnapshot, check: Callable[[], None]) -> HpaAnswer:
