@@ -102,7 +102,7 @@ class Literal:
                     if not any(mentioned <= fitting for fitting in contended.fitting):
                         return False
         is_asked = any(c.cluster == cluster for each in self.lists for c in each.contended)
-        if self.score_of_set and is_asked and len(apps) > 1:
+        if self.score_of_set and is_asked and apps:
             return self.score_of_set(cluster, apps) is not None
         return True
 

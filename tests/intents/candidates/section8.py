@@ -57,7 +57,11 @@ HPA = ControllerAnswer(
     controller="hpa",
     candidates=PartitionCandidates(
         alternatives=({"fwall": listed(deny("c3")), "analytics": listed(deny("c1"))},),
-        contended=(ContendedCluster("p1+c2", (frozenset(("fwall",)), frozenset(("analytics",)))),),
+        contended=(
+            ContendedCluster(
+                "p1+c2", (frozenset(("fwall",)), frozenset(("analytics",))), "fwall+analytics: cpu"
+            ),
+        ),
     ),
     scores={"fwall": {"p1+c1": 9}},
     refusals={"fwall": {"p1+c3": NO_NODE}, "analytics": {"p1+c1": NO_QAT}},

@@ -193,6 +193,17 @@ def test_a_set_that_does_not_fit_after_all() -> None:
     assert chosen([wide], score_of_set=score_of_set) == {"a": ["c1"], "b": ["c2"]}
 
 
+def test_an_app_that_does_not_fit_alone_after_all() -> None:
+    """Its pods want to be near those of another: it is not left without them."""
+    wide = hardware({"c1": ["ab"]}, {"a": {"c1": 1}})
+    elsewhere = lists("generic", b=listed(ClusterSet.deny({"c1"})))
+
+    def score_of_set(cluster: str, apps: frozenset[str]) -> int | None:
+        return None if apps == {"a"} else 1
+
+    assert chosen([wide, elsewhere], score_of_set=score_of_set) == {"a": ["c2"], "b": ["c2"]}
+
+
 def test_a_budget_that_is_spent_still_gives_a_pick() -> None:
     """Three GPUs that a dozen apps would like: who gets them is found at once, that it is the best
     would take long to prove, and that is what is said."""

@@ -60,6 +60,21 @@ def test_hpa_alone_has_two_candidates() -> None:
     ]
 
 
+def test_what_is_contended_and_why() -> None:
+    assert candidates_document(combined(HPA))["contended"] == [
+        {
+            "allow": ["p1+c2"],
+            "sets": [["fwall"], ["analytics"]],
+            "why": "fwall+analytics: cpu",
+        }
+    ]
+    only_c2 = lists("generic", fwall=listed(allow("c2")), analytics=listed(allow("c2")))
+    assert refused(HPA, only_c2).words == (
+        "fwall can go to p1+c2 and analytics can go to p1+c2, but not all at once:"
+        " p1+c2 takes 1 of fwall and analytics at once (fwall+analytics: cpu)"
+    )
+
+
 def test_its_candidates_are_the_eight_feasible_pairs() -> None:
     pairs = {
         (fwall, analytics)

@@ -80,6 +80,8 @@ class CombinedCandidates:
         self.relations = _relations(self.answers, self.apps)
         self.families = _families(self.partitions, self.apps, self.clusters)
         """By contended cluster: the largest sets of apps that it takes together."""
+        self.contention = _contention(self.partitions)
+        """By contended cluster, if a controller told: who is in whose way, for what."""
         self._demands: dict[tuple[int, ...], tuple[AppDemand, str]] = {}
         self.refusals = tuple(self._refusals())
         """Empty: there may be a pick."""
@@ -172,6 +174,16 @@ def _relations(answers: Sequence[ControllerAnswer], apps: Sequence[str]) -> AppR
         (each.candidates for each in answers if isinstance(each.candidates, AppCompatibility)),
         apps,
     )
+
+
+def _contention(partitions: Mapping[str, PartitionCandidates]) -> dict[ClusterName, str]:
+    found: dict[ClusterName, str] = {}
+    for candidates in partitions.values():
+        for each in candidates.contended:
+            if each.why:
+                known = found.get(each.cluster)
+                found[each.cluster] = f"{known}; {each.why}" if known else each.why
+    return found
 
 
 def _families(

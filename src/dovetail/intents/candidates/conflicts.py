@@ -252,7 +252,8 @@ def _contention_words(minimal: CombinedCandidates) -> list[str]:
         if len(here) > 1:
             sets = minimal.families[name]
             most = max(mask.bit_count() for mask in sets)
-            contended.append(f"{name} takes {min(most, len(here))} of {_apps(here)} at once")
+            why = f" ({minimal.contention[name]})" if name in minimal.contention else ""
+            contended.append(f"{name} takes {min(most, len(here))} of {_apps(here)} at once{why}")
     more = len(contended) - MOST_NAMED
     rest = [f"and so on, on {more} more clusters"] if more > 0 else []
     return [*denied[:MOST_NAMED], *contended[:MOST_NAMED], *rest]

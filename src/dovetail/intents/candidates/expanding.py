@@ -221,19 +221,21 @@ def part_document(part: Part) -> dict[str, Any]:
 
 
 def contended_document(combined: CombinedCandidates) -> list[dict[str, Any]]:
-    """Clusters with the same sets of apps together, in the order of the first of them."""
-    places: dict[AppFamily, list[int]] = {}
+    """Clusters with the same sets of apps, and for the same reason, together; in the order of the
+    first of them."""
+    places: dict[tuple[AppFamily, str], list[int]] = {}
     for name in sorted(combined.families):
-        family = in_order(combined.families[name])
-        places.setdefault(family, []).append(combined.clusters[name])
+        key = (in_order(combined.families[name]), combined.contention.get(name, ""))
+        places.setdefault(key, []).append(combined.clusters[name])
     found = []
-    for family, of in places.items():
+    for (family, why), of in places.items():
         mask: Mask = np.zeros(len(combined.clusters), np.bool_)
         mask[of] = True
         chosen = cluster_set(mask, combined.clusters)
         form = "deny" if chosen.denies else "allow"
         apps = [[combined.apps[app] for app in apps_of(each)] for each in family]
-        found.append({form: sorted(chosen.names), "sets": apps})
+        document = {form: sorted(chosen.names), "sets": apps}
+        found.append(document | {"why": why} if why else document)
     return found
 
 

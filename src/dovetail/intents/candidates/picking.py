@@ -15,6 +15,7 @@ from dovetail.intents.candidates.admissible import AdmissibleSets
 from dovetail.intents.candidates.app_sets import AppMask, apps_of
 from dovetail.intents.candidates.combining import CombinedCandidates
 from dovetail.intents.candidates.conflicts import NoPick, explained
+from dovetail.intents.candidates.solver.budget import STEPS, PickBudget
 from dovetail.intents.candidates.solver.objective import Objective
 from dovetail.intents.candidates.solver.problem import (
     JointScores,
@@ -22,7 +23,7 @@ from dovetail.intents.candidates.solver.problem import (
     ScoreOfSet,
     problems_of,
 )
-from dovetail.intents.candidates.solver.search import STEPS, PickSolution, SearchResult, search
+from dovetail.intents.candidates.solver.search import PickSolution, SearchResult, search
 from dovetail.intents.names import ClusterName
 
 CONFLICT_STEPS = 1_000
@@ -89,7 +90,7 @@ def _search(
         for demands in alternatives:
             yield from problems_of(AdmissibleSets(combined, demands), objective, joint)
 
-    return search(problems(), steps)
+    return search(problems(), PickBudget(steps))
 
 
 def _pick(combined: CombinedCandidates, solution: PickSolution, result: SearchResult) -> Pick:

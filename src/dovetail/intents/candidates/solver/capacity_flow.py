@@ -17,6 +17,7 @@ from collections import deque
 import msgspec
 
 from dovetail.intents.candidates.app_sets import apps_of
+from dovetail.intents.candidates.solver.budget import PickBudget
 from dovetail.intents.candidates.solver.choices import Held, Restrictions, UnitChoices
 from dovetail.intents.candidates.solver.problem import CapacityGroup, PickProblem, UnitMask
 
@@ -24,23 +25,6 @@ Place = tuple[int, UnitMask]
 """A cluster, and which units of it are in each other's way: a capacity group."""
 Slot = tuple[int, int]
 """A unit, and which of its parts."""
-
-
-class PickBudgetSpent(Exception):
-    """To go on would take longer than anybody should wait."""
-
-
-class PickBudget:
-    """Steps that a search may take: labels of shortest paths, positions, moves tried."""
-
-    def __init__(self, steps: int) -> None:
-        self.left, self.spent = steps, 0
-
-    def spend(self, steps: int = 1) -> None:
-        self.spent += steps
-        self.left -= steps
-        if self.left < 0:
-            raise PickBudgetSpent
 
 
 class _SlotLabel(msgspec.Struct):

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from heapq import merge
 
-from dovetail.intents.candidates.solver.capacity_flow import PickBudget
+from dovetail.intents.candidates.solver.budget import PickBudget
 from dovetail.intents.candidates.solver.choices import Dealing, Held
 from dovetail.intents.candidates.solver.problem import PickProblem, UnitMask
 
@@ -27,12 +27,16 @@ class UnitAssignment:
         self.held: list[Held | None] = [None] * len(problem.units)
         self._there: dict[int, UnitMask] = {}
 
-    def cost(self) -> int:
+    def cost(self) -> int | None:
+        """None: somebody does not fit beside those that are there, or without one that left."""
         found = self.problem.base
         for unit, held in enumerate(self.held):
             found += sum(self.problem.cost(unit, cluster) for cluster in held or ())
         for cluster, units in self._there.items():
-            found += self.problem.sharing_cost(cluster, units) or 0
+            more = self.problem.sharing_cost(cluster, units) if units else 0
+            if more is None:
+                return None
+            found += more
         return found
 
     def place(self, unit: int) -> bool:
@@ -100,7 +104,7 @@ class UnitAssignment:
         alone = (
             (cost(unit, cluster), cluster)
             for cluster in self.problem.units[unit].order
-            if not there.get(cluster)
+            if not there.get(cluster) and self._more(unit, cluster) is not None
         )
         return merge(sorted(shared), alone)
 
@@ -111,7 +115,11 @@ class UnitAssignment:
         return None if after is None else after - (self.problem.sharing_cost(cluster, units) or 0)
 
 
-def greedy_assignment(problem: PickProblem, budget: PickBudget) -> UnitAssignment | None:
+PricedAssignment = tuple[int, UnitAssignment]
+"""What it costs, and the assignment."""
+
+
+def greedy_assignment(problem: PickProblem, budget: PickBudget) -> PricedAssignment | None:
     """The best of a few orders; None: in none of them all units find clusters."""
     units = range(len(problem.units))
     orders: list[Sequence[int]] = [
@@ -119,49 +127,49 @@ def greedy_assignment(problem: PickProblem, budget: PickBudget) -> UnitAssignmen
         sorted(units, key=lambda unit: len(problem.units[unit].order)),
     ]
     found = [each for order in orders if (each := _in_order(problem, order, budget)) is not None]
-    return min(found, key=UnitAssignment.cost, default=None)
+    return min(found, key=lambda each: each[0], default=None)
 
 
 def rounded_assignment(
     problem: PickProblem, flow: Sequence[Held], budget: PickBudget
-) -> UnitAssignment | None:
+) -> PricedAssignment | None:
     """None: some unit finds no clusters."""
     assignment = UnitAssignment(problem)
     left = [unit for unit, held in enumerate(flow) if not assignment.put_if_fits(unit, held)]
     budget.spend(len(flow))
     if not all(assignment.place(unit) for unit in left):
         return None
-    _improve(assignment, range(len(flow)), budget)
-    return assignment
+    return _improved(assignment, range(len(flow)), budget)
 
 
 def _in_order(
     problem: PickProblem, order: Sequence[int], budget: PickBudget
-) -> UnitAssignment | None:
+) -> PricedAssignment | None:
     assignment = UnitAssignment(problem)
     for unit in order:
         budget.spend()
         if not assignment.place(unit):
             return None
-    _improve(assignment, order, budget)
-    return assignment
+    return _improved(assignment, order, budget)
 
 
-def _improve(assignment: UnitAssignment, order: Sequence[int], budget: PickBudget) -> None:
+def _improved(
+    assignment: UnitAssignment, order: Sequence[int], budget: PickBudget
+) -> PricedAssignment | None:
     cost = assignment.cost()
+    if cost is None:
+        return None
     for _ in range(MOST_ROUNDS):
         before = cost
         for unit in order:
             budget.spend()
             held = assignment.take_back(unit)
-            changed = cost
-            if assignment.place(unit):
-                changed = assignment.cost()
-                if changed >= cost:
-                    assignment.take_back(unit)
-            if changed >= cost:
-                assignment.put(unit, held)
-            else:
+            changed = assignment.cost() if assignment.place(unit) else None
+            if changed is not None and changed < cost:
                 cost = changed
+            else:
+                assignment.take_back(unit)
+                assignment.put(unit, held)
         if cost == before:
-            return
+            break
+    return cost, assignment

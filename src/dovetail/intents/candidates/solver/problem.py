@@ -139,7 +139,7 @@ class PickProblem:
 
     def sharing_cost(self, cluster: int, units: UnitMask) -> int | None:
         """What these units cost there together beyond what each costs; None: not together."""
-        if units & (units - 1) == 0:
+        if units & (units - 1) == 0 and cluster not in self.joint.clusters:
             return 0
         key = (cluster, units)
         if key not in self._sharing_costs:
@@ -236,33 +236,40 @@ class JointScores:
     def __init__(
         self, combined: CombinedCandidates, objective: Objective, of_set: ScoreOfSet | None
     ) -> None:
+        self.asked = 0
+        """How many sets were asked about."""
         self._names = tuple(combined.clusters)
         self._apps, self._of_set = combined.apps, of_set
         self._most = objective.most_loss
         self._known: dict[tuple[int, AppMask], int | None] = {}
+        self._scores: dict[tuple[int, AppMask], int | None] = {}
         asked = () if of_set is None else combined.families
         self.clusters = frozenset(combined.clusters[name] for name in asked)
 
     def loss(self, cluster: int, apps: AppMask) -> int | None:
         """Against the sum of each alone; None: they do not fit together."""
-        if apps & (apps - 1) == 0 or cluster not in self.clusters:
+        if cluster not in self.clusters or not apps:
             return 0
         key = (cluster, apps)
         if key not in self._known:
             self._known[key] = self._loss(cluster, apps)
         return self._known[key]
 
-    def joint(self, cluster: int, apps: AppMask) -> int | None:
-        assert self._of_set is not None
-        names = frozenset(self._apps[app] for app in apps_of(apps))
-        return self._of_set(self._names[cluster], names)
-
     def _loss(self, cluster: int, apps: AppMask) -> int | None:
-        together = self.joint(cluster, apps)
+        together = self._joint(cluster, apps)
         if together is None:
             return None
-        alone = sum(self.joint(cluster, 1 << app) or 0 for app in apps_of(apps))
+        alone = sum(self._joint(cluster, 1 << app) or 0 for app in apps_of(apps))
         return min(max(alone - together, 0), self._most * apps.bit_count())
+
+    def _joint(self, cluster: int, apps: AppMask) -> int | None:
+        key = (cluster, apps)
+        if key not in self._scores:
+            assert self._of_set is not None
+            self.asked += 1
+            names = frozenset(self._apps[app] for app in apps_of(apps))
+            self._scores[key] = self._of_set(self._names[cluster], names)
+        return self._scores[key]
 
 
 def problems_of(

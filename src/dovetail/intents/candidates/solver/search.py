@@ -28,14 +28,11 @@ from heapq import heappop, heappush
 import msgspec
 
 from dovetail.intents.candidates.app_sets import apps_of
-from dovetail.intents.candidates.solver.capacity_flow import (
-    CapacityFlow,
-    PickBudget,
-    PickBudgetSpent,
-)
+from dovetail.intents.candidates.solver.budget import PickBudget, PickBudgetSpent
+from dovetail.intents.candidates.solver.capacity_flow import CapacityFlow
 from dovetail.intents.candidates.solver.choices import Held, Restrictions, UnitChoices
 from dovetail.intents.candidates.solver.greedy import (
-    UnitAssignment,
+    PricedAssignment,
     greedy_assignment,
     rounded_assignment,
 )
@@ -45,12 +42,12 @@ POSITION_STEPS = 3
 CLUSTERS_A_STEP = 8
 """What a position costs, beside its flow: so many steps, and one for so many clusters that it has
 units on."""
+JOINT_STEPS = 10
+"""That it costs to have asked for a joint score since the position before."""
 ROUNDED = 32
 """Of so many positions, one has its flow rounded to an assignment."""
-STEPS = 50_000
-"""Of a search: half a second or so."""
 NAME_STEPS = 10_000
-"""Of these, for a better order of names once nothing else can be better."""
+"""For a better order of names once nothing else can be better."""
 DIVE_STEPS = 20_000
 """To find any assignment at all, when the others are spent."""
 
@@ -90,6 +87,7 @@ class _Tree:
         self.problem, self._budget = problem, budget
         self._choices = UnitChoices(problem)
         held = sum(unit.count for unit in problem.units)
+        self._asked = problem.joint.asked
         self._steps = POSITION_STEPS + held // CLUSTERS_A_STEP
 
     def root(self) -> Position | None:
@@ -110,8 +108,9 @@ class _Tree:
     def _position(
         self, restrictions: Restrictions, together: Mapping[int, UnitMask], depth: int
     ) -> Position | None:
-        self._budget.spend(self._steps)
         problem = self.problem
+        self._budget.spend(self._steps + JOINT_STEPS * (problem.joint.asked - self._asked))
+        self._asked = problem.joint.asked
         flow = CapacityFlow(problem, self._choices, restrictions, self._budget)
         if not flow.solve():
             return None
@@ -136,7 +135,7 @@ class _Tree:
         held, there = flow.held, flow.there
         worst: tuple[bool, int, int] | None = None
         for cluster, units in there.items():
-            if units & (units - 1) == 0:
+            if units & (units - 1) == 0 and cluster not in problem.joint.clusters:
                 continue
             extra = problem.sharing_cost(cluster, units)
             charged = problem.sharing_cost(cluster, together.get(cluster, 0)) or 0
@@ -263,10 +262,10 @@ class _Hunt:
                 self._note_assignment(rounded_assignment(problem, position.held, self.budget))
             heappush(self._open, (position.bound, -position.depth, self._made, position))
 
-    def _note_assignment(self, assignment: UnitAssignment | None) -> None:
-        if assignment is not None:
+    def _note_assignment(self, found: PricedAssignment | None) -> None:
+        if found is not None:
+            cost, assignment = found
             held = tuple(each or {} for each in assignment.held)
-            cost = assignment.cost()
             self._improve(PickSolution(problem=assignment.problem, held=held, cost=cost))
 
     def _note(self, position: Position) -> None:
@@ -279,9 +278,9 @@ class _Hunt:
             self.best = solution
 
 
-def search(problems: Iterable[PickProblem], steps: int = STEPS) -> SearchResult:
+def search(problems: Iterable[PickProblem], budget: PickBudget) -> SearchResult:
     """The best assignment of all problems."""
-    hunt = _Hunt(PickBudget(steps))
+    hunt = _Hunt(budget)
     try:
         for problem in problems:
             hunt.begin(problem)
