@@ -77,8 +77,10 @@ TABLES = {
     "intent_references": Table(2, ("path", "target")),
     "intent_files": Table(2, ("path", "name", "content"), page=1, binary="content"),
     "idempotency": Table(2, ("key", "caller", "digest", "status", "body", "created_at")),
-    "clusters": Table(1, ("name", "state", "why", "observed_at", "source", "classes")),
-    "cluster_nodes": Table(1, ("root_id", "cluster", "name", "document"), page=100),
+    "clusters": Table(
+        1, ("name", "state", "why", "observed_at", "source", "unreachable", "classes")
+    ),
+    "cluster_nodes": Table(1, ("root_id", "cluster", "name", "document", "pods"), page=100),
     "deployments": Table(
         1, ("id", "group_path", "revision", "state", "document", "created_at", "changed_at")
     ),
