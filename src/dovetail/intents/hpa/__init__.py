@@ -8,8 +8,13 @@ passes them:
     cluster_shape      clusters that are the same to these pods but for names
     device_resources   device classes counted exactly, as resources of nodes
     packer             whether workloads fit on the nodes of a shape, and where
+    quick_packing      first fit and totals, before the solver is asked
     subsets            the best set of options, and the largest sets of apps, by asking
-    shape_decisions    all that is decided of a shape
+    shape_decisions    all that is decided of a shape, within a budget
     refusals           why not, in a few words
     answer             the controller's answer for a fleet
+    placement          nodes, devices and charges of apps on the cluster that was picked
+    stranding          which workloads have to be pinned there
+    explaining         one app on one cluster: what is short
+    relaxing           and what would help
 """

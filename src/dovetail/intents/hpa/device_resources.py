@@ -128,8 +128,9 @@ class DeviceResources:
             for name, bit in self._bits.items()
             if name in self.classes.columns
         }
-        free = [self._units_by_mask(node) for node in nodes]
-        masks = sorted({mask for units in free for mask in units})
+        free = [self._units_by_mask(node, _free_devices(node)) for node in nodes]
+        taken = [self._units_by_mask(node, _held_devices(node)) for node in nodes]
+        masks = sorted({mask for units in (*free, *taken) for mask in units})
         sets, is_complete = _hall_sets([*self._bits.values()], masks)
         self._sets = {members: self._name_of(members) for members in sets}
         self._formed = tuple(self._forms(demands))
@@ -137,7 +138,9 @@ class DeviceResources:
         self.capacities = [
             self._capacity(node, units) for node, units in zip(nodes, free, strict=True)
         ]
-        """By node and resource."""
+        """What is free, by node and resource."""
+        self.held = [self._sums(units) for units in taken]
+        """What others hold of it."""
 
     def _enter(self, node: ClusterNode) -> None:
         """Devices of a list that no node can have are handed out to nobody."""
@@ -151,11 +154,11 @@ class DeviceResources:
             ]
             self._inventory.hold(f"others on {name}", name, held)
 
-    def _units_by_mask(self, node: ClusterNode) -> DeviceUnitsByMask:
+    def _units_by_mask(self, node: ClusterNode, devices: Iterable[Device]) -> DeviceUnitsByMask:
         found: DeviceUnitsByMask = {}
         if self._rows.find(node.node.metadata.name) is None:
             return found
-        for device in _free_devices(node):
+        for device in devices:
             attributes = device.attributes
             mask = sum(bit for bit, selects in self._selects.items() if selects(attributes))
             if mask:
@@ -184,11 +187,14 @@ class DeviceResources:
     def _mask(self, key: DeviceKey) -> int:
         return sum(self._bits[name] for name in self._atoms[key])
 
-    def _capacity(self, node: ClusterNode, free: DeviceUnitsByMask) -> dict[str, int]:
-        found = {
-            name: sum(units for mask, units in free.items() if mask & members)
+    def _sums(self, units_by_mask: DeviceUnitsByMask) -> dict[str, int]:
+        return {
+            name: sum(units for mask, units in units_by_mask.items() if mask & members)
             for members, name in self._sets.items()
         }
+
+    def _capacity(self, node: ClusterNode, free: DeviceUnitsByMask) -> dict[str, int]:
+        found = self._sums(free)
         row = self._rows.find(node.node.metadata.name)
         for each in self._formed:
             cls = self.classes.columns[self.classes.names[each.key]]
@@ -252,6 +258,10 @@ class DeviceResources:
 
 def _free_devices(node: ClusterNode) -> Iterator[Device]:
     return (each for each in node.devices if each.healthy and each.name not in node.held_devices)
+
+
+def _held_devices(node: ClusterNode) -> Iterator[Device]:
+    return (each for each in node.devices if each.healthy and each.name in node.held_devices)
 
 
 def _hall_sets(atoms: Sequence[int], masks: Sequence[int]) -> tuple[list[int], bool]:

@@ -91,16 +91,20 @@ class Packer:
     ) -> None:
         """`is_idle`: as if nothing were on the nodes. Raises BadQuantity."""
         self.steps = steps
+        if is_idle:
+            nodes = [replace(each, held_devices=frozenset()) for each in nodes]
         self.devices = DeviceResources(devices, cluster.classes, nodes)
         self.table = NodeTable(Rows())
         self.ready = [each.node.metadata.name for each in nodes if is_ready(each.node)]
-        for each, more in zip(nodes, self.devices.capacities, strict=True):
-            name = each.node.metadata.name
+        for at, each in enumerate(nodes):
+            name, held = each.node.metadata.name, self.devices.held[at]
+            free = self.devices.capacities[at].items()
+            more = {resource: amount + held.get(resource, 0) for resource, amount in free}
             self.table.set_node(_with_resources(each.node, more))
             if not is_idle:
                 for number, pod in enumerate(each.pods):
                     self.table.add_pod(_identified(pod, f"{name}/{number}"), name)
-                self.table.set_aside(name, stock_of(each).aside)
+                self.table.set_aside(name, {**stock_of(each).aside, **held})
         self._quick = QuickPacking(self.table, self.ready)
         self._requests: dict[int, tuple[WorkloadDemand, PodRequest]] = {}
 
