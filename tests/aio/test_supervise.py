@@ -64,3 +64,27 @@ async def test_work_is_done_again_until_it_succeeds_but_not_after_a_failure_of_a
     failures.append(ValueError("a bug"))
     with pytest.raises(ValueError, match="a bug"):
         await retry_until_done(work, on=OSError, pause_seconds=0.0, log=log)
+
+
+async def test_who_is_cancelled_while_parts_end_leaves_none_behind() -> None:
+    ended = []
+
+    async def slow(name: str) -> None:
+        try:
+            await asyncio.Event().wait()
+        finally:
+            await asyncio.sleep(0.01)
+            ended.append(name)
+
+    async def failing() -> None:
+        await asyncio.sleep(0.01)
+        raise RuntimeError("broken")
+
+    task = asyncio.create_task(run_together(slow("one"), slow("two"), failing()))
+    await asyncio.sleep(0.015)
+    for _ in range(3):
+        task.cancel()
+        await asyncio.sleep(0.002)
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    assert ended == ["two", "one"]

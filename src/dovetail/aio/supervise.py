@@ -2,13 +2,14 @@
 
 `run_together` propagates: a part that ends before its time has failed, and everything with it.
 Whoever runs the process starts it anew, which is better than a daemon of which a part is missing.
+`end` cancels tasks and waits for them, whatever happens meanwhile.
 `retry_until_done` restarts: work that is to succeed once, against something that may be away.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Coroutine
+from collections.abc import Awaitable, Callable, Coroutine, Iterable
 from typing import Any
 
 
@@ -25,9 +26,27 @@ async def run_together(*parts: Coroutine[Any, Any, Any]) -> None:
             if task.done():
                 task.result()
     finally:
-        for task in reversed(tasks):
-            task.cancel()
-            await asyncio.gather(task, return_exceptions=True)
+        await end(reversed(tasks))
+
+
+async def end(tasks: Iterable[asyncio.Task[Any]]) -> None:
+    """Cancel the tasks, each waited for before the next; their failures are nobody's any more.
+
+    Whoever is cancelled meanwhile goes on with it, and is cancelled then: else those that were not
+    waited for would be left behind.
+    """
+    is_cancelled = False
+    for task in tasks:
+        task.cancel()
+        while not task.done():
+            try:
+                await asyncio.wait((task,))
+            except asyncio.CancelledError:
+                is_cancelled = True
+        if not task.cancelled():
+            task.exception()  # So that the loop does not complain of it.
+    if is_cancelled:
+        raise asyncio.CancelledError
 
 
 async def retry_until_done(

@@ -16,6 +16,7 @@ from typing import Any
 import msgspec
 import structlog
 
+from dovetail.aio.supervise import end
 from dovetail.core.errors import DovetailError
 from dovetail.ledger import Ledger, Transaction
 from dovetail.ledger.database import leases
@@ -93,9 +94,7 @@ class LedgerLease:
         try:
             await asyncio.wait(both, return_when=asyncio.FIRST_COMPLETED)
         finally:
-            for each in both:
-                each.cancel()
-            await asyncio.gather(*both, return_exceptions=True)
+            await end(both)
         if not doing.cancelled():
             # Whoever lost the lease in the middle of it has not failed.
             error = doing.exception()

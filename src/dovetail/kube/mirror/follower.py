@@ -29,7 +29,7 @@ from dovetail.intents.names import ClusterName
 from dovetail.kube.api.port import ApiError, ApiUnreachable, KubeApi
 from dovetail.kube.mirror.cpu_policies import CpuPolicies
 from dovetail.kube.mirror.metrics import NODES_WRITTEN, WRITE_SECONDS, WRITES
-from dovetail.kube.mirror.observation import ClusterObservation, SeenChanges
+from dovetail.kube.mirror.observation import ClusterObservation, SeenChanges, kept_of_pod
 from dovetail.kube.mirror.resource_claims import ResourceClaim
 from dovetail.kube.mirror.timings import MirrorTimings
 from dovetail.kube.runtime.informer import NOTHING, Informer
@@ -70,7 +70,8 @@ class ClusterFollower:
         self._fence, self._timings = fence, timings
         self._changed = asyncio.Event()
         self._observation = ClusterObservation(cluster, self._changed.set)
-        self._nodes, self._pods = self._informer(Node), self._informer(Pod)
+        self._nodes = self._informer(Node)
+        self._pods = Informer(api, Pod, transform=kept_of_pod, backoff=self._backoff())
         self._nodes.on(self._observation.on_node)
         self._pods.on(self._observation.on_pod)
         self._settled = [asyncio.Event() for _ in range(3)]

@@ -16,7 +16,7 @@ import msgspec
 import structlog
 
 from dovetail.aio.backoff import Backoff
-from dovetail.aio.supervise import run_together
+from dovetail.aio.supervise import end, run_together
 from dovetail.core.errors import DovetailError
 from dovetail.intents.fleet import ClusterHealth
 from dovetail.intents.names import ClusterName
@@ -125,8 +125,8 @@ class Mirror:
     async def _stop(self, names: Iterable[ClusterName]) -> None:
         stopped = [self._followed.pop(name).task for name in names if name in self._followed]
         for task in stopped:
-            task.cancel()
-        await asyncio.gather(*stopped, return_exceptions=True)
+            task.cancel()  # All at once: each may take a while.
+        await end(stopped)
 
     async def _follow(self, cluster: ClusterName, access: ClusterAccess) -> None:
         """Until cancelled, or there is nothing to follow any more."""

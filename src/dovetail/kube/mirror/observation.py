@@ -29,6 +29,7 @@ from dovetail.ledger.intents.observed import (
     SeenPod,
     observed_pod,
     pruned_node,
+    pruned_pod,
 )
 from dovetail.podfit.objects import (
     Node,
@@ -134,8 +135,6 @@ class ClusterObservation:
             self.note([name])
 
     def on_pod(self, old: Pod | None, new: Pod | None) -> None:
-        if old is not None and new is not None and is_same_to_node(old, new):
-            return
         key = (new or old or Pod()).key
         now = self._pod_on_node(new) if new is not None else None
         before_on = self._node_of.pop(key, None)
@@ -267,6 +266,15 @@ class ClusterObservation:
         return tuple(DeviceUse(each.device, uid, each.units) for each in allocation.holdings)
 
 
+def kept_of_pod(pod: Pod) -> Pod:
+    """What the mirror reads of a pod: of most news, which are of its containers' states, nothing
+    is left."""
+    try:
+        return pruned_pod(pod, (ALLOCATION,))
+    except Malformed:
+        return pod
+
+
 def device_source(node: Node) -> Node:
     """What of a node its devices are read from."""
     meta, status = node.metadata, node.status
@@ -278,32 +286,4 @@ def device_source(node: Node) -> Node:
             annotations={DEVICES: written} if written is not None else {},
         ),
         status=NodeStatus(capacity=status.capacity, allocatable=status.allocatable),
-    )
-
-
-def is_same_to_node(old: Pod, new: Pod) -> bool:
-    """Whether nothing changed that is kept of a pod: most news are of its containers' states."""
-    was, meta = old.metadata, new.metadata
-    return (
-        old.spec == new.spec
-        and old.status.phase == new.status.phase
-        and was.uid == meta.uid
-        and was.labels == meta.labels
-        and was.deletion_timestamp == meta.deletion_timestamp
-        and was.annotations.get(ALLOCATION) == meta.annotations.get(ALLOCATION)
-        and old.status.conditions == new.status.conditions
-        and _resources(old) == _resources(new)
-    )
-
-
-def _resources(pod: Pod) -> tuple[Any, ...]:
-    """As the kubelet says that they are by now, in a resize."""
-    status = pod.status
-    return (
-        status.resources,
-        status.allocated_resources,
-        *(
-            (each.name, each.resources, each.allocated_resources)
-            for each in (*status.container_statuses, *status.init_container_statuses)
-        ),
     )

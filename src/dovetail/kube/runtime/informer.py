@@ -55,11 +55,15 @@ class Informer(Generic[T]):
         labels: str = "",
         fields: str = "",
         *,
+        transform: Callable[[T], T] | None = None,
         backoff: Backoff | None = None,
     ) -> None:
+        """`transform` takes out of an object what nobody here reads: it is not kept, and what
+        changes of it is told to nobody. Must not raise."""
         self._api = api
         self._kind = kind
         self._where = {"namespace": namespace, "labels": labels, "fields": fields}
+        self._transform = transform
         self._backoff = backoff or Backoff()
         self._handlers: list[Handler[T]] = []
         self._version: str | None = None
@@ -162,6 +166,8 @@ class Informer(Generic[T]):
     def _take(self, key: str, new: T | None) -> None:
         """Put `new` in the store, or take what is there out of it, and tell the handlers."""
         old = self.store.get(key)
+        if new is not None and self._transform is not None:
+            new = self._transform(new)
         if new is None:
             if old is not None:
                 del self.store[key]

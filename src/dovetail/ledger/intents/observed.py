@@ -7,7 +7,7 @@ out, so a pod takes a few hundred bytes.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from functools import lru_cache
 from typing import Any
 
@@ -26,6 +26,7 @@ from dovetail.podfit.objects import (
     ObjectMeta,
     Pod,
     PodSpec,
+    PodStatus,
     ResourceRequirements,
 )
 from dovetail.podfit.pod_sum import ENDED_PHASES, amounts_of, pod_requests
@@ -98,36 +99,8 @@ NODE_DECODER = msgspec.json.Decoder(NodeDocument)
 PODS_DECODER = msgspec.json.Decoder(PodsDocument)
 
 
-def observed_pod(pod: Pod) -> SeenPod | None:
-    """None: it takes no room on any node. Raises BadQuantity."""
-    if not pod.spec.node_name or pod.status.phase in ENDED_PHASES:
-        return None
-    meta, spec = pod.metadata, pod.spec
-    uid = meta.uid or pod.key
-    amounts, of_template = _of_template(
-        TEMPLATE_ENCODER.encode((*resources_in_use(pod), spec.overhead, spec.affinity))
-    )
-    labels = meta.labels
-    document = {
-        # Snapshots may come without a uid: pods of one cluster have to differ all the same.
-        "metadata": {"name": meta.name, "namespace": meta.namespace, "uid": uid, "labels": labels},
-        "spec": {**of_template, "nodeName": spec.node_name},
-        "status": {"phase": pod.status.phase},
-    }
-    if meta.deletion_timestamp is not None:
-        document["metadata"]["deletionTimestamp"] = meta.deletion_timestamp
-    deployment = labels.get(DEPLOYMENT_LABEL, "")
-    if deployment:
-        document["status"]["conditions"] = compact(_readiness(pod.status.conditions))
-    text = msgspec.Raw(ENCODER.encode(document))
-    return SeenPod(pod.key, uid, amounts, deployment, labels.get(APP_LABEL, ""), text)
-
-
 class TemplateFields(msgspec.Struct, array_like=True):
-    """What of a pod is equal in all pods of a template, as far as it counts on a node.
-
-    Resources are as they count now, so that what the status says of them is not needed.
-    """
+    """What of a pod is equal in all pods of a template, as far as it counts on a node."""
 
     containers: tuple[Container, ...]
     init_containers: tuple[Container, ...]
@@ -136,15 +109,74 @@ class TemplateFields(msgspec.Struct, array_like=True):
     affinity: Affinity | None
 
 
+class PodTemplate(msgspec.Struct, frozen=True):
+    """What pods of a template have in common: one for all of them."""
+
+    spec: PodSpec
+    amounts: tuple[tuple[str, int], ...]
+    document: dict[str, Any]
+
+
 TEMPLATE_ENCODER = msgspec.msgpack.Encoder()
 TEMPLATE_DECODER = msgspec.msgpack.Decoder(TemplateFields)
 
 
+def pruned_pod(pod: Pod, annotations: Collection[str] = ()) -> Pod:
+    """What is kept of a pod, with these of its annotations. Parts that pods of a template have in
+    common are the same objects in all of them. Raises BadQuantity."""
+    meta, status = pod.metadata, pod.status
+    notes = {key: meta.annotations[key] for key in annotations if key in meta.annotations}
+    is_ours = DEPLOYMENT_LABEL in meta.labels
+    return Pod(
+        metadata=ObjectMeta(
+            name=meta.name,
+            namespace=meta.namespace,
+            # Snapshots may come without: pods of one cluster have to differ all the same.
+            uid=meta.uid or pod.key,
+            labels=_shared(tuple(meta.labels.items())),
+            annotations=notes,
+            deletion_timestamp=meta.deletion_timestamp,
+        ),
+        spec=replace(template_of(pod).spec, node_name=pod.spec.node_name),
+        status=PodStatus(
+            phase=status.phase, conditions=_readiness(status.conditions) if is_ours else ()
+        ),
+    )
+
+
+def observed_pod(pod: Pod) -> SeenPod | None:
+    """None: it takes no room on any node. Raises BadQuantity."""
+    if not pod.spec.node_name or pod.status.phase in ENDED_PHASES:
+        return None
+    meta, labels = pod.metadata, pod.metadata.labels
+    uid = meta.uid or pod.key
+    template = template_of(pod)
+    document: dict[str, dict[str, Any]] = {
+        "metadata": {"name": meta.name, "namespace": meta.namespace, "uid": uid, "labels": labels},
+        "spec": {**template.document, "nodeName": pod.spec.node_name},
+        "status": {"phase": pod.status.phase},
+    }
+    if meta.deletion_timestamp is not None:
+        document["metadata"]["deletionTimestamp"] = meta.deletion_timestamp
+    deployment = labels.get(DEPLOYMENT_LABEL, "")
+    if deployment:
+        document["status"]["conditions"] = compact(_readiness(pod.status.conditions))
+    text = msgspec.Raw(ENCODER.encode(document))
+    return SeenPod(pod.key, uid, template.amounts, deployment, labels.get(APP_LABEL, ""), text)
+
+
+def template_of(pod: Pod) -> PodTemplate:
+    """Resources are as they count now, so that what the status says of them is not needed."""
+    spec = pod.spec
+    return _read_template(
+        TEMPLATE_ENCODER.encode((*resources_in_use(pod), spec.overhead, spec.affinity))
+    )
+
+
 @lru_cache(maxsize=8192)
-def _of_template(content: bytes) -> tuple[tuple[tuple[str, int], ...], dict[str, Any]]:
-    """What pods of a template ask for, and what is kept of their specification."""
+def _read_template(content: bytes) -> PodTemplate:
+    """From the encoded parts, which make a key that is quick to compare and cannot be stale."""
     pod = TEMPLATE_DECODER.decode(content)
-    parts = (pod.containers, pod.init_containers, pod.resources, pod.overhead)
     affinity = pod.affinity
     spec = PodSpec(
         containers=_pruned_containers(pod.containers),
@@ -157,7 +189,13 @@ def _of_template(content: bytes) -> tuple[tuple[tuple[str, int], ...], dict[str,
         overhead=pod.overhead,
         resources=pod.resources,
     )
-    return amounts_of(pod_requests(*parts)), compact(spec)
+    requests = pod_requests(pod.containers, pod.init_containers, pod.resources, pod.overhead)
+    return PodTemplate(spec, amounts_of(requests), compact(spec))
+
+
+@lru_cache(maxsize=8192)
+def _shared(labels: tuple[tuple[str, str], ...]) -> dict[str, str]:
+    return dict(labels)
 
 
 def _readiness(conditions: Iterable[Condition]) -> tuple[Condition, ...]:
