@@ -6,6 +6,8 @@ is looked up in the ledger. Numbers and words are those of the reference, sectio
 
 from __future__ import annotations
 
+import io
+import tarfile
 from collections.abc import Iterator
 from typing import Any
 
@@ -333,3 +335,53 @@ def test_v10_unknown_unit(operator: Operator) -> None:
             return
         operator.send(each)
     pytest.fail("the requirement was not among them")
+
+
+# -- what cannot be deployed -----------------------------------------------------------------------
+
+
+def test_clusters_that_do_not_exist(operator: Operator) -> None:
+    group = operator.make(scenario.v7())
+    operator.made(f"{group}/generic-placement-intents", named("g"))
+    terms = [{"clusterProvider": "p1", "cluster": "c9"}]
+    body = named("a", app=FWALL, intent={"anyOf": terms})
+    operator.made(f"{group}/generic-placement-intents/g/app-intents", body)
+    found = operator.refused(group)
+    assert words(found)[FWALL, "p1+c9"] == "no such cluster"
+
+
+def test_a_chart_that_is_none(operator: Operator) -> None:
+    group = operator.make(scenario.v7())
+    where = f"{group.rsplit('/', 2)[0]}/apps/{FWALL}"
+    archive = io.BytesIO()
+    with tarfile.open(fileobj=archive, mode="w:gz") as tar:
+        tar.addfile(tarfile.TarInfo("no-chart"))
+    reply = operator.form("PUT", where, named(FWALL), archive.getvalue())
+    assert reply.status_code == 200, reply.text
+    found = operator.refused(group)
+    assert f"app {FWALL}" in found["detail"]
+    assert operator.get(f"{group}/plan").status_code == 422
+
+
+def test_a_consumer_that_names_nothing(operator: Operator) -> None:
+    group = operator.make(scenario.v7())
+    path = f"{group}/hpa-intents/fwall-hpa-intent/hpa-resource-consumers"
+    operator.made(path, named("lost", kind="Deployment", name="no-such", container="x"))
+    found = operator.refused(group)
+    assert "no-such" in found["detail"]
+    assert "api-server" in found["detail"], "what there is, is told"
+
+
+def test_a_project_that_is_not_there(operator: Operator) -> None:
+    path = "projects/x/composite-apps/y/v1/deployment-intent-groups/z"
+    for method, action in (
+        ("POST", "approve"),
+        ("POST", "instantiate"),
+        ("POST", "terminate"),
+        ("POST", "update"),
+        ("GET", "plan"),
+        ("GET", "status"),
+        ("GET", f"explain?app={FWALL}"),
+    ):
+        reply = operator.call(method, f"{path}/{action}")
+        assert reply.status_code == 404, (action, reply.text)

@@ -49,12 +49,13 @@ OBJECTS = msgspec.json.Decoder(ObjectText)
 
 def lock_group(tx: Transaction, path: str) -> None:
     """Keep others from deciding about the group until the end. Raises NotFound."""
-    row = tx.row(
-        f"SELECT path FROM intent_objects WHERE path = ?{tx.for_update}",  # noqa: S608
-        (path,),
-    )
+    refuse_missing(tx, path, tx.for_update)
+
+
+def refuse_missing(tx: Transaction, path: str, how: str = "") -> None:
+    row = tx.row(f"SELECT path FROM intent_objects WHERE path = ?{how}", (path,))  # noqa: S608
     if row is None:
-        raise NotFound(f"{path} does not exist")
+        raise NotFound(f"there is no deployment-intent-group {path.rpartition('/')[2]!r}")
 
 
 def current(tx: Transaction, group: str) -> DeploymentRecord | None:

@@ -13,7 +13,7 @@ from typing import Any
 import msgspec
 from msgspec.structs import replace
 
-from dovetail.core.errors import NotFound
+from dovetail.core.errors import Malformed, NotFound
 from dovetail.intents.candidates.conflicts import NoPick
 from dovetail.intents.deployment import (
     AppOnCluster,
@@ -36,6 +36,7 @@ from dovetail.intents.plan_document import (
     reasons_of,
     replacements,
 )
+from dovetail.podfit.packing.solver.problem import BudgetSpent
 from dovetail.service.intents.controllers.fan_out import ControllerAnswers, ControllerFanOut
 from dovetail.service.intents.deploying.acting import ActionControllers, AppObjects
 from dovetail.service.intents.deploying.cluster_port import ClusterPort
@@ -177,7 +178,11 @@ class Planner:
         return await asyncio.to_thread(explanation_document, plan, hpa.explanation, app, cluster)
 
     async def _asked(self, group: GroupPath, known: KnownDeployment | None) -> AskedGroup:
-        read = await self._reader.read(group)
+        try:
+            read = await self._reader.read(group)
+        except Malformed as error:
+            reason = {"token": "manifests", "words": str(error)}
+            raise Infeasible(str(error), [reason]) from error
         fleet = await self._fleet.fresh()
         if known is not None:
             fleet = without_own(fleet, known)
@@ -189,15 +194,18 @@ class Planner:
     ) -> GroupPlan:
         hpa = asked.refuse_without_answers()
         current = None if known is None else current_clusters(known.record.document.placements)
-        return await asyncio.to_thread(
-            plan_of,
-            asked.read.group,
-            asked.fleet,
-            asked.answers.answers,
-            hpa,
-            deployment=deployment,
-            current=current,
-        )
+        try:
+            return await asyncio.to_thread(
+                plan_of,
+                asked.read.group,
+                asked.fleet,
+                asked.answers.answers,
+                hpa,
+                deployment=deployment,
+                current=current,
+            )
+        except BudgetSpent as error:
+            raise Infeasible(UNDECIDED, [{"token": "undecided", "words": UNDECIDED}]) from error
 
     async def _objects(self, manifests: AppObjects, namespace: str) -> list[OutboxObject]:
         """Nothing is sent to clusters to which there is no way."""
@@ -209,6 +217,7 @@ class Planner:
         ]
 
 
+UNDECIDED = "where pods go on the picked clusters could not be decided in time"
 PLANNED_ID = "00000000-0000-0000-0000-000000000000"
 """Of a deployment that nobody has asked for yet."""
 

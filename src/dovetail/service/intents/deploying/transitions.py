@@ -91,7 +91,9 @@ def approve(tx: Transaction, group: str) -> DeploymentRecord:
 
 
 def to_instantiate(tx: Transaction, group: str) -> DeploymentRecord:
-    """The deployment that an instantiate would be; nothing is written. Raises WrongState."""
+    """The deployment that an instantiate would be; nothing is written. Raises NotFound and
+    WrongState."""
+    deployments.refuse_missing(tx, group)
     record, state = current_state(tx, group)
     after(DeploymentAction.INSTANTIATE, state)
     if record is not None and state is DeploymentState.APPROVED:
@@ -194,7 +196,8 @@ def expire(tx: Transaction, hold_seconds: int) -> int:
 
 
 def to_update(tx: Transaction, group: str) -> DeploymentRecord:
-    """The deployment that is to be changed. Raises WrongState."""
+    """The deployment that is to be changed. Raises NotFound and WrongState."""
+    deployments.refuse_missing(tx, group)
     record, state = current_state(tx, group)
     after(DeploymentAction.UPDATE, state)
     assert record is not None
