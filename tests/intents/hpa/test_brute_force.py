@@ -7,11 +7,14 @@ says fits does, and every set that fits is said to.
 from __future__ import annotations
 
 from collections import Counter
-from itertools import combinations
+from itertools import combinations, product
+from typing import Any
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from dovetail.intents.candidates.combining import combine
+from dovetail.intents.candidates.expanding import candidates_document
 from dovetail.intents.candidates.partitions import PartitionCandidates
 from dovetail.intents.fleet import ClusterNode
 from dovetail.intents.hpa.answer import HpaAnswer, hpa_answer
@@ -88,6 +91,39 @@ def _check_devices(node: ClusterNode, planned: list[PlannedDevice]) -> None:
         assert units <= by_name[name].units
         assert by_name[name].healthy
         assert name not in node.held_devices
+
+
+@given(seeds)
+@settings(max_examples=100, deadline=None)
+def test_the_union_of_candidates_is_what_fits(seed: int) -> None:
+    """Over a fleet of three clusters: each choice from the lists of any candidate, and no other."""
+    world = World(seed, clusters=3)
+    found = hpa_answer(world.group, fleet(*world.clusters))
+    apps = [each.name for each in world.group.apps]
+    clusters = [each.name for each in world.clusters]
+    document = candidates_document(combine([found.answer], apps, clusters), most=10_000)
+    union = {
+        choice
+        for candidate in document["candidates"]
+        for choice in product(*(_clusters_of(candidate[app], clusters) for app in apps))
+    }
+    brutes = {each.name: BruteCluster(world.group, each) for each in world.clusters}
+    feasible = {
+        choice
+        for choice in product(clusters, repeat=len(apps))
+        if all(
+            brutes[name].fits([app for app, on in zip(apps, choice, strict=True) if on == name])
+            for name in set(choice)
+        )
+    }
+    assert union == feasible, seed
+
+
+def _clusters_of(entry: dict[str, Any], clusters: list[str]) -> list[str]:
+    assert entry["count"] == 1
+    if "allow" in entry:
+        return list(entry["allow"])
+    return [name for name in clusters if name not in entry["deny"]]
 
 
 def asked(world: World) -> HpaAnswer:

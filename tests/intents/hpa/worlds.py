@@ -37,13 +37,17 @@ APART = "kubernetes.io/hostname"
 
 
 class World:
-    def __init__(self, seed: int, *, has_devices: bool = False) -> None:
+    def __init__(self, seed: int, *, has_devices: bool = False, clusters: int = 1) -> None:
         self._random, self._has_devices = Random(seed), has_devices
         self.group: DeploymentGroup = group(
             *(self._app(name) for name in "abc"[: self._random.randint(1, 3)])
         )
-        self.cluster: ClusterInventory = cluster(
-            "c1",
+        self.clusters = [self._cluster(f"c{at + 1}") for at in range(clusters)]
+        self.cluster = self.clusters[0]
+
+    def _cluster(self, name: str) -> ClusterInventory:
+        return cluster(
+            name,
             *(self._node(f"n{at}") for at in range(self._random.randint(1, 3))),
             classes=CLASSES[: self._random.randint(1, 3)],
         )
