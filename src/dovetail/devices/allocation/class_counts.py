@@ -55,8 +55,6 @@ class ClassCounts:
 
     def put_node(self, devices: NodeDevices) -> None:
         """A node that is there already has to be dropped before."""
-        if self.equivalence.looks_at(self._classes.keys):
-            devices.classify(self.equivalence)
         self.nodes[devices.node] = devices
         self._stale[devices.row] = devices
         self._device_count += len(devices.devices)
@@ -96,14 +94,19 @@ class ClassCounts:
         self._stale.clear()
 
     def _classify(self) -> None:
-        """Devices get their equivalence classes anew if device classes look at other keys now."""
+        """Devices of stale rows get their equivalence classes; those of all rows get them anew if
+        device classes look at other keys now.
+
+        Only here: which keys are looked at may change many times before anybody asks.
+        """
         most = 2 * self._device_count + SPARE_EQUIVALENCE_CLASSES
         crowded = len(self.equivalence.all) > most
         if crowded or not self.equivalence.looks_at(self._classes.keys):
             self.equivalence.look_at(self._classes.keys)
-            for each in self.nodes.values():
-                each.classify(self.equivalence)
             self.classes_changed()
+        for devices in self._stale.values():
+            if devices is not None:
+                devices.classify(self.equivalence)
 
     def _count(self, nodes: list[NodeDevices], columns: int) -> None:
         units, free = counts_of(nodes, self.equivalence.selected[:columns])

@@ -32,6 +32,8 @@ class EquivalenceClasses:
         self.all: list[EquivalenceClass] = []
         self.selected: Amounts = np.zeros((FIRST_TABLE, FIRST_TABLE), np.int64)
         """A line per device class: 1 for each equivalence class that it selects."""
+        self.generation = 0
+        """Raised when all numbers are given anew; what was numbered before means nothing."""
         self._keys: tuple[str, ...] = ()
         self._named = False
         self._numbers: dict[tuple[str | bool | None, ...], int] = {}
@@ -45,6 +47,7 @@ class EquivalenceClasses:
         """Forgets all there are: from now on devices are told apart by these keys."""
         self._keys = tuple(sorted(keys.difference(RESERVED)))
         self._named = "Name" in keys
+        self.generation += 1
         self.all.clear()
         self._numbers.clear()
         self.selected[:] = 0

@@ -14,7 +14,7 @@ from dovetail.devices.allocation.solver.problem import DevicePlace
 class NodeDevices:
     """Devices by (kind, name), the order in which they are handed out."""
 
-    __slots__ = ("_index", "devices", "equivalence", "free", "node", "row", "units")
+    __slots__ = ("_generation", "_index", "devices", "equivalence", "free", "node", "row", "units")
 
     def __init__(self, node: str, devices: Sequence[Device]) -> None:
         """Raises BadDevices."""
@@ -24,7 +24,8 @@ class NodeDevices:
         self._index = {each.name: index for index, each in enumerate(self.devices)}
         self._check()
         self.equivalence: list[int] = []
-        """By device, the number of its equivalence class."""
+        """By device, the number of its equivalence class; to be read after `classify`."""
+        self._generation = -1
         self.units = [each.units if each.healthy else 0 for each in self.devices]
         """That can be handed out: none of a device that is not healthy."""
         self.free = list(self.units)
@@ -51,7 +52,10 @@ class NodeDevices:
         return None if index is None else self.devices[index]
 
     def classify(self, classes: EquivalenceClasses) -> None:
-        self.equivalence = [classes.number_of(each) for each in self.devices]
+        """Number the devices, unless that was done since numbers were last given anew."""
+        if self._generation != classes.generation:
+            self.equivalence = [classes.number_of(each) for each in self.devices]
+            self._generation = classes.generation
 
     def set_held(self, device: str, units: int) -> None:
         """So much of the device is held, if it is here."""
