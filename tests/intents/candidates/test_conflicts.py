@@ -75,6 +75,17 @@ def test_more_apps_than_clusters_that_must_be_apart() -> None:
     assert "a and b must not share a cluster" in found.words
 
 
+def test_words_stay_short_with_many_apps() -> None:
+    apps = "abcdefgh"
+    apart = affinity(denied=[(one, two) for one in apps for two in apps if one < two])
+    found = refused(apart, apps=apps, clusters=tuple(f"c{n}" for n in range(7)))
+    assert found.words == (
+        "a, b, c and 5 more can go to every cluster between them, but not all at once:"
+        " a and b must not share a cluster; a and c must not share a cluster;"
+        " a and d must not share a cluster; a and e must not share a cluster; and 24 more such"
+    )
+
+
 def test_two_controllers_that_leave_nothing_in_common() -> None:
     found = refused(
         lists("x", a=listed(ClusterSet.allow({"c1"}))),

@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 import msgspec
 
 from dovetail.intents.candidates.admissible import AdmissibleSets
+from dovetail.intents.candidates.app_demand import union
 from dovetail.intents.candidates.app_sets import place_of
 from dovetail.intents.candidates.cluster_set import EVERYWHERE, ClusterSet
 from dovetail.intents.candidates.combining import CombinedCandidates, combine
@@ -21,7 +22,7 @@ from dovetail.intents.candidates.partitions import AppCompatibility, ControllerA
 from dovetail.intents.names import ClusterName
 
 MOST_NAMED = 4
-"""Clusters that words name; of more the number is told."""
+"""Apps or clusters that words name; of more the number is told."""
 
 IsImpossible = Callable[[CombinedCandidates], bool]
 """Whether it is proven that there is no pick."""
@@ -172,12 +173,16 @@ def _joint_conflict(minimal: CombinedCandidates) -> SmallestConflict:
     every = (1 << len(minimal.apps)) - 1
     if len(minimal.apps) > 1 and any(mask == every for mask in minimal.relations.required):
         return _apart_conflict(minimal)
-    told = [
-        f"{app} can go to {_clusters(narrowing_of(minimal, app).left, minimal.clusters)}"
-        for app in minimal.apps
-    ]
+    left = {app: narrowing_of(minimal, app).left for app in minimal.apps}
+    if len(left) <= MOST_NAMED:
+        told = " and ".join(
+            f"{app} can go to {_clusters(some, minimal.clusters)}" for app, some in left.items()
+        )
+    else:
+        between = _clusters(union(left.values()), minimal.clusters)
+        told = f"{_apps(minimal.apps)} can go to {between} between them"
     reasons = _contention_words(minimal)
-    words = f"{' and '.join(told)}, but not all at once"
+    words = f"{told}, but not all at once"
     return _conflict(minimal, f"{words}: {'; '.join(reasons)}" if reasons else words)
 
 
@@ -254,9 +259,9 @@ def _contention_words(minimal: CombinedCandidates) -> list[str]:
             most = max(mask.bit_count() for mask in sets)
             why = f" ({minimal.contention[name]})" if name in minimal.contention else ""
             contended.append(f"{name} takes {min(most, len(here))} of {_apps(here)} at once{why}")
-    more = len(contended) - MOST_NAMED
-    rest = [f"and so on, on {more} more clusters"] if more > 0 else []
-    return [*denied[:MOST_NAMED], *contended[:MOST_NAMED], *rest]
+    found = [*denied[:MOST_NAMED], *contended[:MOST_NAMED]]
+    more = len(denied) + len(contended) - len(found)
+    return [*found, f"and {more} more such"] if more else found
 
 
 def _clusters(some: ClusterSet, clusters: Mapping[ClusterName, int]) -> str:
@@ -276,4 +281,6 @@ def _clusters(some: ClusterSet, clusters: Mapping[ClusterName, int]) -> str:
 def _apps(names: Sequence[str]) -> str:
     if len(names) == 1:
         return names[0]
+    if len(names) > MOST_NAMED:
+        return f"{', '.join(names[: MOST_NAMED - 1])} and {len(names) - MOST_NAMED + 1} more"
     return f"{', '.join(names[:-1])} and {names[-1]}"
