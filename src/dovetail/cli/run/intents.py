@@ -30,6 +30,7 @@ from dovetail.rest.server.backend import Errand
 from dovetail.service.intents.actions import GroupActions
 from dovetail.service.intents.charges import ChargeFollower
 from dovetail.service.intents.cluster_hook import ClusterHook
+from dovetail.service.intents.controllers.announcing import ClusterAnnouncer
 from dovetail.service.intents.controllers.emco import EmcoCaller
 from dovetail.service.intents.controllers.emco_actions import EmcoActions
 from dovetail.service.intents.controllers.external import PlacementCaller, TypedCaller
@@ -73,10 +74,12 @@ def intent_parts(ledger: Ledger, settings: IntentSettings) -> IntentParts:
         ledger, hpa, callers(settings), CallTerms(settings.controller_seconds)
     )
     errand = partial(carry_out, ledger, directory, worker)
+    terms = CallTerms(settings.controller_seconds)
+    announcer = ClusterAnnouncer(ClusterHook(snapshot_of), ledger, terms)
     return IntentParts(
         group_actions(ledger, settings, fleet, controllers, port, wake=worker.wake),
-        {"cluster": ClusterHook(snapshot_of), "deployment-intent-group": GroupHook()},
-        (errand,) if settings.mirror else (),
+        {"cluster": announcer, "deployment-intent-group": GroupHook()},
+        (announcer.run, *((errand,) if settings.mirror else ())),
         (controllers.close, clients.close),
     )
 

@@ -7,5 +7,6 @@ emco             EMCO's placement controllers, over their own contracts
 emco_actions     EMCO's action controllers
 app_context      what those act on: an AppContext in etcd, in EMCO's layout
 cluster_events   EMCO's controllers that are told of clusters
+announcing       when: as documents of clusters are kept and dropped
 sdk              what a controller is made of
 """
