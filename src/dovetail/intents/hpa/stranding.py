@@ -39,8 +39,11 @@ class Pins(msgspec.Struct, frozen=True):
 class _Unit(msgspec.Struct):
     """Pods that a scheduler sees as equal: those of a workload, or of a DaemonSet on a node."""
 
+    at: int
+    """Its place among the units."""
     workload: int
     request: PodRequest
+    amounts: dict[str, int]
     count: int
     planned: tuple[str, ...]
     nodes: frozenset[str]
@@ -56,8 +59,8 @@ def pins_of(packer: Packer, demands: Sequence[WorkloadDemand], fit: Fit, *, pins
             if fit.nodes[at] and not demand.workload.per_node:
                 found[at] = Pin(tuple(sorted(fit.nodes[at])), "pin: nodes is asked for")
                 analysis.pin(at)
+    unsafe = [unit for unit in analysis.units if not analysis.is_safe(unit)]
     while True:
-        unsafe = [unit for unit in analysis.units if not analysis.is_safe(unit)]
         invader = next(
             (
                 (unit, other)
@@ -68,14 +71,19 @@ def pins_of(packer: Packer, demands: Sequence[WorkloadDemand], fit: Fit, *, pins
             None,
         )
         if invader is None:
-            unproved = dict.fromkeys(unit.workload for unit in unsafe)
-            return Pins(found, tuple(unproved))
+            return Pins(found, tuple(dict.fromkeys(unit.workload for unit in unsafe)))
         unit, other = invader
         names = [demands[each.workload].workload.name for each in (other, unit)]
         where = ", ".join(unit.planned)
         why = f"elsewhere {names[0]} could take the room of {names[1]} on {where}"
         found[other.workload] = Pin(other.planned, why)
         analysis.pin(other.workload)
+        # Others are as safe as before, with fewer pods that could come.
+        again = [
+            *unsafe,
+            *(each for each in analysis.units if each is other and each not in unsafe),
+        ]
+        unsafe = [each for each in again if not analysis.is_safe(each)]
 
 
 class _Analysis:
@@ -83,7 +91,9 @@ class _Analysis:
         self._table = packer.table
         self.units: list[_Unit] = []
         for at, demand in enumerate(demands):
-            self.units += self._units(packer, at, demand, fit)
+            for unit in self._units(packer, at, demand, fit):
+                unit.at = len(self.units)
+                self.units.append(unit)
         self._relations: Relations = relations_among(
             packer.table.nodes, [each.request for each in self.units]
         )
@@ -100,13 +110,15 @@ class _Analysis:
         if demand.workload.per_node:
             for name in fit.nodes[at]:
                 own = pinned(request, (name,))
-                yield _Unit(at, own, 1, (name,), frozenset((name,)))
+                yield _Unit(0, at, own, dict(own.amounts), 1, (name,), frozenset((name,)))
         elif fit.nodes[at]:
             mask = packer.table.filter(request, among=packer.ready, without=Reason.AMOUNT).mask
             rows = packer.table.nodes.rows
             nodes = frozenset(name for name in packer.ready if mask[rows.row(name)])
             planned = tuple(sorted(fit.nodes[at]))
-            yield _Unit(at, request, demand.workload.count, planned, nodes | {*planned})
+            nodes |= {*planned}
+            count = demand.workload.count
+            yield _Unit(0, at, request, dict(request.amounts), count, planned, nodes)
 
     def pin(self, workload: int) -> None:
         for unit in self.units:
@@ -124,42 +136,50 @@ class _Analysis:
 
     def is_safe(self, unit: _Unit) -> bool:
         """Whether a node is left for one pod of it, however all other pods go."""
-        at = self.units.index(unit)
         near, spread = self._relations.near, self._relations.spread
-        if at in {each.kind for each in near} | {each.kind for each in spread}:
+        if unit.at in {each.kind for each in near} | {each.kind for each in spread}:
             return False
-        blocked = self._nodes_in_conflict(at)
-        if blocked is None:
+        conflicts = self._nodes_in_conflict(unit.at)
+        if conflicts is None:
             return False
-        open_nodes = []
-        for name in unit.nodes:
-            costs = self._costs(unit, name)
-            if costs is None:
-                blocked += 1
-            else:
-                open_nodes.append(costs)
-        for resource, _ in unit.request.amounts:
-            blocked += self._blockable(unit, resource, open_nodes)
-        return blocked < len(unit.nodes)
+        costs = [
+            (name, found) for name in unit.nodes if (found := self._costs(unit, name)) is not None
+        ]
+        if self._is_left(unit, conflicts, [found for _, found in costs]):
+            return True
+        # Once more, with what can come to each node: less than others ask for in all.
+        possible = [
+            {
+                resource: cost
+                for resource, cost in found.items()
+                if self._most_taken(unit, name, resource) >= cost
+            }
+            for name, found in costs
+        ]
+        return self._is_left(unit, conflicts, possible)
 
     def _costs(self, unit: _Unit, name: str) -> dict[str, int] | None:
-        """What others would have to take of each resource for the node to be of no use, where they
-        can; None: it is of no use anyway."""
+        """What others would have to take of each resource for the node to be of no use; None: it is
+        of no use anyway."""
         found = {}
-        for resource, amount in unit.request.amounts:
+        for resource, amount in unit.amounts.items():
             cost = self._table.free(name, resource) - amount + 1
             if cost <= 0:
                 return None
-            if self._most_taken(unit, name, resource) >= cost:
-                found[resource] = cost
+            found[resource] = cost
         return found
+
+    def _is_left(self, unit: _Unit, conflicts: int, nodes: Sequence[Mapping[str, int]]) -> bool:
+        """Whether of these nodes one is left, with as many blocked as can be."""
+        blocked = sum(self._blockable(unit, resource, nodes) for resource in unit.amounts)
+        return conflicts + blocked < len(nodes)
 
     def _blockable(
         self, unit: _Unit, resource: str, open_nodes: Sequence[Mapping[str, int]]
     ) -> int:
         """How many nodes others can block by what they ask of the resource."""
         left = sum(
-            dict(each.request.amounts).get(resource, 0) * (each.count - (each is unit))
+            each.amounts.get(resource, 0) * (each.count - (each is unit))
             for each in self.units
             if each.nodes & unit.nodes
         )
@@ -174,19 +194,19 @@ class _Analysis:
     def _most_taken(self, unit: _Unit, name: str, resource: str) -> int:
         """By others, if all that can come to the node do."""
         return sum(
-            dict(each.request.amounts).get(resource, 0)
-            * min(each.count - (each is unit), self._fitting(at, each, name))
-            for at, each in enumerate(self.units)
-            if name in each.nodes
+            each.amounts.get(resource, 0)
+            * min(each.count - (each is unit), self._fitting(each, name))
+            for each in self.units
+            if resource in each.amounts and name in each.nodes
         )
 
-    def _fitting(self, at: int, unit: _Unit, name: str) -> int:
+    def _fitting(self, unit: _Unit, name: str) -> int:
         """How many of it alone the node takes."""
-        key = at, name
+        key = unit.at, name
         if key not in self._room:
             self._room[key] = min(
                 max(self._table.free(name, resource), 0) // amount
-                for resource, amount in unit.request.amounts
+                for resource, amount in unit.amounts.items()
             )
         return self._room[key]
 
