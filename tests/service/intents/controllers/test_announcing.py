@@ -24,9 +24,9 @@ async def test_they_are_told(ledger: Ledger, monkeypatch: pytest.MonkeyPatch) ->
     told: list[tuple[list[str], str, str]] = []
 
     async def publish(
-        registered: dict[str, object], cluster: str, event: object, **_: object
+        registered: dict[str, object], cluster: str, event: ClusterEventType, **_: object
     ) -> None:
-        told.append((list(registered), cluster, str(getattr(event, "name", ""))))
+        told.append((list(registered), cluster, event.name))
 
     monkeypatch.setattr(announcing, "publish", publish)
     hook = ClusterAnnouncer(ClusterHook(lambda *_: pytest.fail("no snapshot")), ledger, CallTerms())
