@@ -191,3 +191,25 @@ def test_units_of_one_device() -> None:
     assert Asked([needing("a", devices("pool", 3), replicas=2)], on).clusters("a") == "c1"
     assert Asked([needing("a", devices("pool", 3), replicas=3)], on).clusters("a") == ""
     assert Asked([needing("a", devices("pool", 6))], on).clusters("a") == ""
+
+
+def test_pods_of_a_workload_ask_for_devices_in_one_way() -> None:
+    """By claim or by class, as the nodes have it that they are on: not some so and some so."""
+    any_gpu = device_class("any", model="a")
+    one, two = ([gpu(f"g{at}", model="a") for at in range(count)] for count in (1, 2))
+    wanting = needing("a", devices(any_gpu), replicas=2)
+    asked = Asked(
+        [wanting],
+        cluster("c1", node("n1", devices=one, devices_by_claim=True), node("n2", devices=one)),
+        cluster("c2", node("n1", devices=one), node("n2", devices=two, devices_by_claim=True)),
+        cluster("c3", node("n1", devices=one), node("n2", devices=two), node("n3")),
+    )
+    assert asked.clusters("a") == "c2 c3"
+    access = {}
+    for on in ("c2", "c3"):
+        placed = asked.hpa.placement(f"p1+{on}", ("a",))
+        assert placed is not None
+        (grant,) = placed.apps[0].consumers
+        access[on] = str(grant.devices["devices-any"].access)
+        assert placed.apps[0].workloads[0].fabrics == {}
+    assert access == {"c2": "claim", "c3": "class"}

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -11,6 +13,7 @@ from dovetail.intents.hpa.subsets import (
     ScarceResource,
     best_subset,
     largest_sets,
+    smallest_failing,
 )
 
 ITEMS = 5
@@ -98,3 +101,15 @@ def test_sets_that_are_cut_fit_and_leave_out_nobody(
     for one in found.sets:
         everyone |= one
     assert everyone == 2**ITEMS - 1
+
+
+@given(st.lists(masks, max_size=6))
+def test_items_that_fail_together_and_not_without_any(tops: list[int]) -> None:
+    tops = [top for top in tops if top != 2**ITEMS - 1]
+
+    def fails(items: Sequence[int]) -> bool:
+        return not is_in(sum(1 << at for at in items), tops)
+
+    found = smallest_failing(range(ITEMS), fails)
+    assert fails(found)
+    assert not any(fails([one for one in found if one != each]) for each in found)

@@ -203,7 +203,7 @@ class ShapeSorter:
             tuple(OWN_NAME if value == name else value for value in topology),
             name if sight.looks_at_names else "",
             self._pods(node),
-            _devices(node, device_keys) if sight.devices.counts else (),
+            (_devices(node, device_keys), node.devices_by_claim) if sight.devices.counts else (),
         )
 
     def _pods(self, node: ClusterNode) -> tuple[object, ...]:

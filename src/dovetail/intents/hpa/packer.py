@@ -40,6 +40,10 @@ ChosenDevices = dict[tuple[int, str], list[tuple[DeviceHolding, ...]]]
 """By workload and node, for each of its pods there."""
 MOST_COPIES = 15
 """Of a set of apps that is placed, for which room is left where it can be."""
+ACCESS = "dovetail.dev/device-access"
+"""Of nodes in a packer, where devices of some are handed out by claim and those of others are not:
+pods of a workload ask for theirs in one way, so they stay on nodes of one way, as a gang does."""
+BY_CLAIM, BY_CLASS = "claim", "class"
 ANY_NODE = NodeSelectorTerm()
 """With a name added, a term that the node of that name meets."""
 
@@ -94,13 +98,15 @@ class Packer:
         if is_idle:
             nodes = [replace(each, held_devices=frozenset()) for each in nodes]
         self.devices = DeviceResources(devices, cluster.classes, nodes)
+        self._is_mixed = len({each.devices_by_claim for each in nodes if each.devices}) > 1
         self.table = NodeTable(Rows())
         self.ready = [each.node.metadata.name for each in nodes if is_ready(each.node)]
         for at, each in enumerate(nodes):
             name, held = each.node.metadata.name, self.devices.held[at]
             free = self.devices.capacities[at].items()
             more = {resource: amount + held.get(resource, 0) for resource, amount in free}
-            self.table.set_node(_with_resources(each.node, more))
+            node = _with_resources(each.node, more)
+            self.table.set_node(_with_access(node, each) if self._is_mixed else node)
             if not is_idle:
                 for number, pod in enumerate(each.pods):
                     self.table.add_pod(_identified(pod, f"{name}/{number}"), name)
@@ -120,7 +126,7 @@ class Packer:
             (at, key)
             for at, each in enumerate(demands)
             if each.workload.count or each.workload.per_node
-            for key in each.within_one
+            for key in (*each.within_one, *([ACCESS] if each.devices and self._is_mixed else []))
         ]
         asked = PackingQuestion(demands, gangs, change, beside, StepBudget(self.steps))
         return self._fit_with_fabrics(asked, {})
@@ -298,6 +304,14 @@ def _identified(pod: Pod, uid: str) -> Pod:
     if pod.metadata.uid:
         return pod
     return replace(pod, metadata=replace(pod.metadata, uid=uid))
+
+
+def _with_access(node: Node, of: ClusterNode) -> Node:
+    if not of.devices:
+        return node
+    access = BY_CLAIM if of.devices_by_claim else BY_CLASS
+    labels = {**node.metadata.labels, ACCESS: access}
+    return replace(node, metadata=replace(node.metadata, labels=labels))
 
 
 def _with_resources(node: Node, more: Mapping[str, int]) -> Node:

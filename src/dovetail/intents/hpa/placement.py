@@ -15,7 +15,7 @@ from dovetail.intents.group import DeviceRequirement, ResourceConsumer
 from dovetail.intents.hpa.cluster_shape import ShapedCluster, Sight
 from dovetail.intents.hpa.demand import AppHardware, IntentConsumer, WorkloadDemand
 from dovetail.intents.hpa.device_resources import DeviceResources
-from dovetail.intents.hpa.packer import Fit
+from dovetail.intents.hpa.packer import ACCESS, Fit
 from dovetail.intents.hpa.shape_decisions import ShapeDecisions, members
 from dovetail.intents.hpa.stranding import Pin, Pins, pins_of
 from dovetail.intents.manifests.exclusivity import CpuExclusivity, exclusivity_of
@@ -223,7 +223,11 @@ class _Builder:
         return Pin(tuple(sorted(self._names[name] for name in pin.nodes)), pin.why)
 
     def _fabrics(self, at: int) -> dict[str, str]:
-        return {key: value for (on, key), value in self._fit.fabrics.items() if on == at}
+        return {
+            key: value
+            for (on, key), value in self._fit.fabrics.items()
+            if on == at and key != ACCESS
+        }
 
     def _grants(
         self, app: AppHardware, names: Sequence[int], options: Sequence[OptionOutcome]

@@ -102,9 +102,9 @@ class _Analysis:
     def _units(self, packer: Packer, at: int, demand: WorkloadDemand, fit: Fit) -> Iterator[_Unit]:
         request = packer.written_request(demand)
         fabric = [
-            SelectorRequirement(key=key, operator="In", values=(fit.fabrics[at, key],))
-            for key in demand.within_one
-            if (at, key) in fit.fabrics
+            SelectorRequirement(key=key, operator="In", values=(value,))
+            for (on, key), value in fit.fabrics.items()
+            if on == at
         ]
         request = replace(request, node_labels=(*request.node_labels, *fabric))
         if demand.workload.per_node:
