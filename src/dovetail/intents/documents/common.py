@@ -14,11 +14,17 @@ METADATA = RecordShape(
 )
 
 
-def named_document(spec: RecordShape | None = None, *, spec_required: bool = True) -> RecordShape:
+def named_document(
+    spec: RecordShape | None = None, *, spec_required: bool = True, emco_required: bool = False
+) -> RecordShape:
     """A document with metadata, and with a spec if its kind has one."""
     members = [RecordMember(name="metadata", shape=METADATA, required=True)]
     if spec is not None:
-        members.append(RecordMember(name="spec", shape=spec, required=spec_required))
+        members.append(
+            RecordMember(
+                name="spec", shape=spec, required=spec_required, emco_required=emco_required
+            )
+        )
     return RecordShape(members=tuple(members))
 
 

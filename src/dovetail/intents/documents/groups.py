@@ -96,11 +96,11 @@ GROUP = named_document(
             RecordMember(
                 name="compositeProfile",
                 shape=NAME,
-                required=True,
+                emco_required=True,
                 aliases=("profile",),
                 emco_blank=True,
             ),
-            RecordMember(name="version", shape=NAME, required=True, emco_blank=True),
+            RecordMember(name="version", shape=NAME, emco_required=True, emco_blank=True),
             RecordMember(
                 name="overrideValues",
                 shape=ListShape(
@@ -117,11 +117,14 @@ GROUP = named_document(
                 ),
                 aliases=("overrideValuesObj",),
             ),
-            RecordMember(name="logicalCloud", shape=NAME, required=True, emco_blank=True),
+            RecordMember(name="logicalCloud", shape=NAME, emco_required=True, emco_blank=True),
             RecordMember(name="pin", shape=TextShape(choices=("nodes",))),
         )
-    )
+    ),
+    spec_required=False,
+    emco_required=True,
 )
+"""Without a profile nothing is overridden; without a logical cloud any cluster may be picked."""
 
 INTENTS = named_document(
     RecordShape(

@@ -138,9 +138,11 @@ def to_cluster(_path: str, document: Document) -> Iterator[str]:
 
 
 def to_profile_and_cloud(path: str, document: Document) -> Iterator[str]:
-    spec = document["spec"]
-    yield f"{composite_of(path)}/composite-profiles/{spec['compositeProfile']}"
-    yield f"{project_of(path)}/logical-clouds/{spec['logicalCloud']}"
+    spec = document.get("spec", {})
+    if "compositeProfile" in spec:
+        yield f"{composite_of(path)}/composite-profiles/{spec['compositeProfile']}"
+    if "logicalCloud" in spec:
+        yield f"{project_of(path)}/logical-clouds/{spec['logicalCloud']}"
 
 
 def to_controllers(_path: str, document: Document) -> Iterator[str]:

@@ -244,6 +244,8 @@ class RecordMember(msgspec.Struct, frozen=True, kw_only=True):
     """As it is answered."""
     shape: DocumentShape
     required: bool = False
+    emco_required: bool = False
+    """Required by EMCO's rules, not by ours."""
     aliases: tuple[str, ...] = ()
     """Other words for it; case and dashes never matter."""
     is_secret: bool = False
@@ -297,12 +299,13 @@ class RecordShape(msgspec.Struct, frozen=True, kw_only=True):
         value = next((spelled[key] for key in map(plain, words_of(member)) if key in spelled), None)
         if findings.is_emco and member.zero_is_absent and not isinstance(value, bool) and not value:
             value = None
-        if value is None and member.required and isinstance(member.shape, RecordShape):
+        required = member.required or (findings.is_emco and member.emco_required)
+        if value is None and required and isinstance(member.shape, RecordShape):
             # What it lacks is told of its own members, as if it were there and empty.
             value = {}
         if value is not None:
             found[member.name] = member.shape.read(value, path, findings)
-        elif member.required:
+        elif required:
             told = f"{member.name} is required"
             if member.emco_blank and isinstance(member.shape, TextShape) and member.shape.pattern:
                 told = _no_match(member.shape.pattern)
