@@ -14,7 +14,9 @@ Counts = dict[int, int]
 """CPUs by node."""
 
 
-def distributed(machine: Machine, free: CpuSet, wanted: int, group: int) -> CpuSet:
+def distributed(
+    machine: Machine, free: CpuSet, wanted: int, group: int, *, by_socket: bool = False
+) -> CpuSet:
     count = {node: len(there & free) for node, there in machine.by_numa.items() if there & free}
     nodes = in_order(machine, free, count)
     groups = wanted // group
@@ -23,11 +25,17 @@ def distributed(machine: Machine, free: CpuSet, wanted: int, group: int) -> CpuS
         ways = [
             way
             for chosen in combinations(nodes, size)
-            for way in shares(count, chosen, wanted, group)
+            for way in shares(count, chosen, wanted, group, capped=by_socket)
         ]
         if ways:
-            best = min(ways, key=lambda way: score(count, way))
-            share = wanted // size // group * group
+            best = min(
+                ways,
+                key=lambda way: (
+                    by_socket and len(machine.sockets_of(way)) > 1,
+                    score(count, way),
+                ),
+            )
+            share = even_share(count, tuple(best), wanted, group, capped=by_socket)
             return taken(machine, free, best, share, group)
     return take_packed(machine, free, wanted)
 
@@ -41,9 +49,20 @@ def in_order(machine: Machine, free: CpuSet, count: Counts) -> list[int]:
     return sorted(count, key=lambda node: (size[socket[node]], socket[node], count[node], node))
 
 
-def shares(count: Counts, chosen: tuple[int, ...], wanted: int, group: int) -> Iterator[Counts]:
-    """An equal share for each, and the rest dealt to some: to more of them first."""
+def even_share(
+    count: Counts, chosen: tuple[int, ...], wanted: int, group: int, *, capped: bool
+) -> int:
+    """`capped`: what the node with the fewest can give, if that is less."""
     share = wanted // len(chosen) // group * group
+    fewest = min(count[node] // group * group for node in chosen)
+    return min(share, fewest) if capped else share
+
+
+def shares(
+    count: Counts, chosen: tuple[int, ...], wanted: int, group: int, *, capped: bool = False
+) -> Iterator[Counts]:
+    """An equal share for each, and the rest dealt to some: to more of them first."""
+    share = even_share(count, chosen, wanted, group, capped=capped)
     rest = wanted - share * len(chosen)
     if any(count[node] < share for node in chosen):
         return

@@ -20,6 +20,20 @@ APART = synthetic(sockets=2, cores=20, threads=2, adjacent_siblings=False)
 """Cores 0-19 and 20-39; 0 and 40 share one."""
 SPLIT_SOCKETS = synthetic(sockets=2, numa_per_socket=2, cores=4, threads=2, uncores=2)
 """Nodes of 8 CPUs, two to a socket; caches of 4."""
+HYBRID = Machine(
+    cpus=tuple(
+        Cpu(
+            id=at,
+            core=at - at % 2 if at < 4 else at,
+            socket=0,
+            numa=0,
+            kind="core" if at < 4 else "atom",
+        )
+        for at in range(8)
+    ),
+    nodes=(NumaNode(id=0, cpus=CpuSet(range(8))),),
+)
+"""Two cores of two threads, 0-1 and 2-3; four of one, 4 to 7."""
 
 
 def cpus(text: str) -> CpuSet:
@@ -59,10 +73,21 @@ class TestPacked:
             pytest.param("0-1,4-5,8-31", 6, "0-1,8-11", id="a whole one and a part"),
             pytest.param("0-1,4-5", 4, "0-1,4-5", id="no cache has enough"),
             pytest.param("0,2,4-7", 2, "4-5", id="only whole cores are a part"),
+            pytest.param("0-31", 3, "0-2", id="an odd number leaves a thread of its last core"),
+            pytest.param("2-31", 3, "4-6", id="in the first cache that has the cores"),
+            pytest.param("0,2-3,8-31", 3, "0,2-3", id="a core that is split already will do"),
+            pytest.param("0-1,4-5,8-31", 7, "8-14", id="a whole one and an odd part"),
         ],
     )
     def test_by_cache(self, free: str, wanted: int, expected: str) -> None:
         assert str(take_packed(SPLIT_SOCKETS, cpus(free), wanted, by_uncore=True)) == expected
+
+    def test_by_cache_an_odd_number_where_siblings_are_far_apart(self) -> None:
+        """Cores 0 and 1, with 16 and 17, share the first cache: of all these 17 is left."""
+        machine = synthetic(
+            sockets=2, numa_per_socket=2, cores=4, threads=2, uncores=2, adjacent_siblings=False
+        )
+        assert str(take_packed(machine, machine.online, 3, by_uncore=True)) == "0-1,16"
 
     def test_nodes_that_hold_sockets_come_before_these(self) -> None:
         machine = Machine(
@@ -127,6 +152,33 @@ class TestDistributed:
         if wanted:
             assert taken == literal.distributed(machine, free, wanted, group)
 
+    @pytest.mark.parametrize(
+        ("free", "wanted", "expected"),
+        [
+            pytest.param("0-31", 12, "0-5,8-13", id="two nodes of a socket"),
+            pytest.param("0-5,8-31", 10, "16-20,24-28", id="though two sockets were more even"),
+            pytest.param("0-2,8-23", 10, "0-2,8-14", id="less than an even share of one of them"),
+            pytest.param("0-1,8-9,16-31", 10, "16-20,24-28", id="the socket that has room"),
+            pytest.param("0-3,16-19", 8, "0-3,16-19", id="over sockets if it must be"),
+        ],
+    )
+    def test_by_socket(self, free: str, wanted: int, expected: str) -> None:
+        found = take_distributed(SPLIT_SOCKETS, cpus(free), wanted, by_socket=True)
+        assert str(found) == expected
+
+    @given(st.data())
+    def test_by_socket_equals_the_literal_rule(self, data: st.DataObject) -> None:
+        free = CpuSet(data.draw(st.sets(st.sampled_from(sorted(SPLIT_SOCKETS.online)), min_size=1)))
+        group = data.draw(st.sampled_from([1, 2]))
+        wanted = data.draw(st.integers(1, len(free)))
+        wanted -= wanted % group
+        taken = take_distributed(SPLIT_SOCKETS, free, wanted, group, by_socket=True)
+        assert len(taken) == wanted
+        assert taken <= free
+        if wanted:
+            found = literal.distributed(SPLIT_SOCKETS, free, wanted, group, by_socket=True)
+            assert taken == found
+
 
 class TestChoose:
     def test_near_first_then_elsewhere(self) -> None:
@@ -146,6 +198,27 @@ class TestChoose:
         )
         assert str(choose(machine, machine.online, 4, (CpuPolicyOption.FULL_PCPUS_ONLY,))) == "2-5"
         assert str(choose(machine, machine.online, 4)) == "0,2-4"
+
+    @pytest.mark.parametrize(
+        ("free", "wanted", "expected"),
+        [
+            pytest.param("0-7", 4, "0-3", id="cores of two threads first"),
+            pytest.param("0-7", 6, "0-5", id="then those of one"),
+            pytest.param("0,2-6", 4, "2-5", id="no core is split"),
+            pytest.param("0-1,4-6", 4, "0-1,4-5", id="those of one thread make up for others"),
+        ],
+    )
+    def test_whole_cores_only_uses_cores_that_have_one_thread(
+        self, free: str, wanted: int, expected: str
+    ) -> None:
+        found = choose(HYBRID, cpus(free), wanted, (CpuPolicyOption.FULL_PCPUS_ONLY,))
+        assert str(found) == expected
+
+    def test_whole_cores_only_across_numa_splits_no_core_either(self) -> None:
+        options = (CpuPolicyOption.FULL_PCPUS_ONLY, CpuPolicyOption.DISTRIBUTE_CPUS_ACROSS_NUMA)
+        assert str(choose(HYBRID, cpus("2-4"), 2, options)) == "2-3"
+        with pytest.raises(NotEnough):
+            choose(HYBRID, cpus("1-4"), 4, options)
 
     def test_align_by_socket_takes_the_rest_of_the_socket_as_near(self) -> None:
         free = cpus("6-31")

@@ -2,6 +2,9 @@
 
 CPUs come in groups (of a core's threads, or of one). What does not divide evenly is dealt out group
 by group to some of the nodes, such that what stays free is as even over the machine as it can be.
+Where sockets count (`by_socket`), nodes of one socket come before any others, and an even share is
+no more than each of them has.
+
 As in the kubelet this tries all sets of so many nodes, and of nodes for the remainder: exponential
 in NUMA nodes, of which machines have few. It ends at the first number of nodes that will do, or
 falls back to the packed order.
@@ -9,7 +12,7 @@ falls back to the packed order.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from itertools import combinations, cycle
 from math import floor, sqrt
 from typing import NamedTuple
@@ -18,34 +21,51 @@ from dovetail.node.common.cpus import CpuSet
 from dovetail.node.plugins.cpu.assign.packed import NotEnough, numa_order, take_packed
 from dovetail.node.topology import Machine
 
+Take = Callable[[Machine, CpuSet, int], CpuSet]
+
 
 class Distribution(NamedTuple):
     balance: float
     """How uneven the free CPUs would be over the nodes."""
     nodes: tuple[int, ...]
+    share: int
+    """Of each node."""
     extra: tuple[int, ...]
     """Those of the nodes that give the remainder."""
+    remainder: int = 0
 
 
-def take_distributed(machine: Machine, free: CpuSet, wanted: int, group: int = 1) -> CpuSet:
+def take_distributed(
+    machine: Machine,
+    free: CpuSet,
+    wanted: int,
+    group: int = 1,
+    *,
+    by_socket: bool = False,
+    take: Take = take_packed,
+) -> CpuSet:
+    """`take`: how CPUs of one node are picked."""
     if wanted > len(free):
         raise NotEnough(wanted, free)
     if wanted == 0 or wanted % group:
-        return take_packed(machine, free, wanted)
+        return take(machine, free, wanted)
     per_node = {node: cpus & free for node, cpus in machine.by_numa.items() if cpus & free}
     sizes = {node: len(cpus) for node, cpus in per_node.items()}
     order = numa_order(machine, free)
+
+    def rank(plan: Distribution) -> tuple[bool, float]:
+        return by_socket and len(machine.sockets_of(plan.nodes)) > 1, plan.balance
+
     for count in _counts(machine, len(order), wanted // group, group):
         plans = [
             plan
             for nodes in combinations(order, count)
-            for plan in _plans(sizes, nodes, wanted, group)
+            for plan in _plans(sizes, nodes, wanted, group, capped=by_socket)
         ]
         if plans:
             # The first of those that are equally even.
-            best = min(plans, key=lambda plan: plan.balance)
-            return _taken(machine, per_node, best, wanted, group)
-    return take_packed(machine, free, wanted)
+            return _taken(machine, per_node, min(plans, key=rank), group, take)
+    return take(machine, free, wanted)
 
 
 def _counts(machine: Machine, usable: int, groups: int, group: int) -> range:
@@ -56,14 +76,18 @@ def _counts(machine: Machine, usable: int, groups: int, group: int) -> range:
 
 
 def _plans(
-    sizes: Mapping[int, int], nodes: tuple[int, ...], wanted: int, group: int
+    sizes: Mapping[int, int], nodes: tuple[int, ...], wanted: int, group: int, *, capped: bool
 ) -> Iterator[Distribution]:
-    share, remainder = _shares(wanted, len(nodes), group)
-    if any(sizes[node] < share for node in nodes):
+    share = wanted // len(nodes) // group * group
+    fewest = min(sizes[node] for node in nodes)
+    if capped:
+        share = min(share, fewest // group * group)
+    if fewest < share:
         return
+    remainder = wanted - share * len(nodes)
     left = {node: size - share * (node in nodes) for node, size in sizes.items()}
     if not remainder:
-        yield Distribution(_unevenness(left.values()), nodes, ())
+        yield Distribution(_unevenness(left.values()), nodes, share, ())
         return
     able = [node for node in nodes if left[node] >= group]
     for count in range(len(able), 0, -1):
@@ -72,12 +96,7 @@ def _plans(
                 after = dict(left)
                 for node in _dealt(after, extra, remainder, group):
                     after[node] -= group
-                yield Distribution(_unevenness(after.values()), nodes, extra)
-
-
-def _shares(wanted: int, nodes: int, group: int) -> tuple[int, int]:
-    share = wanted // nodes // group * group
-    return share, wanted - share * nodes
+                yield Distribution(_unevenness(after.values()), nodes, share, extra, remainder)
 
 
 def _dealt(
@@ -93,17 +112,20 @@ def _dealt(
 
 
 def _taken(
-    machine: Machine, free: Mapping[int, CpuSet], plan: Distribution, wanted: int, group: int
+    machine: Machine,
+    free: Mapping[int, CpuSet],
+    plan: Distribution,
+    group: int,
+    take: Take,
 ) -> CpuSet:
-    share, remainder = _shares(wanted, len(plan.nodes), group)
     left = dict(free)
     taken = CpuSet()
     for node in plan.nodes:
-        found = take_packed(machine, left[node], share)
+        found = take(machine, left[node], plan.share)
         left[node], taken = left[node] - found, taken | found
     sizes = {node: len(cpus) for node, cpus in left.items()}
-    for node in _dealt(sizes, plan.extra, remainder, group):
-        found = take_packed(machine, left[node], group)
+    for node in _dealt(sizes, plan.extra, plan.remainder, group):
+        found = take(machine, left[node], group)
         left[node], taken = left[node] - found, taken | found
         sizes[node] -= group
     return taken

@@ -42,6 +42,27 @@ def take_packed(
     return taking.taken
 
 
+def take_whole_cores(
+    machine: Machine, free: CpuSet, wanted: int, *, by_uncore: bool = False
+) -> CpuSet:
+    """No core is split: those with most threads first, others for what is left then.
+
+    `free` are whole cores, and `wanted` is a multiple of the threads of the largest: so what larger
+    cores leave is a multiple of each smaller size, as long as sizes divide each other.
+    """
+    taken = CpuSet()
+    by_size: dict[int, set[int]] = {}
+    for each in free:
+        by_size.setdefault(len(machine.by_core[machine.cpu(each).core]), set()).add(each)
+    for size in sorted(by_size, reverse=True):
+        part = min(wanted - len(taken), len(by_size[size]))
+        part -= part % size
+        taken |= take_packed(machine, CpuSet(by_size[size]), part, by_uncore=by_uncore)
+    if len(taken) < wanted:
+        raise NotEnough(wanted, free)
+    return taken
+
+
 def numa_order(machine: Machine, free: CpuSet) -> list[int]:
     """The nodes that have free CPUs, in the order in which they are used."""
     return CpuAccumulator(machine, free, 0).numa_order()
@@ -84,12 +105,18 @@ class CpuAccumulator:
                 return
 
     def part_of(self, cache: CpuSet) -> None:
-        """All that is wanted from its lowest cores, if these are as free as it takes."""
+        """All that is wanted from its lowest cores, if these are as free as it takes.
+
+        An odd number takes the cores of the next even one, and leaves the highest of their threads.
+        """
         cores = sorted(self.machine.cores_of(cache & self.free))
-        enough = cores[: self.wanted // self.machine.threads_per_core]
-        found = CpuSet(cpu for core in enough for cpu in self.machine.by_core[core] & self.free)
+        threads = self.machine.threads_per_core
+        enough = cores[: -(-self.wanted // threads)]
+        found = sorted(cpu for core in enough for cpu in self.machine.by_core[core] & self.free)
+        if threads > 1 and self.wanted % 2 and len(found) > self.wanted:
+            found.pop()
         if len(found) == self.wanted:
-            self.take(found)
+            self.take(CpuSet(found))
 
     def ranked(self, groups: Groups, within: CpuSet) -> list[int]:
         """The groups that have free CPUs in there, those with the fewest first."""
