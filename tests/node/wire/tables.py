@@ -53,7 +53,7 @@ ResourceAllocationResponse: {CONTAINER} resource_name=9:string
  allocation_result=10:ResourceAllocation labels=11:<string,string>
  annotations=12:<string,string> native_qos_class=13:string
 PodResourceRequest: {WHOLE_POD} hint=7:TopologyHint resource_requests=8:<string,double>
- labels=9:<string,string> annotations=10:<string,string>
+ labels=9:<string,string> annotations=10:<string,string> native_qos_class=14:string
 PodResourceHintsResponse: {WHOLE_POD} resource_hints=7:<string,ListOfTopologyHints>
  labels=8:<string,string> annotations=9:<string,string>
 PodResourceAllocationResponse: {WHOLE_POD} allocation_result=7:ResourceAllocation

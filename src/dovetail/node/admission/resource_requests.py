@@ -175,4 +175,5 @@ def pod_question(
         resource_requests=request.quantities,
         labels=dict(pod.labels),
         annotations=dict(pod.annotations),
+        native_qos_class=pod.qos_class,
     )

@@ -148,6 +148,8 @@ class PodResourceRequest(Message):
     resource_requests: Annotated[dict[str, float], 8] = {}
     labels: Annotated[dict[str, str], 9] = {}
     annotations: Annotated[dict[str, str], 10] = {}
+    native_qos_class: Annotated[str, 14] = ""
+    """Ours, numbered as in ResourceRequest: others do not send it, and skip it if they get it."""
 
 
 class PodResourceHintsResponse(Message):

@@ -137,3 +137,30 @@ def test_who_has_cpus_is_hinted_to_where_they_are() -> None:
     assert node.hints("own", 2, "a") == {"3": True}
     node.hold("b", "own", 6, nodes=CpuSet([0, 1, 2]))
     assert node.hints("own", 6, "b") == {"0,2": True}
+
+
+def test_a_preferred_hint_without_room_is_refused() -> None:
+    """Others came between the hint and the allocation."""
+    node = Node(FOUR)
+    node.hold("a", "own", 3, nodes=CpuSet([0]))
+    with pytest.raises(
+        Impossible, match=r"agreed on is NUMA node 0; 13 are free .* node 0: 1 free"
+    ):
+        node.hold("b", "own", 2, nodes=CpuSet([0]))
+    node.hold("b", "own", 2, nodes=CpuSet([0]), preferred=False)
+    node.hold("c", "sockets", 3, nodes=CpuSet([0]))
+
+
+def test_for_a_whole_pod_its_own_cpus_are_free() -> None:
+    node = Node(FOUR)
+    node.hold("new", "own", 2, nodes=CpuSet([1]), container="one")
+    node.hold("new", "own", 2, nodes=CpuSet([1]), container="two")
+    node.hold("a", "own", 4, nodes=CpuSet([0]))
+    assert node.hints("own", 4, container="") == {"1": True}, "where it is"
+    found = node.hints("own", 6, container="")
+    assert found == {"1-2": True, "1,3": True, "0-2": False, "0-1,3": False} | {
+        "1-3": False,
+        "0-3": False,
+    }, "and it stays there when it grows"
+    shrunk = node.hints("own", 3, container="") or {}
+    assert [nodes for nodes, preferred in shrunk.items() if preferred] == ["1"], "or shrinks"

@@ -125,7 +125,7 @@ def test_a_node_belongs_to_one_group() -> None:
 def test_a_hint_that_is_too_small_is_extended_to_a_group_with_it() -> None:
     node = Node()
     assert node.allocate("a", "bound", 10, nodes="2") == ("0,2", {0: 7, 2: 3})
-    assert node.allocate("b", "bound", 1, nodes="2") == ("0,2", {2: 1})
+    assert node.allocate("b", "bound", 1, nodes="2", preferred=False) == ("0,2", {2: 1})
 
 
 def test_other_nodes_do_where_these_are_only_a_wish() -> None:
@@ -200,3 +200,31 @@ def test_whatever_happens_nothing_is_given_twice(data: st.DataObject) -> None:
             left = node.memory.free(node.state.holdings)[name]
             assert all(left[at] >= 0 for at in by_node)
         assert decode_state(encode_state(node.state), MemoryState) == node.state
+
+
+def test_a_preferred_hint_without_room_is_refused_rather_than_widened() -> None:
+    """Others came between the hint and the allocation: their group would be the only place."""
+    node = Node()
+    node.allocate("a", "bound", 10, nodes="1-2")
+    with pytest.raises(Impossible, match="wants 4Gi of memory"):
+        node.allocate("b", "bound", 4, nodes="1")
+    assert node.allocate("b", "bound", 4, nodes="1", preferred=False) == ("1-2", {2: 4})
+
+
+def test_a_preferred_hint_is_widened_to_what_is_preferred() -> None:
+    """By an agent that asked others only: two nodes are as few as so much takes."""
+    assert Node().allocate("a", "bound", 10, nodes="1") == ("0-1", {0: 7, 1: 3})
+
+
+def test_of_a_whole_pods_nodes_a_container_gets_just_these() -> None:
+    """The pod needs both, though the container would find room on one."""
+    node = Node()
+    assert node.allocate("a", "bound", 5, nodes="1-2") == ("1-2", {1: 5})
+
+
+def test_who_grows_stays_where_it_is_if_there_is_room() -> None:
+    node = Node()
+    node.allocate("a", "bound", 2, nodes="2")
+    assert node.hints("a", "bound", 3) == {"2": True}
+    node.allocate("b", "bound", 5, nodes="2")
+    assert "2" not in (node.hints("a", "bound", 4) or {})

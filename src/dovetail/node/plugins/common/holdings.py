@@ -38,7 +38,8 @@ class ResourceHolding(msgspec.Struct, frozen=True, kw_only=True):
         return f"{self.namespace}/{self.name}"
 
     def is_for(self, request: PluginRequest) -> bool:
-        return self.key == (request.pod, request.container)
+        """Whether it is the container's; of a request for a whole pod, whether it is the pod's."""
+        return self.pod == request.pod and request.container in ("", self.container)
 
 
 H = TypeVar("H", bound=ResourceHolding)
@@ -75,6 +76,10 @@ class PluginState(msgspec.Struct, Generic[H], frozen=True, kw_only=True):
 
     def of(self, pod: str, container: str) -> H | None:
         return next((each for each in self.holdings if each.key == (pod, container)), None)
+
+    def own(self, request: PluginRequest) -> tuple[H, ...]:
+        """What the container has; of a request for a whole pod, what its containers have."""
+        return tuple(each for each in self.holdings if each.is_for(request))
 
     def with_holding(self, new: H) -> Self:
         others = (each for each in self.holdings if each.key != new.key)

@@ -19,6 +19,13 @@ class BadPluginRequest(DovetailError):
     """A question that has no answer."""
 
 
+class QosClassUntold(DovetailError):
+    """A question about a whole pod whose role depends on a QoS class that the agent does not tell.
+
+    The agent is to ask by container, where it does.
+    """
+
+
 class Impossible(DovetailError):
     """What is asked for cannot be given now; the words say why."""
 
@@ -64,12 +71,15 @@ def container_request(book: RoleBook, request: ResourceRequest, nodes: CpuSet) -
 def pod_request(book: RoleBook, request: PodResourceRequest, nodes: CpuSet) -> PluginRequest:
     if not request.pod_uid:
         raise BadPluginRequest("a request needs pod_uid")
+    described = _described(request, request.native_qos_class)
+    if book.depends_on_qos_class(described):
+        raise QosClassUntold("which role the pod has depends on its QoS class, which is not told")
     return PluginRequest(
         pod=request.pod_uid,
         namespace=request.pod_namespace,
         name=request.pod_name,
         container="",
-        role=book.role(_described(request, "")),
+        role=book.role(described),
         amounts=_amounts(request.resource_requests),
         nodes=_nodes(request, nodes),
         preferred=request.hint is None or request.hint.preferred,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Literal
+from typing import Literal, get_args
 
 import msgspec
 
@@ -12,6 +12,9 @@ from dovetail.node.plugins.common.cpu_policy_options import CpuPolicyOption
 
 SHARED = "shared"
 """The pool of all CPUs that are not reserved and in no other pool. It is always there."""
+
+QosClass = Literal["Guaranteed", "Burstable", "BestEffort"]
+QOS_CLASSES: tuple[QosClass, ...] = get_args(QosClass)
 
 
 class RoleTable(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -38,7 +41,7 @@ class RoleMatch(RoleTable, frozen=True):
     """What the pod says it is (kubernetes.io/pod-role, or one of the other keys)."""
     types: tuple[str, ...] = ()
     """The same for kubernetes.io/resource-type."""
-    qos_classes: tuple[Literal["Guaranteed", "Burstable", "BestEffort"], ...] = ()
+    qos_classes: tuple[QosClass, ...] = ()
     namespaces: tuple[str, ...] = ()
     labels: Mapping[str, str] = {}
     annotations: Mapping[str, str] = {}
@@ -135,6 +138,15 @@ class RoleBook(msgspec.Struct, frozen=True, kw_only=True):
             if matches(role, pod):
                 return role
         return ELSE
+
+    def depends_on_qos_class(self, pod: PodDescription) -> bool:
+        """Whether a pod of unknown class could have different roles."""
+        if pod.qos_class:
+            return False
+        of_classes = (
+            self.role(msgspec.structs.replace(pod, qos_class=each)) for each in QOS_CLASSES
+        )
+        return any(each != self.role(pod) for each in of_classes)
 
 
 class PodDescription(msgspec.Struct, frozen=True, kw_only=True):

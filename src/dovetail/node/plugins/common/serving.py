@@ -19,6 +19,7 @@ from dovetail.node.plugins.common.requests import (
     BadPluginRequest,
     Impossible,
     PluginRequest,
+    QosClassUntold,
     container_request,
     pod_request,
 )
@@ -200,6 +201,8 @@ def refusing() -> Iterator[None]:
         yield
     except Impossible as error:
         raise refuse(str(error)) from None
+    except QosClassUntold as error:
+        raise Refused(grpc.StatusCode.UNIMPLEMENTED, str(error)) from None
     except (BadPluginRequest, BadHint) as error:
         raise Refused(grpc.StatusCode.INVALID_ARGUMENT, str(error)) from None
     except StateNotSaved as error:

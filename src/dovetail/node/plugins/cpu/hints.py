@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from fractions import Fraction
+
 from dovetail.node.common.cpus import CpuSet
 from dovetail.node.hints.hint import Hint
 from dovetail.node.hints.supply import fewest, masks_with_enough
 from dovetail.node.plugins.common.requests import Impossible, PluginRequest
 from dovetail.node.plugins.cpu.assign import CpuPolicyOption
-from dovetail.node.plugins.cpu.state import CpuHolding, Cpus, CpuState
+from dovetail.node.plugins.cpu.state import CpuHolding, Cpus, CpuState, union
 from dovetail.node.topology import Machine
 
 
@@ -16,10 +19,10 @@ def hints(cpus: Cpus, state: CpuState, request: PluginRequest) -> tuple[Hint, ..
     count = cpus.exclusive(request)
     if not count:
         return None
-    before = state.of(request.pod, request.container)
-    own = cpus.own(before) if before else CpuSet()
-    if before and len(own) == count:
-        return (hint_of(cpus, before),)
+    before = state.own(request)
+    own = union(map(cpus.own, before))
+    if own and asked_by(before) == count and all(map(cpus.intact, before)):
+        return (hint_on(cpus.machine, own, count),)
     cpus.smt_aligned(request, count)
     shrinks = len(own) > count
     free = cpus.usable(own if shrinks else cpus.free(state, request), request)
@@ -43,11 +46,25 @@ def hints(cpus: Cpus, state: CpuState, request: PluginRequest) -> tuple[Hint, ..
     return tuple(places)
 
 
+def asked_by(holdings: Sequence[CpuHolding]) -> int:
+    """How many CPUs a container, or all of a pod together, asked for.
+
+    Init containers are over before the others start.
+    """
+    init = (each.amount for each in holdings if each.init)
+    rest = sum((each.amount for each in holdings if not each.init), Fraction())
+    return int(max([rest, *init]))
+
+
 def hint_of(cpus: Cpus, holding: CpuHolding) -> Hint:
     """That of what a container has."""
     own = cpus.own(holding)
-    nodes = cpus.machine.nodes_of(own)
-    return Hint(nodes.mask, preferred=len(nodes) == fewest_nodes(cpus.machine, len(own)))
+    return hint_on(cpus.machine, own, len(own))
+
+
+def hint_on(machine: Machine, own: CpuSet, count: int) -> Hint:
+    nodes = machine.nodes_of(own)
+    return Hint(nodes.mask, preferred=len(nodes) == fewest_nodes(machine, count))
 
 
 def aligned(machine: Machine, hint: Hint, count: int) -> Hint:

@@ -135,8 +135,16 @@ class Cpus(ResourceDecisions):
         return after
 
     def chosen(self, state: CpuState, request: PluginRequest, count: int) -> CpuSet:
-        """CPUs for a container of its own. One that has some keeps what it can."""
+        """CPUs for a container of its own. One that has some keeps what it can.
+
+        A preferred hint is binding: hints that have come out of date must not break the policy by
+        which they were agreed on.
+        """
         free = self.free(state, request)
+        if request.nodes is not None and request.preferred:
+            near = assign.aligned(self.machine, request.nodes, request.role.cpu.options)
+            # Nodes without any CPUs are meant for something else.
+            free = free & near if near else free
         self.smt_aligned(request, count)
         before = state.of(request.pod, request.container)
         kept = before.cpus & free if before else CpuSet()
@@ -233,9 +241,10 @@ class Cpus(ResourceDecisions):
             for node, cpus in self.machine.by_numa.items()
         )
         where = " on one NUMA node" if request.role.cpu.numa == "single" else ""
+        agreed = "" if request.nodes is None else f"agreed on is NUMA node {request.nodes}; "
         return (
             f"{request.shown} wants {count} CPUs of its own{where} (role {request.role.name}); "
-            f"{len(free)} are free in pool {request.role.cpu.pool}: {nodes}"
+            f"{agreed}{len(free)} are free in pool {request.role.cpu.pool}: {nodes}"
         )
 
 

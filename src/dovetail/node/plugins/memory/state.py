@@ -10,7 +10,7 @@ use, but who had them is bound to the others it had.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from fractions import Fraction
 from itertools import combinations
 from math import ceil
@@ -91,23 +91,24 @@ class Memory(ResourceDecisions):
         wanted = self.wanted(request)
         if not wanted:
             return None
-        before = state.of(request.pod, request.container)
-        if before and before.wanted == wanted and self.intact(before):
-            return (self.hint_of(before),)
+        before = state.own(request)
+        own = CpuSet(node for each in before for node in self.own(each))
+        if own and asked_by(before) == wanted and all(map(self.intact, before)):
+            return (self.hint_on(own, wanted),)
         least = self.fewest_nodes(wanted)
         room = self.room(state, request)
-        found = tuple(
-            Hint(nodes.mask, preferred=len(nodes) == least)
-            for nodes in self.groups(request)
-            if room.suits(nodes, wanted)
-        )
-        if not found:
+        suiting = [nodes for nodes in self.groups(request) if room.suits(nodes, wanted)]
+        if not suiting:
             raise Impossible(self.shortage(room, request, wanted))
-        return found
+        # Who grows stays where it is, if it can.
+        places = [own] if own in suiting else suiting
+        return tuple(Hint(nodes.mask, preferred=len(nodes) == least) for nodes in places)
 
     def hint_of(self, holding: MemoryHolding) -> Hint:
-        nodes, least = self.own(holding), self.fewest_nodes(holding.wanted)
-        return Hint(nodes.mask, preferred=len(nodes) <= least)
+        return self.hint_on(self.own(holding), holding.wanted)
+
+    def hint_on(self, nodes: CpuSet, wanted: Mapping[str, int]) -> Hint:
+        return Hint(nodes.mask, preferred=len(nodes) <= self.fewest_nodes(wanted))
 
     def own(self, holding: MemoryHolding) -> CpuSet:
         """The nodes it is bound to and that are still there."""
@@ -152,9 +153,15 @@ class Memory(ResourceDecisions):
         return found
 
     def group(self, room: FreeMemory, request: PluginRequest, wanted: Mapping[str, int]) -> CpuSet:
-        """The smallest group that suits and contains the nodes that the agent wants."""
+        """The smallest group that suits and contains the nodes that the agent wants.
+
+        For nodes that are preferred a wider group will do only if so much takes as many nodes.
+        """
         suiting = [nodes for nodes in self.groups(request) if room.suits(nodes, wanted)]
         agreed = [nodes for nodes in suiting if (request.nodes or CpuSet()) <= nodes]
+        if request.nodes is not None and request.preferred:
+            least = self.fewest_nodes(wanted)
+            agreed = [each for each in agreed if each == request.nodes or len(each) == least]
         chosen = agreed if agreed or request.preferred else suiting
         if not chosen:
             raise Impossible(self.shortage(room, request, wanted))
@@ -199,6 +206,19 @@ class Memory(ResourceDecisions):
         told = "; ".join(room.shortage(node, wanted) for node in sorted(self.nodes))
         amounts = ", ".join(f"{written(each)} of {name}" for name, each in wanted.items())
         return f"{request.shown} wants {amounts} (role {request.role.name}); {told}"
+
+
+def asked_by(holdings: Sequence[MemoryHolding]) -> dict[str, int]:
+    """Bytes that a container, or all of a pod together, asked for, by resource.
+
+    Init containers are over before the others start.
+    """
+    found = {}
+    for name in {name for each in holdings for name in each.wanted}:
+        init = (each.wanted.get(name, 0) for each in holdings if each.init)
+        rest = sum(each.wanted.get(name, 0) for each in holdings if not each.init)
+        found[name] = max(rest, *init, 0)
+    return found
 
 
 def subsets(nodes: CpuSet, most: int) -> Iterator[CpuSet]:

@@ -44,7 +44,7 @@ class NicPlugin(RolePlugin[NicHolding]):
             allocated_quantity=float(holding.bandwidth),
             envs=self.nics.envs(holding),
             annotations=self.nics.annotations(holding),
-            resource_hints=listed(self.nics.hints_of(holding)),
+            resource_hints=listed(self.nics.hints_of((holding,))),
         )
 
     def by_node(self, holding: NicHolding) -> Mapping[str, Mapping[int, float]]:

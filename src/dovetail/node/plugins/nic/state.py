@@ -5,7 +5,7 @@ NICs are shared: many containers use one. Each gets one that is near, the least 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from ipaddress import IPv6Address, ip_address
 from itertools import combinations
 
@@ -58,8 +58,9 @@ class Nics(ResourceDecisions):
         """None if it has no preference; raises Impossible if it can be nowhere."""
         if request.role.nic is None:
             return None
-        before = state.of(request.pod, request.container)
-        if before and before.nic in self.interfaces and self.bandwidth(request) == before.bandwidth:
+        before = [each for each in state.own(request) if each.nic]
+        there = all(each.nic in self.interfaces for each in before)
+        if before and there and self.bandwidth(request) == asked_by(before):
             return self.hints_of(before)
         able = [each.numa for each in self.able(state, request)]
         if not able:
@@ -74,11 +75,11 @@ class Nics(ResourceDecisions):
             if set(able) & set(each)
         )
 
-    def hints_of(self, holding: NicHolding) -> tuple[Hint, ...] | None:
-        found = self.interfaces.get(holding.nic)
-        if found is None or found.numa is None:
-            return None
-        return (Hint(1 << found.numa, preferred=True),)
+    def hints_of(self, holdings: Iterable[NicHolding]) -> tuple[Hint, ...] | None:
+        """That of the NICs that a container has, or all of a pod together."""
+        found = (self.interfaces.get(each.nic) for each in holdings)
+        nodes = CpuSet(nic.numa for nic in found if nic is not None and nic.numa is not None)
+        return (Hint(nodes.mask, preferred=len(nodes) == 1),) if nodes else None
 
     def allocate(self, state: NicState, request: PluginRequest) -> NicState:
         """With the container's holding in it; raises Impossible."""
@@ -171,6 +172,12 @@ class Nics(ResourceDecisions):
         if role is None or role.nic is None or nic is None or not nic.netns:
             return {}
         return {role.nic.netns_annotation: nic.netns}
+
+
+def asked_by(holdings: Sequence[NicHolding]) -> int:
+    """Mb/s; init containers are over before the others start."""
+    init = (each.bandwidth for each in holdings if each.init)
+    return max(sum(each.bandwidth for each in holdings if not each.init), *init, 0)
 
 
 def interfaces(machine: Machine, book: RoleBook) -> dict[str, Interface]:
