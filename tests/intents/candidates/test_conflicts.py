@@ -7,7 +7,7 @@ from hypothesis import assume, given, settings
 from dovetail.intents.candidates.cluster_set import EVERYWHERE, ClusterSet
 from dovetail.intents.candidates.combining import combine
 from dovetail.intents.candidates.conflicts import NoPick, limited_to
-from dovetail.intents.candidates.partitions import ControllerAnswer
+from dovetail.intents.candidates.partitions import ControllerAnswer, PartitionCandidates
 from dovetail.intents.candidates.picking import pick
 from tests.intents.candidates.oracle import Literal
 from tests.intents.candidates.section8 import affinity, listed, lists
@@ -117,8 +117,25 @@ def test_relations_that_contradict_name_their_apps() -> None:
     assert found.words == "a and b: a requires b, and must not share a cluster with it"
     assert found.conflict is not None
     assert found.conflict.apps == ("a", "b")
+    assert found.conflict.controllers == ("affinity",)
 
 
 def test_an_app_that_requires_one_that_is_not_there() -> None:
     found = refused(affinity(required=[("a", "x")]))
     assert found.words == "a: a requires x, which is no app of the group"
+    assert found.conflict is not None
+    assert found.conflict.controllers == ("affinity",)
+
+
+def test_candidates_that_controllers_did_not_tell() -> None:
+    """There may be a pick among them; what is known is told all the same."""
+    cut = ControllerAnswer(
+        controller="hpa",
+        candidates=PartitionCandidates(
+            alternatives=({"a": listed(ClusterSet.allow(()))},), is_complete=False
+        ),
+    )
+    found = pick(combine([cut], tuple("a"), THREE))
+    assert isinstance(found, NoPick)
+    assert not found.is_proven
+    assert found.words == "a: count 1 > 0 clusters"

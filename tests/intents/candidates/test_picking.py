@@ -243,6 +243,16 @@ def test_many_apps_on_few_clusters() -> None:
     assert early.score <= found.score
 
 
+def test_candidates_that_controllers_did_not_tell_may_be_better() -> None:
+    cut = ControllerAnswer(
+        controller="hpa",
+        candidates=PartitionCandidates(alternatives=({},), is_complete=False),
+    )
+    found = pick(combine([cut], tuple("a"), FOUR))
+    assert isinstance(found, Pick)
+    assert not found.is_proven
+
+
 def test_who_is_where() -> None:
     found = pick(combine([affinity(denied=[("a", "b")])], tuple("abc"), ("c1", "c2")))
     assert isinstance(found, Pick)

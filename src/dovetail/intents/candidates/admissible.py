@@ -41,10 +41,11 @@ class AdmissibleSets:
         keys, self.kinds = _kinds(wanted, _family_numbers(combined))
         """`kinds`: by cluster, the number of its kind."""
         known = [(), *dict.fromkeys(combined.families.values())]
-        self.families: list[AppFamily] = [
-            _family(known[number], mask, combined.relations) for number, mask in keys
-        ]
+        families = [_family(known[number], mask, combined.relations) for number, mask in keys]
+        self.families: list[AppFamily] = [family for family, _ in families]
         """By kind."""
+        self.is_complete = all(is_complete for _, is_complete in families)
+        """Whether the families have all of their sets."""
         self.contended: Numbers = np.flatnonzero(
             np.array([len(each) > 1 for each in self.families], np.bool_)[self.kinds]
         ).astype(np.int32)
@@ -113,10 +114,14 @@ def _kinds(wanted: Sequence[Mask], numbers: Numbers) -> tuple[list[tuple[int, Ap
     return keys, kinds.astype(np.int32)
 
 
-def _family(known: tuple[AppMask, ...], allowed: AppMask, relations: AppRelations) -> AppFamily:
-    """The largest sets of apps that a cluster takes, each with all that its apps require."""
+def _family(
+    known: tuple[AppMask, ...], allowed: AppMask, relations: AppRelations
+) -> tuple[AppFamily, bool]:
+    """The largest sets of apps that a cluster takes, each with all that its apps require; and
+    whether these are all."""
     sets = intersection(known, [allowed]) if known else [allowed]
+    is_complete = True
     if not relations.is_empty:
-        sets = without_pairs(sets, relations.denied)
+        sets, is_complete = without_pairs(sets, relations.denied)
         sets = largest(closed(mask, relations.required) for mask in sets)
-    return in_order(sets)
+    return in_order(sets), is_complete

@@ -98,14 +98,17 @@ def shortage_of(parts: Parts, clusters: Collection[ClusterName]) -> str:
     return ""
 
 
-def merged_tables(demands: Sequence[AppDemand]) -> tuple[Parts, ...]:
-    """Of apps that go to the very same clusters, so that all their demands are met."""
+def merged_tables(demands: Sequence[AppDemand]) -> tuple[list[Parts], bool]:
+    """Of apps that go to the very same clusters, so that all their demands are met; and whether
+    these are all."""
     tables = list(demands[0].tables)
+    is_complete = True
     for demand in demands[1:]:
-        tables, _ = _some(
+        tables, are_all = _some(
             table for before in tables for parts in demand.tables for table in _both(before, parts)
         )
-    return tuple(tables)
+        is_complete &= are_all
+    return tables, is_complete
 
 
 def _some(tables: Iterator[Parts]) -> tuple[list[Parts], bool]:

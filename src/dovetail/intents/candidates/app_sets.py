@@ -51,8 +51,9 @@ def intersection(left: Iterable[AppMask], right: Sequence[AppMask]) -> list[AppM
     return largest(one & other for one in left for other in right)
 
 
-def without_pairs(sets: Iterable[AppMask], denied: Sequence[AppMask]) -> list[AppMask]:
-    """The largest subsets without denied pairs. `denied`: by app, those it must not meet.
+def without_pairs(sets: Iterable[AppMask], denied: Sequence[AppMask]) -> tuple[list[AppMask], bool]:
+    """The largest subsets without denied pairs, and whether these are all. `denied`: by app, those
+    that it must not meet.
 
     A set with a denied pair is split: without one app of it, or without all that this app must not
     meet. Each split removes an app, so it ends; there may be 3^(n/3) such subsets of n apps, and
@@ -68,7 +69,7 @@ def without_pairs(sets: Iterable[AppMask], denied: Sequence[AppMask]) -> list[Ap
         else:
             open_sets.append(mask & ~(1 << app))
             open_sets.append(mask & ~denied[app])
-    return largest(found)
+    return largest(found), not open_sets
 
 
 def closed(mask: AppMask, required: Sequence[AppMask]) -> AppMask:

@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cache, reduce
 from itertools import islice, product
+from math import prod
 from operator import or_
 
 import msgspec
@@ -33,6 +34,7 @@ from dovetail.intents.names import ClusterName
 AlternativeChoice = tuple[Mapping[str, AppClusters], ...]
 """An alternative of each controller."""
 
+CONTRADICTION = "relations"
 MOST_ALTERNATIVES = 256
 """Of all controllers together."""
 
@@ -89,8 +91,11 @@ class CombinedCandidates:
     @property
     def is_complete(self) -> bool:
         """Whether these are all the candidates that there are."""
-        return all(each.is_complete for each in self.partitions.values()) and all(
-            demand.is_complete for demand, _ in self._demands.values()
+        number = prod(len(each.alternatives) for each in self.partitions.values())
+        return (
+            number <= MOST_ALTERNATIVES
+            and all(each.is_complete for each in self.partitions.values())
+            and all(demand.is_complete for demand, _ in self._demands.values())
         )
 
     def alternatives(self) -> Iterator[tuple[AppDemand, ...]]:
@@ -135,7 +140,7 @@ class CombinedCandidates:
 
     def _refusals(self) -> Iterator[GroupRefusal]:
         for each in self.relations.contradictions():
-            yield GroupRefusal(apps=each.apps, token="relations", words=each.words)  # noqa: S106
+            yield GroupRefusal(apps=each.apps, token=CONTRADICTION, words=each.words)
         for name, candidates in self.partitions.items():
             if not candidates.alternatives:
                 words = f"{name} leaves no candidate"

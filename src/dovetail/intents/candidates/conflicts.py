@@ -15,9 +15,15 @@ import msgspec
 
 from dovetail.intents.candidates.admissible import AdmissibleSets
 from dovetail.intents.candidates.app_demand import union
+from dovetail.intents.candidates.app_relations import relations_of
 from dovetail.intents.candidates.app_sets import place_of
 from dovetail.intents.candidates.cluster_set import EVERYWHERE, ClusterSet
-from dovetail.intents.candidates.combining import CombinedCandidates, combine
+from dovetail.intents.candidates.combining import (
+    CONTRADICTION,
+    CombinedCandidates,
+    GroupRefusal,
+    combine,
+)
 from dovetail.intents.candidates.partitions import AppCompatibility, ControllerAnswer
 from dovetail.intents.names import ClusterName
 
@@ -73,19 +79,20 @@ class NoPick(msgspec.Struct, frozen=True, kw_only=True):
     conflict: SmallestConflict | None
     """None: not proven, or not known."""
     is_proven: bool
-    """False: none was found in time, but there may be one."""
+    """False: none was found in time, or controllers did not tell all candidates."""
     words: str
 
 
 def explained(
-    combined: CombinedCandidates, is_impossible: IsImpossible, *, is_proven: bool
+    combined: CombinedCandidates, is_impossible: IsImpossible, *, is_decided: bool, is_proven: bool
 ) -> NoPick:
+    """`is_decided`: whether the search has come to its end."""
     apps = {app: narrowing_of(combined, app) for app in combined.apps}
-    if not is_proven:
+    if not is_decided:
         words = "no pick was found in time; there may be one"
         return NoPick(apps=apps, conflict=None, is_proven=False, words=words)
     conflict = smallest_conflict(combined, is_impossible)
-    return NoPick(apps=apps, conflict=conflict, is_proven=True, words=conflict.words)
+    return NoPick(apps=apps, conflict=conflict, is_proven=is_proven, words=conflict.words)
 
 
 def narrowing_of(combined: CombinedCandidates, app: str) -> AppNarrowing:
@@ -117,14 +124,17 @@ def narrowing_of(combined: CombinedCandidates, app: str) -> AppNarrowing:
 def smallest_conflict(
     combined: CombinedCandidates, is_impossible: IsImpossible
 ) -> SmallestConflict:
+    refusal = next(iter(combined.refusals), None)
+    if refusal is not None and refusal.token == CONTRADICTION:
+        return _contradiction(combined, refusal)
     names = tuple(combined.clusters)
 
     def is_still_impossible(answers: Sequence[ControllerAnswer], apps: Sequence[str]) -> bool:
         part = combine(limited_to(answers, apps), apps, names)
         return bool(part.refusals) or is_impossible(part)
 
-    apps = list(combined.refusals[0].apps if combined.refusals else combined.apps)
-    if not combined.refusals:
+    apps = list(combined.apps if refusal is None else refusal.apps)
+    if refusal is None:
         for app in reversed(combined.apps):
             others = [each for each in apps if each != app]
             if others and is_still_impossible(combined.answers, others):
@@ -132,13 +142,30 @@ def smallest_conflict(
     answers = list(combined.answers)
     for answer in combined.answers:
         rest = [each for each in answers if each is not answer]
-        if combined.relations.missing or is_still_impossible(rest, apps):
+        if is_still_impossible(rest, apps):
             answers = rest
     minimal = combine(limited_to(answers, apps), apps, names)
-    if combined.refusals:
-        words = f"{_apps(apps)}: {combined.refusals[0].words}"
-        return _conflict(minimal, words)
+    if refusal is not None:
+        return _conflict(minimal, f"{_apps(apps)}: {refusal.words}")
     return _joint_conflict(minimal)
+
+
+def _contradiction(combined: CombinedCandidates, refusal: GroupRefusal) -> SmallestConflict:
+    """Of app-to-app rules alone."""
+    rules = {
+        each.controller: each.candidates
+        for each in combined.answers
+        if isinstance(each.candidates, AppCompatibility)
+    }
+    for controller in list(rules):
+        rest = {name: rule for name, rule in rules.items() if name != controller}
+        if next(relations_of(rest.values(), combined.apps).contradictions(), None) is not None:
+            rules = rest
+    return SmallestConflict(
+        apps=refusal.apps,
+        controllers=tuple(rules),
+        words=f"{_apps(refusal.apps)}: {refusal.words}",
+    )
 
 
 def limited_to(answers: Iterable[ControllerAnswer], apps: Sequence[str]) -> list[ControllerAnswer]:

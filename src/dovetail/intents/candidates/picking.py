@@ -20,8 +20,8 @@ from dovetail.intents.candidates.solver.objective import Objective
 from dovetail.intents.candidates.solver.problem import (
     JointScores,
     PickProblem,
+    ProblemChoices,
     ScoreOfSet,
-    problems_of,
 )
 from dovetail.intents.candidates.solver.search import PickSolution, SearchResult, search
 from dovetail.intents.names import ClusterName
@@ -50,7 +50,8 @@ class Pick(msgspec.Struct, frozen=True, kw_only=True):
     departures: int
     """From the candidate that gives every contended cluster to the apps listed first."""
     is_proven: bool
-    """That no pick is better. False: to prove it would have taken too long."""
+    """That no pick is better. False: to prove it would have taken too long, or controllers did not
+    tell all of their candidates."""
 
     def apps_by_cluster(self) -> dict[ClusterName, frozenset[str]]:
         """In the order of the names of clusters."""
@@ -72,25 +73,33 @@ def pick(
 
     def is_impossible(part: CombinedCandidates) -> bool:
         found = _search(part, score_of_set, min(steps, CONFLICT_STEPS))
-        return found.solution is None and found.is_proven
+        return found.solution is None and found.is_decided
 
-    return explained(combined, is_impossible, is_proven=result.is_proven)
+    return explained(
+        combined, is_impossible, is_decided=result.is_decided, is_proven=result.is_proven
+    )
 
 
 def _search(
     combined: CombinedCandidates, score_of_set: ScoreOfSet | None, steps: int
 ) -> SearchResult:
     if combined.refusals:
-        return SearchResult(solution=None, is_proven=True, steps=0)
+        return SearchResult(solution=None, is_decided=True, is_proven=combined.is_complete, steps=0)
     alternatives = list(combined.alternatives())
     objective = Objective(combined, alternatives)
     joint = JointScores(combined, objective, score_of_set)
 
-    def problems() -> Iterator[PickProblem]:
-        for demands in alternatives:
-            yield from problems_of(AdmissibleSets(combined, demands), objective, joint)
+    is_complete = combined.is_complete
 
-    return search(problems(), PickBudget(steps))
+    def problems() -> Iterator[PickProblem]:
+        nonlocal is_complete
+        for demands in alternatives:
+            choices = ProblemChoices(AdmissibleSets(combined, demands), objective, joint)
+            is_complete &= choices.is_complete
+            yield from choices.problems()
+
+    result = search(problems(), PickBudget(steps))
+    return msgspec.structs.replace(result, is_proven=result.is_decided and is_complete)
 
 
 def _pick(combined: CombinedCandidates, solution: PickSolution, result: SearchResult) -> Pick:

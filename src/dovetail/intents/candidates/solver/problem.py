@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from functools import reduce
 from itertools import islice, product
+from math import prod
 from operator import and_, or_
 
 import msgspec
@@ -272,15 +273,28 @@ class JointScores:
         return self._scores[key]
 
 
-def problems_of(
-    sets: AdmissibleSets, objective: Objective, joint: JointScores
-) -> Iterator[PickProblem]:
-    """One for each choice of tables: mostly one in all."""
-    members = _units(sets)
-    preferences = preferences_of(sets.combined, sets.demands, objective.scores)
-    tables = [merged_tables([sets.demands[app] for app in apps]) for apps in members]
-    for choice in islice(product(*tables), MOST_CHOICES):
-        yield PickProblem(sets, objective, joint, preferences, members=members, tables=choice)
+class ProblemChoices:
+    """The problems of one alternative: one for each choice of tables, mostly one in all."""
+
+    def __init__(self, sets: AdmissibleSets, objective: Objective, joint: JointScores) -> None:
+        self._sets, self._objective, self._joint = sets, objective, joint
+        self._members = _units(sets)
+        merged = [merged_tables([sets.demands[app] for app in apps]) for apps in self._members]
+        self._tables = [tables for tables, _ in merged]
+        self.is_complete = (
+            sets.is_complete
+            and all(are_all for _, are_all in merged)
+            and prod(map(len, self._tables)) <= MOST_CHOICES
+        )
+        """Whether these problems are all of it."""
+
+    def problems(self) -> Iterator[PickProblem]:
+        sets, objective, joint = self._sets, self._objective, self._joint
+        preferences = preferences_of(sets.combined, sets.demands, objective.scores)
+        for tables in islice(product(*self._tables), MOST_CHOICES):
+            yield PickProblem(
+                sets, objective, joint, preferences, members=self._members, tables=tables
+            )
 
 
 def _units(sets: AdmissibleSets) -> list[tuple[int, ...]]:

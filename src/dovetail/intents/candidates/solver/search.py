@@ -61,8 +61,10 @@ class PickSolution(msgspec.Struct, frozen=True, kw_only=True):
 
 class SearchResult(msgspec.Struct, frozen=True, kw_only=True):
     solution: PickSolution | None
-    is_proven: bool
-    """That there is no better one, or none at all."""
+    is_decided: bool
+    """That these problems have no better one, or none at all."""
+    is_proven: bool = False
+    """And that these problems are all there are; who made them knows."""
     steps: int
 
 
@@ -211,7 +213,7 @@ class _Hunt:
         self._has_begun_all = True
         is_limited = False
         while self._open and not self._is_best():
-            if not is_limited and self.is_proven():
+            if not is_limited and self.is_decided():
                 is_limited = True
                 self.budget.left = min(self.budget.left, NAME_STEPS)
             for child in self._pop():
@@ -234,7 +236,7 @@ class _Hunt:
         except PickBudgetSpent:
             return
 
-    def is_proven(self) -> bool:
+    def is_decided(self) -> bool:
         """Whether no open position can be better, but for names."""
         if not self._has_begun_all:
             return False
@@ -288,7 +290,7 @@ def search(problems: Iterable[PickProblem], budget: PickBudget) -> SearchResult:
     except PickBudgetSpent:
         if hunt.best is None:
             hunt.dive()
-    return SearchResult(solution=hunt.best, is_proven=hunt.is_proven(), steps=hunt.budget.spent)
+    return SearchResult(solution=hunt.best, is_decided=hunt.is_decided(), steps=hunt.budget.spent)
 
 
 def _mask(units: Iterable[int]) -> UnitMask:
