@@ -365,3 +365,11 @@ def test_names_of_one_kind_do_not_reach_documents_of_another(intents: IntentsCli
         assert intents.get(path).status_code == 404
         assert intents.delete(path).status_code in (404, 405)
     assert intents.get(GROUP).status_code == 200
+
+
+def test_an_empty_body_is_told_whatever_its_type(intents: IntentsClient) -> None:
+    """curl says form-urlencoded of anything."""
+    reply = intents.http.call(
+        "POST", "/v2/projects", b"", content_type="application/x-www-form-urlencoded"
+    )
+    assert told(reply)[0] == 400

@@ -207,7 +207,7 @@ def cluster_lines(app: str, cluster: Json, *, is_picked: bool) -> Iterator[str]:
     for words in cluster.get("contended", ()):
         yield f"  contended: {printable(words)}"
     for each in cluster.get("fixes", ()):
-        yield f"  it would fit {printable(each['words'])}"
+        yield f"  would fit with {printable(each['words'])}"
 
 
 # -- status --------------------------------------------------------------------------------------

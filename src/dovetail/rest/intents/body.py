@@ -48,7 +48,8 @@ class SentBody(msgspec.Struct, frozen=True):
 async def read_body(call: Call, *, takes_file: bool) -> SentBody:
     content_type = call.request.headers.get("content-type", "")
     media = content_type.partition(";")[0].strip().lower()
-    if media != FORM or not takes_file:
+    is_empty = call.request.headers.get("content-length") == "0"
+    if not is_empty and (media != FORM or not takes_file):
         refuse_media(media, takes_file, is_emco=call.backend.intent_settings.emco_status_codes)
     raw = await uploaded(call) if takes_file else call.body
     if len(raw) <= QUICKLY_READ_BYTES:
