@@ -49,7 +49,7 @@ class CapacityFlow:
         restrictions: Restrictions,
         budget: PickBudget,
     ) -> None:
-        self._problem, self._restrictions, self._budget = problem, restrictions, budget
+        self.problem, self._restrictions, self._budget = problem, restrictions, budget
         self._choices = choices
         self.held: list[Held] = []
         self.cost = 0
@@ -59,7 +59,7 @@ class CapacityFlow:
     def solve(self) -> bool:
         """Whether there is an assignment; then `held` is the cheapest. Raises PickBudgetSpent."""
         there = self.there
-        for unit in range(len(self._problem.units)):
+        for unit in range(len(self.problem.units)):
             choice = self._choices.cheapest(unit, self._restrictions)
             if choice is None:
                 return False
@@ -81,12 +81,12 @@ class CapacityFlow:
             (cluster, group.units)
             for cluster, units in sorted(self.there.items())
             if units & (units - 1)
-            for group in self._problem.groups(cluster)
+            for group in self.problem.groups(cluster)
             if (units & group.units).bit_count() > group.most
         ]
 
     def _most(self, place: Place) -> int:
-        groups = self._problem.groups(place[0])
+        groups = self.problem.groups(place[0])
         return next(group.most for group in groups if group.units == place[1])
 
     def _has_room(self, group: CapacityGroup, cluster: int) -> bool:
@@ -115,24 +115,24 @@ class CapacityFlow:
         for unit in apps_of(self.there[cluster] & place[1]):
             if cluster not in self._restrictions.forced[unit]:
                 slot = (unit, self.held[unit][cluster])
-                less = cost - self._problem.cost(unit, cluster)
+                less = cost - self.problem.cost(unit, cluster)
                 path.reach_slot(slot, _SlotLabel(less, place, None, cluster))
 
     def _find_cluster(self, path: _Path, slot: Slot) -> None:
         """One with room, one that is full, or one that serves another part of the unit."""
         unit, part = slot
         cost = path.slots[slot].cost
-        held, members = self.held[unit], self._problem.units[unit].parts[part].members
+        held, members = self.held[unit], self.problem.units[unit].parts[part].members
         forbidden = self._restrictions.forbidden[unit]
-        for cluster in self._problem.units[unit].order:
+        for cluster in self.problem.units[unit].order:
             if members[cluster] and cluster not in held and cluster not in forbidden:
-                group = self._problem.group(unit, cluster)
-                more = cost + self._problem.cost(unit, cluster)
+                group = self.problem.group(unit, cluster)
+                more = cost + self.problem.cost(unit, cluster)
                 if group is None or self._has_room(group, cluster):
                     path.reach_end(slot, cluster, more)
                     break
                 path.reach_place((cluster, group.units), more, slot)
-        if len(self._problem.units[unit].parts) > 1:
+        if len(self.problem.units[unit].parts) > 1:
             for cluster, other in held.items():
                 if other != part and members[cluster]:
                     path.reach_slot((unit, other), _SlotLabel(cost, None, slot, cluster))
@@ -146,7 +146,7 @@ class CapacityFlow:
             unit, part = slot
             label = path.slots[slot]
             self.held[unit][cluster] = part
-            if cluster in self._problem.meeting:
+            if cluster in self.problem.meeting:
                 self.there[cluster] = self.there.get(cluster, 0) | 1 << unit
             if label.slot is not None:
                 slot, cluster = label.slot, label.cluster
