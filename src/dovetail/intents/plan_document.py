@@ -19,6 +19,7 @@ from dovetail.intents.candidates.partitions import PartitionCandidates
 from dovetail.intents.candidates.picking import Pick
 from dovetail.intents.deployment import OutboxObject
 from dovetail.intents.fleet import ClusterHealth, FleetSnapshot
+from dovetail.intents.generic import GENERIC
 from dovetail.intents.hpa.explaining import HardwareVerdict
 from dovetail.intents.hpa.placement import AppPlacement, WorkloadPlacement
 from dovetail.intents.manifests.diffs import diff_of
@@ -111,7 +112,7 @@ def reasons_of(plan: GroupPlan) -> Iterator[Json]:
                     "cluster": cluster,
                     "controller": answer.controller,
                     "token": why.token if why else "excluded",
-                    "words": why.words if why else f"left out by {answer.controller}",
+                    "words": why.words if why else unexplained(answer.controller),
                 }
     yield from contention(plan)
 
@@ -123,6 +124,13 @@ def excluded(plan: GroupPlan, app: str, controller: str, refused: Mapping[str, o
         domain = plan.combined.domain(app, controller)
         found |= {each for each in plan.combined.clusters if each not in domain}
     return found
+
+
+def unexplained(controller: str) -> str:
+    """Of a cluster that a controller leaves out without a word."""
+    if controller == GENERIC:
+        return "its placement intent names other clusters"
+    return f"controller {controller} leaves it out"
 
 
 def contention(plan: GroupPlan) -> Iterator[Json]:
@@ -283,6 +291,7 @@ def explanation_document(
     """For one app: whether each cluster takes it, and if not, who says so and why. Of few clusters
     the hardware is looked at closely: what is short, by how much, and what would help."""
     names = list(plan.combined.clusters) if cluster is None else [cluster]
+    view = AppView(plan, app)
     picked = plan.pick.clusters[app] if isinstance(plan.pick, Pick) else ()
     is_close = len(names) <= MOST_CLOSELY
     return {
@@ -292,7 +301,7 @@ def explanation_document(
         "picked": [each.cluster for each in picked],
         "clusters": limited(
             {
-                **cluster_explanation(plan, app, each),
+                **view.document(each),
                 **(hardware_document(verdict_of(app, each)) if is_close else {}),
             }
             for each in names
@@ -311,26 +320,40 @@ def hardware_document(verdict: HardwareVerdict) -> Json:
     }
 
 
-def cluster_explanation(plan: GroupPlan, app: str, cluster: str) -> Json:
-    exclusions = plan.combined.exclusions(app, cluster)
-    inventory = plan.fleet.clusters[cluster]
-    found: Json = {
-        "cluster": cluster,
-        "fits": not exclusions,
-        "ageSeconds": max(plan.fleet.taken_at - inventory.observed_at, 0),
-        "score": sum(each.scores.get(app, {}).get(cluster, 0) for each in plan.combined.answers),
-        "excludedBy": [
-            {
-                "controller": each.controller,
-                "token": each.refusal.token if each.refusal else "excluded",
-                "words": each.refusal.words if each.refusal else f"left out by {each.controller}",
-            }
-            for each in exclusions
-        ],
-    }
-    contended = [
-        each["words"]
-        for each in contention(plan)
-        if each["cluster"] == cluster and app in each["apps"]
-    ]
-    return {**found, "contended": contended} if contended else found
+class AppView:
+    """What controllers say of one app, looked up once for all clusters."""
+
+    def __init__(self, plan: GroupPlan, app: str) -> None:
+        self._plan, self._app = plan, app
+        combined = plan.combined
+        self._domains = {each: combined.domain(app, each) for each in combined.partitions}
+        self._answers = {each.controller: each for each in combined.answers}
+        self._contended: dict[ClusterName, list[str]] = {}
+        for each in contention(plan):
+            if app in each["apps"]:
+                self._contended.setdefault(each["cluster"], []).append(each["words"])
+
+    def document(self, cluster: ClusterName) -> Json:
+        inventory = self._plan.fleet.clusters[cluster]
+        excluded = list(self._exclusions(cluster))
+        found: Json = {
+            "cluster": cluster,
+            "fits": not excluded,
+            "ageSeconds": max(self._plan.fleet.taken_at - inventory.observed_at, 0),
+            "score": sum(
+                each.scores.get(self._app, {}).get(cluster, 0) for each in self._answers.values()
+            ),
+            "excludedBy": excluded,
+        }
+        contended = self._contended.get(cluster)
+        return {**found, "contended": contended} if contended else found
+
+    def _exclusions(self, cluster: ClusterName) -> Iterator[Json]:
+        for controller, domain in self._domains.items():
+            if cluster not in domain:
+                why = self._answers[controller].refusals.get(self._app, {}).get(cluster)
+                yield {
+                    "controller": controller,
+                    "token": why.token if why else "excluded",
+                    "words": why.words if why else f"left out by {controller}",
+                }
