@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import pytest
+from msgspec.structs import replace
+
+from dovetail.core.device import Device
 from dovetail.intents.deployment import AppOnCluster, PlannedWorkload
 from dovetail.intents.fleet import ClusterInventory, ClusterNode, FleetSnapshot
 from dovetail.intents.own_usage import without_deployment
@@ -20,6 +24,7 @@ def fleet() -> FleetSnapshot:
         node=seen.node("n1"),
         pods=pods,
         held={"cpu": 5000, "pods": 3},
+        devices=seen.gpus("n1", "gpu-0", "gpu-1", "gpu-2"),
         held_devices=frozenset(("gpu-0", "gpu-1")),
     )
     far = ClusterInventory(name="p+far", nodes=(node,))
@@ -58,3 +63,25 @@ def test_more_than_is_held_leaves_nothing_held() -> None:
     charges = {"p+near": {"n1": {"cpu": 9000}}}
     (node,) = without_deployment(fleet(), OWN, charges, []).clusters["p+near"].nodes
     assert node.held["cpu"] == 0
+
+
+POOL = Device(node="n1", name="nvidia.com.gpu", kind="nvidia.com/gpu", units=4)
+"""Four pieces, of which a device plugin tells the number alone."""
+
+
+@pytest.mark.parametrize(("left", "held", "after"), [(1, False, 3), (4, True, 2)])
+def test_pieces_of_its_own_are_free_again(left: int, held: bool, after: int) -> None:
+    """Two are its own; of the others one is left, or none."""
+    node = ClusterNode(
+        node=seen.node("n1"),
+        devices=(replace(POOL, units=left),),
+        held_devices=frozenset((POOL.name,) if held else ()),
+        held={"nvidia.com/gpu": 4 if held else 3},
+    )
+    whole = FleetSnapshot(
+        clusters={"p+near": ClusterInventory(name="p+near", nodes=(node,))}, taken_at=1
+    )
+    charges = {"p+near": {"n1": {"nvidia.com/gpu": 2}}}
+    (found,) = without_deployment(whole, OWN, charges, []).clusters["p+near"].nodes
+    assert [each.units for each in found.devices] == [after]
+    assert found.held_devices == frozenset()

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping
 
 from msgspec.structs import replace
 
+from dovetail.core.device import Device
 from dovetail.intents.deployment import AppOnCluster
 from dovetail.intents.fleet import ClusterInventory, ClusterNode, FleetSnapshot
 from dovetail.intents.names import DEPLOYMENT_LABEL, ClusterName, label_value
@@ -57,6 +58,8 @@ def node_without(
     node: ClusterNode, deployment: str, charges: Mapping[str, int], devices: set[str]
 ) -> ClusterNode:
     own = label_value(deployment)
+    kept = node.held_devices - devices
+    freed = [device_without(each, charges.get(each.kind, 0), kept) for each in node.devices]
     return replace(
         node,
         pods=tuple(pod for pod in node.pods if pod.metadata.labels.get(DEPLOYMENT_LABEL) != own),
@@ -64,5 +67,18 @@ def node_without(
             resource: max(units - charges.get(resource, 0), 0)
             for resource, units in node.held.items()
         },
-        held_devices=node.held_devices - devices,
+        devices=tuple(freed),
+        held_devices=frozenset(
+            before.name
+            for before, after in zip(node.devices, freed, strict=True)
+            if before.name in kept and after is before
+        ),
     )
+
+
+def device_without(device: Device, own_units: int, held: frozenset[str]) -> Device:
+    """Where a device stands for a number of pieces, those of the deployment are free."""
+    if not own_units:
+        return device
+    others_left = 0 if device.name in held else device.units
+    return replace(device, units=others_left + own_units)

@@ -13,8 +13,9 @@ from dovetail.intents.documents.kinds import KINDS
 from dovetail.intents.fleet import ClusterInventory, FleetSnapshot
 from dovetail.intents.names import ClusterName
 from dovetail.ledger import Transaction, claims
+from dovetail.ledger.devices import DEVICE_CLASS
 from dovetail.ledger.intents import deployments, objects
-from dovetail.ledger.intents.node_names import consumer_uuid, root_uuid
+from dovetail.ledger.intents.node_names import consumer_uuid, device_uuid, root_name, root_uuid
 from dovetail.ledger.intents.resource_names import class_of_resource
 
 GROUP = KINDS["deployment-intent-group"]
@@ -73,7 +74,7 @@ def charges_of(
 def node_names(
     cluster: ClusterInventory | None,
 ) -> dict[str, tuple[str, Mapping[str, str]]]:
-    """By provider: the node, and its resources by their classes."""
+    """By provider: the node, and what its classes stand for."""
     found: dict[str, tuple[str, Mapping[str, str]]] = {}
     if cluster is None:
         return found
@@ -81,4 +82,8 @@ def node_names(
         name = each.node.metadata.name
         resources = {class_of_resource(one): one for one in each.node.status.allocatable}
         found[root_uuid(cluster.name, name)] = (name, resources)
+        root = root_name(cluster.name, name)
+        for device in each.devices:
+            own = {DEVICE_CLASS: f"device {device.name}"}
+            found[device_uuid(root, device.name)] = (name, own)
     return found
