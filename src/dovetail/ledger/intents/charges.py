@@ -31,6 +31,7 @@ from dovetail.ledger.intents.node_rows import (
     NodeRow,
     holding_pods_of,
     named,
+    of_roots,
 )
 from dovetail.ledger.intents.observed import NODE_DECODER, PODS_DECODER, DeviceUse
 from dovetail.ledger.intents.others import allocations_on, ensure_inventories
@@ -94,22 +95,37 @@ def take(
 
     Raises NodeGone, CapacityExceeded and the other refusals of claims.
     """
-    wanted, roots = [], set[int]()
-    for each in placements:
-        charges: Charges = {}
-        for workload in each.workloads:
-            for node, count in workload.nodes.items():
-                on(charges, node).add(workload.amounts.items(), count)
-                on(charges, node).devices += workload.devices.get(node, ())
-        rows = named(tx, each.cluster, charges)
-        lost = sorted(charges.keys() - {name for name, row in rows.items() if not row.is_gone})
+    planned = [(each, charges_of(each)) for each in placements]
+    rows = lock_nodes(tx, planned)
+    wanted = []
+    for each, charges in planned:
+        there = rows[each.cluster]
+        lost = sorted(node for node in charges if node not in there or there[node].is_gone)
         if lost:
             raise NodeGone(f"{each.cluster} has no node {lost[0]!r} any more")
-        roots |= {row.root_id for row in rows.values()}
-        allocations = allocations_of(charges, rows)
-        wanted.append(claim_of(deployment, each, allocations, project, user))
+        wanted.append(claim_of(deployment, each, allocations_of(charges, there), project, user))
     claims.replace(tx, wanted)
-    others.recount(tx, roots)
+    others.recount(tx, {row.root_id for of_cluster in rows.values() for row in of_cluster.values()})
+
+
+def charges_of(placement: AppOnCluster) -> Charges:
+    """As it was planned."""
+    charges: Charges = {}
+    for workload in placement.workloads:
+        for node, count in workload.nodes.items():
+            on(charges, node).add(workload.amounts.items(), count)
+            on(charges, node).devices += workload.devices.get(node, ())
+    return charges
+
+
+def lock_nodes(
+    tx: Transaction, planned: Iterable[tuple[AppOnCluster, Charges]]
+) -> dict[ClusterName, dict[str, NodeRow]]:
+    """All nodes that are charged, by cluster and name."""
+    names: dict[ClusterName, set[str]] = {}
+    for placement, charges in planned:
+        names.setdefault(placement.cluster, set()).update(charges)
+    return {cluster: named(tx, cluster, names[cluster], lock=True) for cluster in sorted(names)}
 
 
 def release(tx: Transaction, deployment: str, app: str, cluster: ClusterName) -> bool:
@@ -119,6 +135,7 @@ def release(tx: Transaction, deployment: str, app: str, cluster: ClusterName) ->
     """
     consumer = consumer_uuid(deployment, app, cluster)
     roots = roots_of(tx, consumer)
+    of_roots(tx, roots, lock=True)
     if not claims.release(tx, consumer):
         return False
     others.recount(tx, roots)

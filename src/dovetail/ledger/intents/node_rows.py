@@ -5,7 +5,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from typing import Any
 
 import msgspec
 
@@ -48,38 +49,57 @@ class NodeRow(msgspec.Struct, frozen=True):
 
 SELECT = "SELECT root_id, cluster, name, document, pods FROM cluster_nodes"
 
-
-def of_cluster(tx: Transaction, cluster: ClusterName) -> list[NodeRow]:
-    rows = tx.rows(f"{SELECT} WHERE cluster = ? ORDER BY name", (cluster,))
-    return [NodeRow(*row) for row in rows]
+# Whoever writes a row, or what follows from it, locks it before anything else, in the order of
+# roots: else what was read may be old when it is written.
 
 
-def of_roots(tx: Transaction, roots: Iterable[int] | None = None) -> list[NodeRow]:
+def of_cluster(tx: Transaction, cluster: ClusterName, *, lock: bool = False) -> list[NodeRow]:
+    return _rows(tx, "cluster = ?", (cluster,), lock=lock)
+
+
+def of_roots(
+    tx: Transaction, roots: Iterable[int] | None = None, *, lock: bool = False
+) -> list[NodeRow]:
     """Nodes among these roots, or all."""
     if roots is None:
-        return [NodeRow(*row) for row in tx.rows(SELECT)]
+        return _rows(tx, "TRUE", (), lock=lock)
     return [
-        NodeRow(*row)
+        row
         for some in chunks(sorted(roots))
-        for row in tx.rows(f"{SELECT} WHERE root_id IN ({marks(len(some))})", some)
+        for row in _rows(tx, f"root_id IN ({marks(len(some))})", some, lock=lock)
     ]
+
+
+def gone(tx: Transaction) -> list[int]:
+    """Roots of nodes that are no more, but of which something was held."""
+    rows = tx.rows("SELECT root_id FROM cluster_nodes WHERE document = ?", (GONE,))
+    return [root for (root,) in rows]
 
 
 def holding_pods_of(tx: Transaction, cluster: ClusterName, deployment: str) -> list[NodeRow]:
     """Nodes that a pod with the label of a deployment is on, and perhaps some others."""
     like = f'%"{DEPLOYMENT_LABEL}":"{deployment}"%'
-    rows = tx.rows(f"{SELECT} WHERE cluster = ? AND pods LIKE ? ORDER BY name", (cluster, like))
-    return [NodeRow(*row) for row in rows]
+    return _rows(tx, "cluster = ? AND pods LIKE ?", (cluster, like))
 
 
-def named(tx: Transaction, cluster: ClusterName, names: Iterable[str]) -> dict[str, NodeRow]:
+def named(
+    tx: Transaction, cluster: ClusterName, names: Iterable[str], *, lock: bool = False
+) -> dict[str, NodeRow]:
     return {
-        row[2]: NodeRow(*row)
-        for some in chunks(list(names))
-        for row in tx.rows(
-            f"{SELECT} WHERE cluster = ? AND name IN ({marks(len(some))})", (cluster, *some)
+        row.name: row
+        for some in chunks(sorted(names))
+        for row in _rows(
+            tx, f"cluster = ? AND name IN ({marks(len(some))})", (cluster, *some), lock=lock
         )
     }
+
+
+def _rows(
+    tx: Transaction, where: str, parameters: Sequence[Any], *, lock: bool = False
+) -> list[NodeRow]:
+    until_the_end = tx.for_update if lock else ""
+    rows = tx.rows(f"{SELECT} WHERE {where} ORDER BY root_id{until_the_end}", parameters)
+    return [NodeRow(*row) for row in rows]
 
 
 def usage(tx: Transaction, roots: Iterable[int]) -> dict[int, list[tuple[str, str, int]]]:

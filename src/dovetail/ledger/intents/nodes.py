@@ -21,7 +21,7 @@ from dovetail.intents.names import ClusterName
 from dovetail.ledger import aggregates, claims, devices, inventories, resource_classes
 from dovetail.ledger.database.loading import chunks, marks
 from dovetail.ledger.database.protocol import Change, Transaction
-from dovetail.ledger.intents import others
+from dovetail.ledger.intents import node_rows, others
 from dovetail.ledger.intents.node_names import aggregate_uuid, others_uuid, root_name
 from dovetail.ledger.intents.node_rows import (
     GONE,
@@ -53,13 +53,13 @@ def enter(tx: Transaction, cluster: ClusterName, seen: Sequence[SeenNode]) -> in
 def replace(tx: Transaction, cluster: ClusterName, seen: Sequence[SeenNode]) -> int:
     """Make these all the nodes of the cluster."""
     names = {each.name for each in seen}
-    gone = [row.name for row in of_cluster(tx, cluster) if row.name not in names]
+    gone = [row.name for row in of_cluster(tx, cluster, lock=True) if row.name not in names]
     leave(tx, cluster, gone)
     return enter(tx, cluster, seen) + len(gone)
 
 
 def _enter_some(tx: Transaction, cluster: ClusterName, seen: Sequence[SeenNode]) -> int:
-    before = named(tx, cluster, [each.name for each in seen])
+    before = named(tx, cluster, [each.name for each in seen], lock=True)
     changed: list[tuple[NodeRow, NodeContent]] = []
     for each in seen:
         known = before.get(each.name)
@@ -175,18 +175,18 @@ def _set_inventories(
 
 def leave(tx: Transaction, cluster: ClusterName, names: Iterable[str]) -> None:
     """These nodes of the cluster are no more."""
-    for row in named(tx, cluster, names).values():
+    for row in named(tx, cluster, names, lock=True).values():
         _leave(tx, row)
 
 
 def leave_cluster(tx: Transaction, cluster: ClusterName) -> None:
-    for row in of_cluster(tx, cluster):
+    for row in of_cluster(tx, cluster, lock=True):
         _leave(tx, row)
 
 
 def sweep(tx: Transaction, roots: Iterable[int] | None = None) -> None:
     """Drop nodes that went while something of them was held, and is no more."""
-    for row in of_roots(tx, roots):
+    for row in of_roots(tx, node_rows.gone(tx) if roots is None else roots, lock=True):
         if row.is_gone:
             _leave(tx, row)
 

@@ -140,6 +140,6 @@ def ensure_inventories(
 
 def recount(tx: Transaction, roots: Iterable[int]) -> None:
     """Count again what others use of these nodes: a deployment took or gave back its claim."""
-    rows = [row for row in of_roots(tx, roots) if not row.is_gone]
+    rows = [row for row in of_roots(tx, roots, lock=True) if not row.is_gone]
     for some in chunks(rows, AT_ONCE):
         observe(tx, [(row, content_of(row)) for row in some])
