@@ -251,7 +251,7 @@ class ClusterFollower:
         self, changes: SeenChanges, classes: Mapping[str, Mapping[str, Any]] | None
     ) -> Operation[None]:
         def enter(tx: Transaction) -> None:
-            record = clusters.find(tx, self._cluster)
+            record = clusters.find(tx, self._cluster, lock=True)
             is_same = clusters.accesses(tx, [self._cluster]).get(self._cluster) == self._access
             if record is None or record.source is not ClusterSource.MIRROR or not is_same:
                 raise RegisteredOtherwise(f"{self._cluster} is not registered as it was")

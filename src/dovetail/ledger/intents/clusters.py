@@ -154,8 +154,10 @@ def listing(tx: Transaction) -> list[ClusterRecord]:
     return [_record_of(row) for row in sorted(tx.rows(SELECT))]
 
 
-def find(tx: Transaction, cluster: ClusterName) -> ClusterRecord | None:
-    row = tx.row(f"{SELECT} WHERE name = ?", (cluster,))
+def find(tx: Transaction, cluster: ClusterName, *, lock: bool = False) -> ClusterRecord | None:
+    """`lock`: it stays registered as it is until the transaction ends."""
+    share = " FOR SHARE" if lock and tx.for_update else ""
+    row = tx.row(f"{SELECT} WHERE name = ?{share}", (cluster,))
     return _record_of(row) if row else None
 
 
