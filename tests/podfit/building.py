@@ -9,7 +9,7 @@ import msgspec
 
 from dovetail.core.rows import Rows
 from dovetail.podfit.filtered_nodes import FilteredNodes
-from dovetail.podfit.objects import Namespace, Node, Pod
+from dovetail.podfit.objects import Condition, Namespace, Node, Pod
 from dovetail.podfit.pod_request import pod_request_of
 from dovetail.podfit.scores.resources import ScoringStrategy
 from dovetail.podfit.table import NodeTable
@@ -65,6 +65,10 @@ def pod(
         },
         Pod,
     )
+
+
+def conditions(*written: Json) -> tuple[Condition, ...]:
+    return msgspec.convert(written, tuple[Condition, ...])
 
 
 class Fleet:

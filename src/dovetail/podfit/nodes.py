@@ -136,13 +136,14 @@ class Nodes:
         self.taint_sets.give(int(self.taints[row]))
         self.taints[row] = number
 
-    def set_namespace(self, name: str, labels: Labels | None) -> None:
-        """None: it is no more."""
+    def set_namespace(self, name: str, labels: Labels | None) -> bool:
+        """None: it is no more. False if nothing changed."""
         if self.namespaces.get(name) == labels:
-            return
+            return False
         if labels is None:
             del self.namespaces[name]
         else:
             self.namespaces[name] = labels
         for multiset in (self.pods, self.pod_anti_affinity, self.preferences):
             multiset.forget()
+        return True

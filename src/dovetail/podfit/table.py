@@ -104,12 +104,15 @@ class NodeTable:
         self._nodes.set_taints(row, ())
         self._nodes.set_allocatable(row, {})
 
-    def set_namespace(self, namespace: Namespace) -> None:
-        """Selectors of namespaces look at their labels; one that is not known has none."""
-        self._nodes.set_namespace(namespace.metadata.name, namespace.metadata.labels)
+    def set_namespace(self, namespace: Namespace) -> bool:
+        """Selectors of namespaces look at their labels; one that is not known has none.
 
-    def drop_namespace(self, name: str) -> None:
-        self._nodes.set_namespace(name, None)
+        False if nothing changed.
+        """
+        return self._nodes.set_namespace(namespace.metadata.name, namespace.metadata.labels)
+
+    def drop_namespace(self, name: str) -> bool:
+        return self._nodes.set_namespace(name, None)
 
     def add_pod(self, pod: Pod, node: str = "") -> None:
         """Count a pod where it is, or is to be (`node`). Again: as it is now, counted once."""

@@ -11,7 +11,7 @@ from dovetail.core.selectors.selector import Expression, Operator
 from dovetail.devices.allocation.inventory import DeviceInventory
 from dovetail.devices.allocation.request import DeviceHolding, DeviceRequest
 from dovetail.devices.classes.documents import DeviceClass
-from dovetail.kube.scheduler.device_holders import DeviceHolders, HeldOnNode
+from dovetail.kube.scheduler.device_holders import DeviceHolders, HeldOnNode, LedgerNews
 
 GPU = DeviceClass("gpu", ((Expression("Kind", Operator.EQ, ("gpu",)),),))
 
@@ -48,7 +48,7 @@ def test_a_look_at_the_ledger_from_before_a_claim_takes_nothing_back() -> None:
     about = book()
     holders = DeviceHolders(about)
     holders.assume("p", held("n1", "g0"))
-    assert not holders.on_ledger("n1", {})
+    assert not holders.on_ledger("n1", {}).freed
     assert requested(about) == 1
 
 
@@ -72,9 +72,9 @@ def test_a_foreign_consumer_may_hold_devices_on_several_nodes() -> None:
     holders.on_ledger("n2", {"g1": {"vm": 1}})
     assert requested(about) == 2
     assert about.choose("n2", [DeviceRequest("gpu", 2)]) is None
-    assert holders.on_ledger("n1", {})
+    assert holders.on_ledger("n1", {}) == LedgerNews(freed=True, consumers={"vm"})
     assert requested(about) == 1
-    assert holders.on_ledger("n2", {})
+    assert holders.on_ledger("n2", {}).freed
     assert requested(about) == 0
 
 

@@ -176,3 +176,31 @@ def test_no_pod_is_lost_and_none_is_in_flight_twice(steps: list[tuple[str, str]]
     wake(queue, Wake.NODE, now)
     assert set(taken(queue, now + 100)) == there - flying
     assert sum(queue.depths().values()) == len(there)
+
+
+def test_a_pod_that_is_woken_comes_early_where_nobody_is_ready() -> None:
+    """Those that failed do not: time may heal them, nothing else."""
+    queue = SchedulingQueue()
+    for uid in "abc":
+        queue.add(pod(uid))
+    taken(queue)
+    queue.park("a", 0.5, Wake.NODE)
+    queue.park("b", 0.0, Wake.NODE)
+    queue.back_off("c", 0.0)
+    assert queue.take_early() is None
+    wake(queue, Wake.NODE, 0.6)
+    assert (queue.next_due(), taken(queue, 0.6)) == (1.0, [])
+    early = [queue.take_early(), queue.take_early(), queue.take_early()]
+    assert [entry and entry.pod.metadata.uid for entry in early] == ["b", "a", None]
+    assert taken(queue, 10.0) == ["c"]
+
+
+def test_a_pod_that_is_woken_and_then_changed_is_ready() -> None:
+    queue = SchedulingQueue()
+    queue.add(pod("a"))
+    taken(queue)
+    queue.park("a", 0.0, Wake.NODE)
+    wake(queue, Wake.NODE, 0.1)
+    queue.add(pod("a", node_selector={"zone": "x"}))
+    assert taken(queue, 0.2) == ["a"]
+    assert queue.take_early() is None

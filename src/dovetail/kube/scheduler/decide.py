@@ -50,6 +50,10 @@ class Decider:
         self._strategy = strategy
         self._refused: dict[PodRequirements, tuple[int, Refusal]] = {}
 
+    def forget_refusals(self) -> None:
+        """Whoever is decided about next is looked at afresh."""
+        self._refused.clear()
+
     def decide(self, required: PodRequirements) -> Choice | Refusal:
         change_count = self._state.change_count(required.wake_on)
         known = self._refused.get(required)

@@ -54,6 +54,15 @@ class DirectUse(msgspec.Struct, frozen=True):
         return amounts(self.held.holdings).get(device, 0) if node == self.held.node else 0
 
 
+class LedgerNews(msgspec.Struct):
+    """What the ledger says of a node that it did not before."""
+
+    freed: bool = False
+    """Whether anything was given back."""
+    consumers: set[str] = msgspec.field(default_factory=set)
+    """For whom something else is claimed there now, be it nothing."""
+
+
 class DeviceHolders:
     def __init__(self, inventory: DeviceInventory) -> None:
         self._inventory = inventory
@@ -78,19 +87,20 @@ class DeviceHolders:
         """What the ledger has for a pod, as far as it was heard."""
         return next(iter(self._claims.get(uid, {}).items()), None)
 
-    def on_ledger(self, node: str, devices: Mapping[str, Amounts]) -> bool:
-        """All that is held on a node, by device and consumer; True if anything was given back."""
+    def on_ledger(self, node: str, devices: Mapping[str, Amounts]) -> LedgerNews:
+        """All that is held on a node, by device and consumer."""
         now: dict[str, dict[str, int]] = {}
         for device, consumers in devices.items():
             for consumer, units in consumers.items():
                 now.setdefault(consumer, {})[device] = units
-        freed = False
+        news = LedgerNews()
         for consumer in self._on_node.get(node, set()) | now.keys():
             before, after = self._claims.get(consumer, {}).get(node, {}), now.get(consumer, {})
             if before != after:
-                freed = freed or is_less(after, before)
+                news.freed = news.freed or is_less(after, before)
+                news.consumers.add(consumer)
                 self._set_claim(consumer, node, after)
-        return freed
+        return news
 
     def on_release(self, uid: str) -> None:
         """The ledger holds nothing for this consumer any more: we saw to it."""

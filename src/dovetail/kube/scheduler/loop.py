@@ -48,6 +48,8 @@ MOST_BINDINGS = 64
 """Plans that are being carried out at a time."""
 YIELD_AFTER_SECONDS = 0.005
 """Of decisions in a row, after which the loop yields to others on the event loop."""
+EARLY_SHARE = 0.5
+"""Of the time between two wakings, for pods that were woken and would have to wait."""
 QUICK_TRIES = 5
 """Turns of a pod that follow each other at once, when others are faster; then it waits."""
 UNSEEN_DEVICE_TRIES = 3
@@ -85,6 +87,8 @@ class SchedulingLoop:
         self._bindings: set[asyncio.Task[None]] = set()
         self._unparked_at = 0.0
         self._looked_at = 0.0
+        self._early_seconds = 0.0
+        """Left for early turns, until pods are woken again."""
         self.is_prepared = False
         """Whether the ledger was compared with the pods since this replica began to lead."""
 
@@ -105,9 +109,14 @@ class SchedulingLoop:
                 # 3. Now and then, pods that were forgotten.
                 if self._clock() >= self._looked_at + self._timings.longest_wait:
                     self._looked_at = self._clock()
-                    self._queue.unpark_stale(self._looked_at)
+                    self._look_afresh(self._looked_at)
         finally:
             await self._drain()
+
+    def _look_afresh(self, now: float) -> None:
+        """At pods that waited so long that what would help them may have been missed."""
+        if self._queue.unpark_stale(now):
+            self._decider.forget_refusals()
 
     async def _drain(self) -> None:
         if self._bindings:
@@ -136,28 +145,44 @@ class SchedulingLoop:
             if self._queue.changes and now >= self._unparked_at + self._timings.gather_changes:
                 self._queue.unpark_helped(now)
                 self._unparked_at = now
+                self._early_seconds = EARLY_SHARE * self._timings.gather_changes
             entry = self._queue.take(now)
-            if entry is None:
+            if entry is not None:
+                self._turn(entry)
+            elif not self._take_early_turn(now):
                 return
-            self._turn(entry)
             if now >= yield_at:
                 await asyncio.sleep(0)
                 yield_at = self._clock() + YIELD_AFTER_SECONDS
 
+    def _take_early_turn(self, now: float) -> bool:
+        """Nobody is ready: a pod that was woken need not wait, as long as such turns take no more
+        than their share of the time. Else ten thousand that nothing helps would take all of it."""
+        entry = self._queue.take_early() if self._early_seconds > 0 else None
+        if entry is None:
+            return False
+        self._turn(entry)
+        self._early_seconds -= self._clock() - now
+        return True
+
     def _turn(self, entry: QueuedPod) -> None:
         pod = self._state.pods.get(entry.pod.metadata.uid, entry.pod)
+        try:
+            self._decide_and_start(entry, pod)
+        except Exception as error:
+            # A bug. It must not keep the others from being placed, as it would again and again.
+            LOG.exception("pod not decided", pod=pod.key)
+            metrics.ATTEMPTS.labels(BindingOutcome.FAILED.value).inc()
+            self._queue.back_off(pod.metadata.uid, self._clock())
+            self._reporter.report_bug(pod, error)
+
+    def _decide_and_start(self, entry: QueuedPod, pod: Pod) -> None:
         try:
             with metrics.timed("decide"):
                 required = self._requirements.of(pod)
                 found = self._decision(entry, pod, required)
         except UnschedulablePod as error:
             self._refuse(pod, Wake(0), str(error))
-            return
-        except Exception:
-            # A bug. It must not keep the others from being placed, as it would again and again.
-            LOG.exception("pod not decided", pod=pod.key)
-            metrics.ATTEMPTS.labels(BindingOutcome.FAILED.value).inc()
-            self._queue.back_off(pod.metadata.uid, self._clock())
             return
         match found:
             case Refusal(why=why):
@@ -206,7 +231,12 @@ class SchedulingLoop:
         self._reporter.report_refusal(pod, why)
 
     def _start_binding(self, plan: BindingPlan) -> None:
-        self._state.assume(plan)
+        try:
+            self._state.assume(plan)
+        except Exception:
+            # Half a plan must not count: nobody will carry it out.
+            self._state.forget(plan.uid)
+            raise
         self._start(self._carry_out(plan))
 
     def _start_release(self, pod: Pod, why: str) -> None:
@@ -247,6 +277,8 @@ class SchedulingLoop:
                 error=repr(error),
                 exc_info=error if is_bug else None,
             )
+            if is_bug:
+                self._reporter.report_bug(plan.pod, error)
             outcome = BindingOutcome.FAILED
         metrics.ATTEMPTS.labels(outcome.value).inc()
         if outcome is BindingOutcome.BOUND:

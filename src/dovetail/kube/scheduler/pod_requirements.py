@@ -1,9 +1,12 @@
 """Pod requirements: what a pod requests of a node and of device classes, for the scheduling loop.
 
-A cache: pods of one template are read once.
+A cache: pods of one template are read once. `WHO_IS_HELPED` says by which events such a pod may be
+helped when it fits nowhere.
 """
 
 from __future__ import annotations
+
+from collections.abc import Callable, Mapping
 
 import msgspec
 
@@ -66,10 +69,56 @@ class RequirementsCache:
         return found
 
 
+class Wants(msgspec.Struct, frozen=True):
+    """What a pod asks for, as far as it decides which events may help it."""
+
+    devices: bool
+    """Of a class, or directly."""
+    classes: bool
+    company: bool
+    """Pods near it, or no fewer of them elsewhere: required affinity, or spreading."""
+    distance: bool
+    """From pods that it selects: required anti-affinity."""
+
+
+def everybody(_wants: Wants) -> bool:
+    return True
+
+
+WHO_IS_HELPED: Mapping[Wake, Callable[[Wants], bool]] = {
+    # Room, labels, taints, features: every filter of nodes.
+    Wake.NODE: everybody,
+    # The emptiest domain may be no more. Pods of the node are nowhere now: they keep nobody away,
+    # neither by whom they select nor by being selected, and the first of a group has none before.
+    Wake.NODE_GONE: everybody,
+    # Room, ports, disks, and whoever was kept away by it.
+    Wake.GONE: everybody,
+    Wake.RESIZED: everybody,
+    # It is what the pod has to be near; or the emptiest domain is less empty.
+    Wake.PLACED: lambda wants: wants.company,
+    # The same, and it may be no longer what the pod has to be far from.
+    Wake.RELABELLED: lambda wants: wants.company or wants.distance,
+    # Of the pod's own terms, and of the terms by which pods on nodes keep it away.
+    Wake.NAMESPACE: everybody,
+    Wake.CLASS: lambda wants: wants.classes,
+    Wake.DEVICES: lambda wants: wants.devices,
+}
+"""Each kind of event, and which pods that fit nowhere it may help.
+
+Two more concern one pod alone, which is then tried at once, by whoever hears of it: the pod itself
+was changed (`SchedulingQueue.add`), or something was claimed for it (`ClusterState.on_ledger`).
+"""
+
+
 def wake_on_of(pod_request: PodRequest, device_requests: bool, direct: bool) -> Wake:
-    wake_on = Wake.NODE | Wake.GONE
-    if device_requests:
-        wake_on |= Wake.CLASS | Wake.DEVICES
-    if direct:
-        wake_on |= Wake.DEVICES
-    return wake_on | Wake.PLACED if pod_request.pod_affinity or pod_request.spread else wake_on
+    wants = Wants(
+        devices=device_requests or direct,
+        classes=device_requests,
+        company=bool(pod_request.pod_affinity or pod_request.spread),
+        distance=bool(pod_request.pod_anti_affinity),
+    )
+    wake_on = Wake(0)
+    for what, is_helped in WHO_IS_HELPED.items():
+        if is_helped(wants):
+            wake_on |= what
+    return wake_on

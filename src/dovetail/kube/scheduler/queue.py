@@ -4,14 +4,15 @@ The state puts pods in and says what changed in the cluster; the scheduling loop
 sleeps until the queue is woken. Ready pods come by priority, then in the order of their arrival. A
 pod that failed waits longer each time. A pod that fits nowhere is not tried again until something
 happens that could help it, or until it has waited so long that somebody may have missed what
-happened. No I/O, no clock: the caller says what time it is.
+happened. Woken, it waits out its back-off behind others; where nobody is ready it comes early, if
+the loop has time for that. No I/O, no clock: the caller says what time it is.
 """
 
 from __future__ import annotations
 
 import asyncio
 import heapq
-from enum import IntFlag
+from enum import IntFlag, auto
 from itertools import count
 
 import msgspec
@@ -22,17 +23,26 @@ from dovetail.podfit.objects import Pod
 
 
 class Wake(IntFlag):
-    """What happened that may help a pod that fits nowhere."""
+    """What happened that may help a pod that fits nowhere; `pod_requirements` says whom."""
 
-    NODE = 1
-    """A node came or changed."""
-    GONE = 2
+    NODE = auto()
+    """A node came, or changed in something that pods can tell."""
+    NODE_GONE = auto()
+    """And with it its domains, and pods that were in somebody's way."""
+    GONE = auto()
     """A pod ended, or a decision was taken back."""
-    PLACED = 4
+    RESIZED = auto()
+    """A pod on a node counts for another amount than before."""
+    PLACED = auto()
     """A pod got its node: others may want to be near it."""
-    CLASS = 8
-    DEVICES = 16
-    """Devices were given back, or became healthy."""
+    RELABELLED = auto()
+    """A pod on a node has other labels, or began to leave: selectors may see it otherwise."""
+    NAMESPACE = auto()
+    """A namespace has other labels: the same for selectors of namespaces."""
+    CLASS = auto()
+    """A resource class came or changed."""
+    DEVICES = auto()
+    """Devices came, changed, were given back, or became healthy."""
 
 
 class QueuedPod(msgspec.Struct):
@@ -51,6 +61,8 @@ class QueuedPod(msgspec.Struct):
     """When it was last found to fit nowhere."""
     wake_on: Wake = Wake(0)
     """What could help it, while it is parked."""
+    is_woken: bool = False
+    """While it is backing off: not from a failure, but from being found to fit nowhere."""
 
 
 class SchedulingQueue:
@@ -66,6 +78,8 @@ class SchedulingQueue:
         self._entries: dict[str, QueuedPod] = {}
         self._ready: list[tuple[int, int, str]] = []
         self._due: list[tuple[float, int, str]] = []
+        self._woken: list[tuple[float, int, str]] = []
+        """Those of the back-offs that may be broken off."""
         self._parked: dict[str, QueuedPod] = {}
         self._numbers = count()
 
@@ -100,7 +114,7 @@ class SchedulingQueue:
             return
         changed = is_request_changed(entry.pod, pod)
         entry.pod = pod
-        if changed and entry.state == "parked":
+        if changed and (entry.state == "parked" or entry.is_woken):
             self._make_ready(entry)
 
     def drop(self, uid: str) -> None:
@@ -118,9 +132,15 @@ class SchedulingQueue:
             _, arrived, uid = heapq.heappop(self._ready)
             entry = self._entries.get(uid)
             if entry is not None and entry.state == "ready" and entry.arrived == arrived:
-                entry.state = "in flight"
-                entry.attempts += 1
-                return entry
+                return self._taken(entry)
+        return None
+
+    def take_early(self) -> QueuedPod | None:
+        """For when nobody is ready: the pod that was woken and has least of its back-off left."""
+        while self._woken:
+            entry = self._waiting(*heapq.heappop(self._woken))
+            if entry is not None:
+                return self._taken(entry)
         return None
 
     def retry(self, uid: str) -> None:
@@ -138,7 +158,7 @@ class SchedulingQueue:
         """Something failed that time may heal."""
         if (entry := self._entries.get(uid)) is not None:
             entry.due, entry.conflicts = now + self._backoff(entry), 0
-            self._wait(entry)
+            self._wait(entry, is_woken=False)
 
     def park(self, uid: str, now: float, wake_on: Wake) -> None:
         """It fits nowhere now."""
@@ -163,7 +183,7 @@ class SchedulingQueue:
 
     def next_due(self) -> float | None:
         """When the next back-off ends."""
-        return self._due[0][0] if self._due else None
+        return min((heap[0][0] for heap in (self._due, self._woken) if heap), default=None)
 
     def depths(self) -> dict[str, int]:
         found = {"ready": 0, "backing off": 0, "parked": 0, "in flight": 0}
@@ -177,36 +197,44 @@ class SchedulingQueue:
             if entry.due <= now:
                 self._make_ready(entry)
             else:
-                self._wait(entry)
+                self._wait(entry, is_woken=True)
 
     def _backoff(self, entry: QueuedPod) -> float:
         """Twice as long each time, to a limit."""
         timings = self._timings
         return doubling(max(entry.attempts, 1), timings.first_backoff, timings.longest_backoff)
 
+    def _taken(self, entry: QueuedPod) -> QueuedPod:
+        entry.state, entry.is_woken = "in flight", False
+        entry.attempts += 1
+        return entry
+
     def _make_ready(self, entry: QueuedPod) -> None:
         uid = entry.pod.metadata.uid
         self._parked.pop(uid, None)
-        entry.state = "ready"
+        entry.state, entry.is_woken = "ready", False
         heapq.heappush(self._ready, (-entry.pod.spec.priority, entry.arrived, uid))
 
-    def _wait(self, entry: QueuedPod) -> None:
+    def _wait(self, entry: QueuedPod, *, is_woken: bool) -> None:
         uid = entry.pod.metadata.uid
         self._parked.pop(uid, None)
-        entry.state = "backing off"
-        heapq.heappush(self._due, (entry.due, entry.arrived, uid))
+        entry.state, entry.is_woken = "backing off", is_woken
+        heapq.heappush(self._woken if is_woken else self._due, (entry.due, entry.arrived, uid))
+
+    def _waiting(self, due: float, arrived: int, uid: str) -> QueuedPod | None:
+        """Whose back-off it is, if it still is one."""
+        entry = self._entries.get(uid)
+        if entry is None or entry.state != "backing off":
+            return None
+        return entry if (entry.due, entry.arrived) == (due, arrived) else None
 
     def _collect(self, now: float) -> None:
         """Those whose back-off is over become ready."""
-        while self._due and self._due[0][0] <= now:
-            due, arrived, uid = heapq.heappop(self._due)
-            entry = self._entries.get(uid)
-            if (
-                entry is not None
-                and entry.state == "backing off"
-                and (entry.due, entry.arrived) == (due, arrived)
-            ):
-                self._make_ready(entry)
+        for heap in (self._due, self._woken):
+            while heap and heap[0][0] <= now:
+                entry = self._waiting(*heapq.heappop(heap))
+                if entry is not None:
+                    self._make_ready(entry)
 
 
 def is_ours(pod: Pod, name: str) -> bool:

@@ -53,6 +53,12 @@ class PodReporter:
         if self._set_condition(pod, PodCondition(SCHEDULED, "False", "Unschedulable", why)):
             self._recorder.event(pod, "Warning", "FailedScheduling", "Scheduling", why)
 
+    def report_bug(self, pod: Pod, error: Exception) -> None:
+        """It is no fault of the pod's that it is not placed, and it is tried again."""
+        why = f"a bug of the scheduler keeps this pod from being placed: {error!r}; see its log."
+        if self._set_condition(pod, PodCondition(SCHEDULED, "False", "SchedulerError", why)):
+            self._recorder.event(pod, "Warning", "FailedScheduling", "Scheduling", why)
+
     def report_scheduled(self, pod: Pod, node: str, holdings: tuple[DeviceHolding, ...]) -> None:
         note = f"Assigned {pod.key} to {node}"
         if holdings:

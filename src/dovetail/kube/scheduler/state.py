@@ -166,7 +166,8 @@ class ClusterState:
     def _pod_bound(self, pod: Pod) -> None:
         uid = pod.metadata.uid
         before, self.pods[uid] = self.pods.get(uid), pod
-        if before is not None and is_same_pod(before, pod):
+        changes = bound_pod_changes(before, pod)
+        if not changes:
             return
         self._count_pod(pod, pod.spec.node_name)
         holdings = holdings_of(pod)
@@ -175,7 +176,7 @@ class ClusterState:
             self.holders.forget(uid)
         self._recount_pools()
         self._queue.drop(uid)
-        self._cluster_changed(Wake.PLACED)
+        self._cluster_changed(changes)
 
     def on_node(self, old: Node | None, new: Node | None) -> None:
         if new is None:
@@ -194,6 +195,7 @@ class ClusterState:
         self.catalogue.drop_node(name)
         self.rows.drop(name)
         self._changed_device_nodes.add(name)
+        self._cluster_changed(Wake.NODE_GONE)
 
     def on_slice(self, old: ResourceSlice | None, new: ResourceSlice | None) -> None:
         for node in self.catalogue.set_slice(old, new):
@@ -219,17 +221,22 @@ class ClusterState:
 
     def on_namespace(self, old: Namespace | None, new: Namespace | None) -> None:
         if new is not None:
-            self.nodes.set_namespace(new)
-        elif old is not None:
-            self.nodes.drop_namespace(old.metadata.name)
+            changed = self.nodes.set_namespace(new)
+        else:
+            assert old is not None
+            changed = self.nodes.drop_namespace(old.metadata.name)
+        if changed:
+            self._cluster_changed(Wake.NAMESPACE)
 
     # What the ledger tells.
 
     def on_ledger(self, nodes: Mapping[str, Mapping[str, Amounts]]) -> None:
-        freed = [self.holders.on_ledger(node, devices) for node, devices in nodes.items()]
+        heard = [self.holders.on_ledger(node, devices) for node, devices in nodes.items()]
         self._recount_pools()
-        if any(freed):
+        if any(each.freed for each in heard):
             self._cluster_changed(Wake.DEVICES)
+        for uid in {uid for each in heard for uid in each.consumers}:
+            self._queue.retry_parked(uid)
 
     def on_release(self, uid: str) -> None:
         if self.holders.claim_of(uid) is not None:
@@ -238,15 +245,29 @@ class ClusterState:
             self._cluster_changed(Wake.DEVICES)
 
     def _cluster_changed(self, what: Wake) -> None:
-        self._change_counts[what] += 1
+        for each in what:
+            self._change_counts[each] += 1
         self._queue.cluster_changed(what)
 
 
-def is_same_pod(before: Pod, now: Pod) -> bool:
-    """Whether nothing changed of a bound pod that matters here: most updates are status."""
-    return (
-        before.spec == now.spec
-        and before.metadata.labels == now.metadata.labels
-        and before.metadata.annotations == now.metadata.annotations
-        and before.metadata.deletion_timestamp == now.metadata.deletion_timestamp
-    )
+def bound_pod_changes(before: Pod | None, now: Pod) -> Wake:
+    """What others may notice of a bound pod that came or changed; mostly nothing.
+
+    Its status is looked at, too: what a pod that is being resized counts for is said there.
+    """
+    if before is None or not before.spec.node_name:
+        return Wake.PLACED
+    changes = Wake(0)
+    old, new = before.metadata, now.metadata
+    if amounts_counted(before) != amounts_counted(now):
+        changes |= Wake.RESIZED
+    if old.labels != new.labels or old.deletion_timestamp != new.deletion_timestamp:
+        changes |= Wake.RELABELLED
+    if old.annotations != new.annotations:
+        changes |= Wake.DEVICES
+    return changes
+
+
+def amounts_counted(pod: Pod) -> tuple[object, object]:
+    request = pod_request_of(pod)
+    return request.amounts, request.score_amounts
