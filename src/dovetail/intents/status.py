@@ -60,6 +60,8 @@ class DeploymentView(msgspec.Struct, frozen=True, kw_only=True):
     clusters: Mapping[ClusterName, ClusterInventory]
     """Those that are registered."""
     now: int
+    profile: str = ""
+    """The composite profile of the group."""
 
     @property
     def placed(self) -> dict[tuple[str, ClusterName], AppOnCluster]:
@@ -76,6 +78,7 @@ def status_of(view: DeploymentView, wanted: StatusFilter) -> Json:
         "project": parts[1],
         "compositeApp": parts[3],
         "compositeAppVersion": parts[4],
+        "compositeProfile": view.profile,
         "name": parts[-1],
         "states": {"actions": history(record), "statusContextId": record.id},
         "status": str(record.state),

@@ -49,13 +49,19 @@ OBJECTS = msgspec.json.Decoder(ObjectText)
 
 def lock_group(tx: Transaction, path: str) -> None:
     """Keep others from deciding about the group until the end. Raises NotFound."""
-    refuse_missing(tx, path, tx.for_update)
+    group_made_at(tx, path, tx.for_update)
 
 
-def refuse_missing(tx: Transaction, path: str, how: str = "") -> None:
-    row = tx.row(f"SELECT path FROM intent_objects WHERE path = ?{how}", (path,))  # noqa: S608
+def group_made_at(tx: Transaction, path: str, how: str = "") -> int:
+    """Raises NotFound."""
+    row = tx.row(
+        f"SELECT created_at FROM intent_objects WHERE path = ?{how}",  # noqa: S608
+        (path,),
+    )
     if row is None:
         raise NotFound(f"there is no deployment-intent-group {path.rpartition('/')[2]!r}")
+    made_at: int = row[0]
+    return made_at
 
 
 def current(tx: Transaction, group: str) -> DeploymentRecord | None:

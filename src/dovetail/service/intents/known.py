@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any
 
 import msgspec
 
@@ -29,12 +30,16 @@ class KnownDeployment(msgspec.Struct, frozen=True):
     record: DeploymentRecord
     objects: list[OutboxObject]
     holdings: Holdings
+    profile: str = ""
+    """The composite profile of its group."""
 
 
 def known_deployment(tx: Transaction, group: str, instance: str) -> KnownDeployment:
     found = objects.find(tx, group, GROUP.name)
     if found is None:
         raise NotFound(f"there is no {GROUP.name} {group.rpartition('/')[2]!r}")
+    spec = msgspec.json.decode(found.text, type=dict[str, Any]).get("spec") or {}
+    profile = spec.get("compositeProfile", "")
     record = deployments.current(tx, group)
     if instance and (record is None or record.id != instance):
         raise NotFound(f"the group has no instance {instance!r}")
@@ -43,7 +48,7 @@ def known_deployment(tx: Transaction, group: str, instance: str) -> KnownDeploym
         record = DeploymentRecord(
             id="", group=group, revision=0, state=state, created_at=found.created_at
         ).moved(state, found.created_at)
-        return KnownDeployment(record, [], {})
+        return KnownDeployment(record, [], {}, profile)
     sent = deployments.objects(tx, record.id)
     pairs = {(each.app, each.cluster) for each in record.document.placements}
     pairs |= {(each.app, each.cluster) for each in sent}
@@ -52,7 +57,7 @@ def known_deployment(tx: Transaction, group: str, instance: str) -> KnownDeploym
         for pair in sorted(pairs)
         if (held := claims.of_consumer(tx, consumer_uuid(record.id, *pair))) is not None
     }
-    return KnownDeployment(record, sent, holdings)
+    return KnownDeployment(record, sent, holdings, profile)
 
 
 def charges_of(

@@ -31,6 +31,7 @@ class GroupStatus:
             charges=charges_of(known.holdings, fleet),
             clusters=fleet.clusters,
             now=int(self._clock()),
+            profile=known.profile,
         )
         wanted = StatusFilter(
             apps=asked.apps,

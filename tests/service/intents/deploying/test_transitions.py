@@ -136,7 +136,11 @@ def test_instantiate_claims_and_puts_into_the_outbox(run: Run) -> None:
         (EAST, "web"): ObjectState.PENDING,
         (WEST, "web"): ObjectState.PENDING,
     }
-    assert [each.state for each in record.document.history] == [S.APPROVED, S.INSTANTIATING]
+    assert [each.state for each in record.document.history] == [
+        S.CREATED,
+        S.APPROVED,
+        S.INSTANTIATING,
+    ]
     with pytest.raises(WrongState, match="the group is Instantiating"):
         instantiate(run, wanted(EAST))
 
@@ -172,7 +176,8 @@ def test_another_instantiate_is_another_deployment(run: Run) -> None:
     assert second.id != first.id
     assert second.revision == first.revision + 1
     assert run(lambda tx: deployments.find(tx, first.id)) is None
-    assert [each.state for each in second.document.history][:3] == [
+    assert [each.state for each in second.document.history][:4] == [
+        S.CREATED,
         S.APPROVED,
         S.INSTANTIATING,
         S.INSTANTIATED,

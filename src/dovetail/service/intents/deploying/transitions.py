@@ -23,6 +23,7 @@ from dovetail.intents.deployment import (
     DeploymentState,
     ObjectState,
     OutboxObject,
+    StateChange,
     leaving,
     state_after,
     wrong_state_words,
@@ -66,12 +67,17 @@ def after(action: DeploymentAction, state: DeploymentState) -> DeploymentState:
 
 def next_record(tx: Transaction, group: str, before: DeploymentRecord | None) -> DeploymentRecord:
     """Of a deployment to come; what its group went through before is not forgotten."""
+    if before is not None:
+        history = before.document.history
+    else:
+        made_at = deployments.group_made_at(tx, group)
+        history = (StateChange(DeploymentState.CREATED, made_at, 0),)
     return DeploymentRecord(
         id=str(uuid.uuid4()),
         group=group,
         revision=1 if before is None else before.revision + 1,
         state=DeploymentState.CREATED,
-        document=DeploymentDocument(history=() if before is None else before.document.history),
+        document=DeploymentDocument(history=history),
         created_at=tx.now,
         changed_at=tx.now,
     )
@@ -93,7 +99,7 @@ def approve(tx: Transaction, group: str) -> DeploymentRecord:
 def to_instantiate(tx: Transaction, group: str) -> DeploymentRecord:
     """The deployment that an instantiate would be; nothing is written. Raises NotFound and
     WrongState."""
-    deployments.refuse_missing(tx, group)
+    deployments.group_made_at(tx, group)
     record, state = current_state(tx, group)
     after(DeploymentAction.INSTANTIATE, state)
     if record is not None and state is DeploymentState.APPROVED:
@@ -197,7 +203,7 @@ def expire(tx: Transaction, hold_seconds: int) -> int:
 
 def to_update(tx: Transaction, group: str) -> DeploymentRecord:
     """The deployment that is to be changed. Raises NotFound and WrongState."""
-    deployments.refuse_missing(tx, group)
+    deployments.group_made_at(tx, group)
     record, state = current_state(tx, group)
     after(DeploymentAction.UPDATE, state)
     assert record is not None
