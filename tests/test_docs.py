@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import product
 from pathlib import Path
 
@@ -85,6 +85,7 @@ def numbered_tests(*folders: str) -> Iterator[tuple[str, int]]:
         ("qos-resource-manager", "defect", ["node"], {10}),
         ("placement", "differential", ["differential/test_defects.py"], set()),
         ("machines", "inconsistency", ["machines", "kube"], {16}),
+        ("intents", "row", ["intents", "rest/intents"], set()),
     ],
 )
 def test_numbered_tests_and_rows_of_the_tables_belong_together(
@@ -103,10 +104,18 @@ def test_every_reason_to_wait_has_a_row_that_says_what_to_do() -> None:
     assert not [each for each in WaitReason if not any(f"`{each}`" in row for row in rows)]
 
 
-def test_every_metric_of_the_operator_is_on_its_page() -> None:
+@pytest.mark.parametrize(
+    ("module", "begin"),
+    [
+        ("kube/machines/metrics.py", "machines_"),
+        ("kube/mirror/metrics.py", "mirror_"),
+        ("service/intents/controllers/metrics.py", "controller_"),
+    ],
+)
+def test_every_metric_of_a_daemon_is_on_its_page(module: str, begin: str) -> None:
     page = (ROOT / "docs/operation.md").read_text(encoding="utf-8")
-    source = (PACKAGE / "kube/machines/metrics.py").read_text(encoding="utf-8")
-    names = re.findall(r'"(machines_\w+)"', source)
+    source = (PACKAGE / module).read_text(encoding="utf-8")
+    names = re.findall(rf'"({begin}\w+)"', source)
     assert names
     assert not [each for each in names if f"`dovetail_{each}`" not in page]
 
@@ -114,10 +123,10 @@ def test_every_metric_of_the_operator_is_on_its_page() -> None:
 MACHINES = ("machines", "kube/machines", "kube/manifests/machines", "service")
 
 
-def named_tests(kind: str) -> set[str]:
-    """Of machines: what comes after the kind in the names of tests."""
+def named_tests(kind: str, folders: Sequence[str] = MACHINES) -> set[str]:
+    """What comes after the kind in the names of tests."""
     name = re.compile(rf"def test_{kind}_(\d+|[a-z])_")
-    paths = [path for each in MACHINES for path in (ROOT / "tests" / each).rglob("test_*.py")]
+    paths = [path for each in folders for path in (ROOT / "tests" / each).rglob("test_*.py")]
     return {found for path in paths for found in name.findall(path.read_text(encoding="utf-8"))}
 
 
@@ -135,6 +144,17 @@ def test_letters_and_defects_of_machines_have_their_tests(
     rows = re.findall(row, text, re.MULTILINE)
     assert len(rows) == len(set(rows)) >= 10
     assert named_tests(kind) == set(rows) - untested
+
+
+@pytest.mark.parametrize(
+    ("kind", "row", "number"),
+    [("fault", r"^\| ([a-z]) \|", 9), ("ask", r"^\| ask (\d+) \|", 10)],
+)
+def test_faults_and_asks_of_intents_have_their_tests(kind: str, row: str, number: int) -> None:
+    text = (ROOT / "docs/ambiguities/intents.md").read_text(encoding="utf-8")
+    rows = re.findall(row, text, re.MULTILINE)
+    assert len(rows) == len(set(rows)) == number
+    assert named_tests(kind, ("intents", "rest/intents")) == set(rows)
 
 
 def test_upstreams_tests_that_cannot_fail_are_written_anew() -> None:

@@ -16,6 +16,9 @@ from tests.support.paths import ROOT
 
 PAGE = ROOT / "docs/cli.md"
 PAGES = (PAGE, ROOT / "docs/explain.md", ROOT / "docs/ranking.md", ROOT / "README.md")
+INTENTS = ROOT / "docs/intents.md"
+INTENT_FILES = ROOT / "docs/examples/intents"
+"""Where the commands of that page are run."""
 NOT_PLAYED = {"serve", "token", "db"}
 """Verbs that are not about the demo fleet."""
 BLOCK = re.compile(r"^    \$ (.*)\n((?:    (?!\$ ).*\n|\n(?=\n*    (?!\$ )))*)", re.MULTILINE)
@@ -54,9 +57,9 @@ def indented(text: str) -> str:
 
 
 def main() -> None:
-    for page in PAGES:
+    for page in (*PAGES, INTENTS):
         with tempfile.TemporaryDirectory() as folder, demo_server(Path(folder)) as url:
-            os.chdir(folder)
+            os.chdir(INTENT_FILES if page == INTENTS else folder)
             played = Player(commands(url)).play(page.read_text(encoding="utf-8"))
             page.write_text(played, encoding="utf-8")
 
