@@ -56,7 +56,7 @@ def test_row_14_all_kinds_that_make_pods_are_consumers() -> None:
 def test_row_15_mandatory_weight_and_units_are_read() -> None:
     memory = {"name": "memory", "requests": 2, "units": "GiB"}
     found = written(allocatable=True, mandatory=False, weight=7, resource=memory)
-    assert (found.mandatory, found.weight, found.requests) == (False, 7, 2 * 2**30)
+    assert (found.mandatory, found.weight, found.requests) == (False, 7, Fraction(2**31))
     silent = written(allocatable=True, resource=memory)
     assert (silent.mandatory, silent.weight) == (True, 1)
 
