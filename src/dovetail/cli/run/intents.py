@@ -38,7 +38,7 @@ from dovetail.service.intents.controllers.fan_out import ControllerFanOut
 from dovetail.service.intents.deploying.acting import ActionControllers
 from dovetail.service.intents.deploying.cluster_port import ClusterPort
 from dovetail.service.intents.deploying.outbox import Outbox
-from dovetail.service.intents.deploying.transitions import GroupHook
+from dovetail.service.intents.deploying.transitions import DeployedClusterHook, GroupHook
 from dovetail.service.intents.deploying.worker import DeploymentWorker
 from dovetail.service.intents.fleet import FleetKeeper
 from dovetail.service.intents.planning import Planner
@@ -75,7 +75,8 @@ def intent_parts(ledger: Ledger, settings: IntentSettings) -> IntentParts:
     )
     errand = partial(carry_out, ledger, directory, worker)
     terms = CallTerms(settings.controller_seconds)
-    announcer = ClusterAnnouncer(ClusterHook(snapshot_of), ledger, terms)
+    registering = DeployedClusterHook(ClusterHook(snapshot_of))
+    announcer = ClusterAnnouncer(registering, ledger, terms)
     return IntentParts(
         group_actions(ledger, settings, fleet, controllers, port, wake=worker.wake),
         {"cluster": announcer, "deployment-intent-group": GroupHook()},

@@ -14,6 +14,7 @@ import msgspec
 
 from dovetail.core.errors import NotFound
 from dovetail.intents.deployment import (
+    ENDING,
     DeploymentDocument,
     DeploymentRecord,
     DeploymentState,
@@ -22,6 +23,7 @@ from dovetail.intents.deployment import (
     ObjectState,
     OutboxObject,
 )
+from dovetail.intents.names import ClusterName
 from dovetail.ledger.database.loading import marks
 from dovetail.ledger.database.protocol import Row, Transaction
 
@@ -140,6 +142,18 @@ def has_objects(tx: Transaction, group: str) -> bool:
         (group, ObjectState.DELETED, ObjectState.SKIPPED),
     )
     return row is not None
+
+
+def on_cluster(tx: Transaction, cluster: ClusterName) -> list[str]:
+    """Groups that are deployed on a cluster, and are not about to leave it."""
+    rows = tx.rows(
+        f"""SELECT DISTINCT d.group_path FROM deployments d
+            JOIN deployment_objects o ON o.deployment = d.id
+            WHERE o.cluster = ? AND o.state NOT IN (?, ?) AND d.state NOT IN ({marks(len(ENDING))})
+            ORDER BY d.group_path""",  # noqa: S608
+        (cluster, ObjectState.DELETED, ObjectState.SKIPPED, *sorted(ENDING)),
+    )
+    return [group for (group,) in rows]
 
 
 def drop_ended(tx: Transaction, group: str, *, but: str) -> None:

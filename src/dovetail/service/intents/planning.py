@@ -154,21 +154,19 @@ class Planner:
         await self._actions.discarded(planned.context)
 
     async def plan(self, group: GroupPath) -> Answer:
-        known = await self._reader.known(group)
-        is_update = known.record.state in UPDATED
-        asked = await self._asked(group, known if is_update else None)
-        asked.refuse_without_answers()
-        deployment = known.record.id or PLANNED_ID
-        plan = await self._made(asked, deployment, known if is_update else None)
+        known = await self._deployed(group)
+        asked = await self._asked(group, known)
+        deployment = PLANNED_ID if known is None else known.record.id
+        plan = await self._made(asked, deployment, known)
         document = await asyncio.to_thread(plan_document, plan, asked.failures)
-        if is_update and plan.is_feasible:
+        if known is not None and plan.is_feasible:
             objects = outbox_objects(plan.manifests(), plan.group.namespace)
             anew = replacements(known.objects, objects)
             document["replacements"] = [change for each in anew.values() for change in each]
         return document
 
     async def explain(self, group: GroupPath, *, app: str, cluster: str | None) -> Answer:
-        asked = await self._asked(group, None)
+        asked = await self._asked(group, await self._deployed(group))
         if app not in {each.name for each in asked.read.group.apps}:
             raise NotFound(f"the group has no app {app!r}")
         if cluster is not None and cluster not in asked.fleet.clusters:
@@ -176,6 +174,11 @@ class Planner:
         hpa = asked.refuse_without_answers()
         plan = await self._made(asked, PLANNED_ID, None)
         return await asyncio.to_thread(explanation_document, plan, hpa.explanation, app, cluster)
+
+    async def _deployed(self, group: GroupPath) -> KnownDeployment | None:
+        """What the group holds is in nobody's way but its own; None if it holds nothing."""
+        known = await self._reader.known(group)
+        return known if known.holdings else None
 
     async def _asked(self, group: GroupPath, known: KnownDeployment | None) -> AskedGroup:
         try:

@@ -25,8 +25,13 @@ from dovetail.ledger.intents import clusters, deployments, objects
 from dovetail.ledger.intents.clusters import ClusterSource, SeenCluster
 from dovetail.ledger.intents.node_names import consumer_uuid, root_uuid
 from dovetail.service.intents.deploying import transitions
-from dovetail.service.intents.deploying.transitions import GroupHook, PlannedDeployment, merged
-from dovetail.service.intents.ports import WrongState
+from dovetail.service.intents.deploying.transitions import (
+    DeployedClusterHook,
+    GroupHook,
+    PlannedDeployment,
+    merged,
+)
+from dovetail.service.intents.ports import KeptObject, WrongState
 from tests.support.intents import seen
 
 GROUP = "projects/p/composite-apps/c/v1/deployment-intent-groups/g"
@@ -291,3 +296,35 @@ def test_one_that_was_leaving_is_wanted_again() -> None:
     (found,) = merged([old], [wanted(EAST)])
     assert found.state is ObjectState.APPLYING
     assert replace(found, state=old.state) == old
+
+
+# -- clusters --------------------------------------------------------------------------------------
+
+
+class Dropped:
+    """A hook that remembers."""
+
+    def __init__(self) -> None:
+        self.paths: list[str] = []
+
+    def kept(self, tx: Transaction, written: KeptObject) -> None:
+        """Nothing is kept here."""
+
+    def dropping(self, tx: Transaction, path: str) -> None:
+        self.paths.append(path)
+
+
+def test_a_cluster_stays_while_groups_are_deployed_there(run: Run) -> None:
+    inner = Dropped()
+    hook = DeployedClusterHook(inner)
+    approved(run)
+    record = instantiate(run, wanted(EAST))
+    path = "cluster-providers/p/clusters/east"
+    with pytest.raises(InUse, match=GROUP):
+        run(lambda tx: hook.dropping(tx, path))
+    run(lambda tx: hook.dropping(tx, "cluster-providers/p/clusters/west"))
+    there = wanted(EAST, state=ObjectState.APPLIED, uid="uid-1")
+    run(lambda tx: deployments.put_objects(tx, record.id, [there]))
+    run(lambda tx: transitions.terminate(tx, GROUP))
+    run(lambda tx: hook.dropping(tx, path))
+    assert inner.paths == ["cluster-providers/p/clusters/west", path]

@@ -107,6 +107,21 @@ class World:
 
         self.ledger.write(write).result()
 
+    def update(self) -> None:
+        """Replace `web` in the west, change it in the east, and drop `cm` there."""
+
+        def write(tx: Transaction) -> None:
+            record = deployments.find(tx, self.id, lock=True)
+            assert record is not None
+            document = msgspec.structs.replace(record.document, deadline=tx.now + LONG)
+            moved = msgspec.structs.replace(record, revision=2, document=document)
+            deployments.put(tx, moved.moved(DeploymentState.UPDATING, tx.now))
+            deployments.put_objects(
+                tx, self.id, [updated(each) for each in deployments.objects(tx, self.id)]
+            )
+
+        self.ledger.write(write).result()
+
     def worker(self) -> DeploymentWorker:
         async def follow(record: DeploymentRecord) -> None:
             self.followed.append(record.state)
@@ -170,6 +185,18 @@ def a_provider(tx: Transaction) -> str:
 
 def left(one: OutboxObject) -> OutboxObject:
     return msgspec.structs.replace(one, state=leaving(one.state))
+
+
+def updated(one: OutboxObject) -> OutboxObject:
+    match one.cluster, one.key.name:
+        case "p+west", "web":
+            return msgspec.structs.replace(one, state=ObjectState.REPLACING)
+        case "p+east", "web":
+            manifest = {**one.manifest, "spec": {"replicas": 2}}
+            return msgspec.structs.replace(one, state=ObjectState.APPLYING, manifest=manifest)
+        case "p+east", _:
+            return msgspec.structs.replace(one, state=ObjectState.DELETING)
+    return one
 
 
 def wanted(cluster: str, position: int, kind: str, name: str) -> OutboxObject:
@@ -355,6 +382,29 @@ async def test_killed_while_removing(world: World, at: int, after: bool) -> None
     await world.run_to(DeploymentState.TERMINATED)
     assert world.clusters.names(EAST) == world.clusters.names(WEST) == []
     assert world.held == []
+
+
+@pytest.mark.parametrize("after", [False, True], ids=["before", "after"])
+@pytest.mark.parametrize("at", range(1, 6))
+async def test_killed_while_updating(world: World, at: int, after: bool) -> None:
+    """One object is replaced, one leaves, one is changed, one stays."""
+    world.instantiate()
+    await world.run_to(DeploymentState.INSTANTIATED)
+    before = {each.place: each.uid for each in world.objects}
+    world.update()
+    Killer(world, at, after=after)
+    await world.run_to(DeploymentState.INSTANTIATED)
+    assert world.clusters.names(EAST) == ["web"]
+    assert world.clusters.names(WEST) == ["cm", "web"]
+    uids = {each.place: each.uid for each in world.objects}
+    assert uids[WEST, "app", 0] != before[WEST, "app", 0]
+    assert uids[WEST, "app", 1] == before[WEST, "app", 1]
+    assert uids[EAST, "app", 0] == before[EAST, "app", 0]
+    changed = world.clusters.objects[EAST][
+        ObjectKey("apps/v1", "Deployment", "default", "web").text
+    ]
+    assert changed[2]["spec"] == {"replicas": 2}
+    assert world.held == [EAST, WEST]
 
 
 @pytest.mark.parametrize("at", range(1, 5))

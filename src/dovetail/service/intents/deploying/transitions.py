@@ -31,8 +31,9 @@ from dovetail.intents.deployment import (
 from dovetail.intents.names import ClusterName
 from dovetail.ledger import Transaction
 from dovetail.ledger.intents import charges, deployments
+from dovetail.ledger.intents.clusters import name_of_path
 from dovetail.service.intents.deploying.outbox import settle
-from dovetail.service.intents.ports import KeptObject, WrongState
+from dovetail.service.intents.ports import KeptObject, ObjectHook, WrongState
 
 LONGEST_USER = 255
 """Of a claim; the end of a group's path is what tells it from others."""
@@ -299,3 +300,20 @@ class GroupHook:
         if deployments.has_objects(tx, path):
             raise InUse("clusters may still have objects of the group, which are being removed")
         deployments.drop_group(tx, path)
+
+
+class DeployedClusterHook:
+    """Keeps the document of a cluster while groups are deployed there; an `ObjectHook` before
+    another one. A cluster that is gone for good can go when its groups were told to end."""
+
+    def __init__(self, hook: ObjectHook) -> None:
+        self._hook = hook
+
+    def kept(self, tx: Transaction, written: KeptObject) -> None:
+        self._hook.kept(tx, written)
+
+    def dropping(self, tx: Transaction, path: str) -> None:
+        groups = deployments.on_cluster(tx, name_of_path(path))
+        if groups:
+            raise InUse(f"{groups[0]} is deployed there: terminate it first")
+        self._hook.dropping(tx, path)
