@@ -447,6 +447,7 @@ async def test_what_cannot_be_allocated_again_stays_as_it_runs(tmp_path: Path) -
     await world.start()
     world.cpu.held.clear()
     world.cpu.held["other"] = {"main": CpuSet(range(8))}
+    world.runtime.present.append(sandbox("other"))
     for _ in range(40):
         await world.look(3.0)
     kept = world.node.store.pods["a"].containers["main"]
@@ -467,6 +468,7 @@ async def test_two_resources_that_are_refused_wait_each_for_itself(tmp_path: Pat
     for each in (world.cpu, gpu):
         each.held.clear()
         each.held["other"] = {"main": CpuSet(range(8))}
+    world.runtime.present.append(sandbox("other"))
     for _ in range(40):
         await world.look(3.0)
     assert [len(each.asked("Allocate")) for each in (world.cpu, gpu)] == [7, 7]

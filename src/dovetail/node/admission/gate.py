@@ -1,7 +1,8 @@
 """The admission gate: a pod or container may start only after its plugins gave it what it asks for.
 
 The manager calls it for the back ends (CRI proxy, NRI), and the reconciler for containers that run
-already. What is done to one pod is done in turn; different pods do not wait for each other.
+already. What is done to one pod is done in turn; different pods take turns where they share plugins
+(`turns`), and do not wait for each other otherwise.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from dovetail.node.admission.outage_policy import OutagePolicy
 from dovetail.node.admission.pod_locks import PodLocks
 from dovetail.node.admission.remove_pod_queue import RemovePodQueue
 from dovetail.node.admission.transaction import AdmissionTransactions
+from dovetail.node.admission.turns import Turns
 from dovetail.node.common.container_settings import ContainerSettings
 from dovetail.node.common.metrics import AGENT_METRICS, SECONDS
 from dovetail.node.common.pods import Pod, Sandbox
@@ -57,6 +59,7 @@ class AdmissionGate:
         *,
         locks: PodLocks,
         removals: RemovePodQueue,
+        turns: Turns,
         on_admitted: Callable[[str, float], None],
         grace_seconds: float = GRACE_SECONDS,
     ) -> None:
@@ -68,7 +71,7 @@ class AdmissionGate:
         self._configuration, self._plugins, self._source = configuration, plugins, source
         self._store, self._locks = store, locks
         self._on_admitted, self._grace_seconds = on_admitted, grace_seconds
-        self._transactions = AdmissionTransactions(configuration, plugins, store, removals)
+        self._transactions = AdmissionTransactions(configuration, plugins, store, removals, turns)
         self._admissions = Background()
         self.log = AdmissionLog()
 

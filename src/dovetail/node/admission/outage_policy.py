@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import time
+from collections.abc import Iterable
 
 from dovetail.node.admission.configuration import Outage
 from dovetail.node.admission.resource_slot import ResourceSlot
+from dovetail.node.admission.turns import Turn
 from dovetail.node.common.ports import Plugin, PluginError, PluginFailure
 from dovetail.node.common.reasons import OF_FAILURES, rejection
 from dovetail.wire.rpc import A, Method, Q
@@ -24,11 +26,22 @@ class OutagePolicy:
     def __init__(self, outage: Outage, wait: float) -> None:
         self._outage, self._wait = outage, wait
         self._until: float | None = None
+        self.turn: Turn | None = None
+        """In which the plugins are asked, if others may have to wait meanwhile."""
+
+    async def await_up(self, plugins: Iterable[Plugin]) -> None:
+        """Before a turn is taken: a role that waits for plugins does so while nobody else must."""
+        if self._outage is Outage.RETRY:
+            for each in plugins:
+                if not each.up:
+                    await self._back(each)
 
     async def call(self, plugin: Plugin, method: Method[Q, A], question: Q) -> A:
         """Raises PluginError; a role that waits has waited then."""
         while True:
             try:
+                if self.turn is not None:
+                    return await self.turn.call(plugin, method, question)
                 return await plugin.call(method, question)
             except PluginError as error:
                 if self._outage is not Outage.RETRY or error.failure not in OUTAGES:
@@ -42,6 +55,8 @@ class OutagePolicy:
         if self._until is None:
             self._until = now + self._wait
         while now < self._until:
+            if self.turn is not None and self.turn.is_in_the_way(plugin.resource):
+                return False
             await asyncio.sleep(min(LOOK_PERIOD_SECONDS, self._until - now))
             if plugin.up:
                 return True

@@ -31,13 +31,6 @@ from dovetail.node.wire.resource_plugin import (
 )
 
 
-class AllocationCount:
-    """How often plugins were asked to allocate, for all pods together."""
-
-    def __init__(self) -> None:
-        self.total = 0
-
-
 class PodAdmission:
     """Of one pod, or of a container that comes later."""
 
@@ -47,12 +40,9 @@ class PodAdmission:
         pod: Pod,
         who: PodIdentity,
         outage_policy: OutagePolicy,
-        tally: AllocationCount,
     ) -> None:
-        self._configuration, self._tally = configuration, tally
+        self._configuration = configuration
         self.pod, self.who, self.outage_policy = pod, who, outage_policy
-        self.allocations_asked = 0
-        """Its own part of the tally."""
         self.plugins_told: set[str] = set()
         """Resources whose plugins were asked to allocate, whatever came of it."""
         self.pod_wide: set[str] = set()
@@ -170,7 +160,7 @@ class PodAdmission:
         if not slot.open:
             return
         assert slot.plugin is not None
-        self._count(slot.request)
+        self.plugins_told.add(slot.request.resource)
         question = resource_requests.container_question(
             self.pod, self.who, slot.container, slot.request, to_wire(hint)
         )
@@ -194,7 +184,7 @@ class PodAdmission:
             return
         plugin = asking[0].plugin
         assert plugin is not None
-        self._count(request)
+        self.plugins_told.add(request.resource)
         question = resource_requests.pod_question(self.pod, self.who, request, to_wire(hint))
         try:
             answer = await self.outage_policy.call(plugin, ALLOCATE_FOR_POD, question)
@@ -209,11 +199,6 @@ class PodAdmission:
             self.pod_wide.add(request.resource)
             for slot in slots:
                 slot.take(given)
-
-    def _count(self, request: RequestedResource) -> None:
-        self.plugins_told.add(request.resource)
-        self.allocations_asked += 1
-        self._tally.total += 1
 
 
 def _shared(slots: Sequence[ResourceSlot]) -> Hints:

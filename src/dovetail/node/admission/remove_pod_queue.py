@@ -10,6 +10,7 @@ import structlog
 
 from dovetail.aio.backoff import KeyedBackoff
 from dovetail.node.admission.pod_locks import PodLocks
+from dovetail.node.admission.turns import PATIENCE_SECONDS
 from dovetail.node.common.ports import Plugin, PluginError, PluginFailure, Plugins
 from dovetail.node.state.store import NotWritten, StateStore
 from dovetail.node.wire.resource_plugin import REMOVE_POD, RemovePodRequest
@@ -29,8 +30,11 @@ class RemovePodQueue:
         plugins: Plugins,
         locks: PodLocks,
         clock: Callable[[], float] = time.monotonic,
+        *,
+        patience: float = PATIENCE_SECONDS,
     ) -> None:
         self._store, self._plugins, self._locks, self._clock = store, plugins, locks, clock
+        self._patience = patience
         self._failures: KeyedBackoff[str] = KeyedBackoff(FIRST_WAIT_SECONDS, LONGEST_WAIT_SECONDS)
         """By resource."""
 
@@ -49,16 +53,25 @@ class RemovePodQueue:
             await self._tell(plugin, uid)
 
     async def attempt(self, uid: str) -> None:
-        """Tell those who are ready; the pod's lock is held. Others hear of it later."""
-        for resource in self._store.state.removals.get(uid, ()):
-            plugin = self._plugins.of(resource)
-            # One that hangs would make everybody wait who has something to take back.
-            if plugin is None or not self._ready(resource):
-                continue
-            try:
+        """Tell those who are ready, all at once; the pod's lock is held, and a turn at its plugins.
+
+        Others hear of it later, outside of turns; so do those that take longer than who waits for
+        the turn has patience.
+        """
+        waiting = self._store.state.removals.get(uid, ())
+        await asyncio.gather(*(self._tell_soon(each, uid) for each in waiting))
+
+    async def _tell_soon(self, resource: str, uid: str) -> None:
+        plugin = self._plugins.of(resource)
+        if plugin is None or not self._ready(resource):
+            return
+        try:
+            async with asyncio.timeout(self._patience):
                 await self._tell(plugin, uid)
-            except PluginError as error:
-                self._failed(resource, uid, error)
+        except PluginError as error:
+            self._failed(resource, uid, error)
+        except TimeoutError:
+            self._failed(resource, uid, f"no answer within {self._patience} seconds")
 
     async def save(self) -> None:
         try:
@@ -97,7 +110,7 @@ class RemovePodQueue:
         self._failures.forget(plugin.resource)
         self._store.forget_removal(uid, plugin.resource)
 
-    def _failed(self, resource: str, uid: str, error: PluginError) -> None:
+    def _failed(self, resource: str, uid: str, error: PluginError | str) -> None:
         now = self._clock()
         # Of several that failed together only the first makes the wait longer.
         if not self._failures.is_waiting(resource, None, now):

@@ -3,7 +3,8 @@
 It is a write-ahead intent with compensation; the gate calls it under the pod's lock:
 
 1. Intent: which plugins will be asked is made durable before any of them is.
-2. The plugins allocate (`pod_admission`).
+2. The plugins tell hints and allocate (`pod_admission`), in a turn (`turns`): nothing else is
+   allocated between hints and allocations, nor seen by others if it is taken back.
 3. Commit: the allocations are made durable; or else undo: the pod is forgotten, and the plugins
    that may know of it are told to take it back, now or when they return (`remove_pod_queue`).
 
@@ -14,7 +15,9 @@ undoes every intent that has no commit.
 from __future__ import annotations
 
 import time
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Mapping, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
+from functools import partial
 
 import msgspec
 
@@ -22,18 +25,18 @@ from dovetail.node.admission.admission_log import AdmissionRecord
 from dovetail.node.admission.configuration import AdmissionConfiguration, Scope
 from dovetail.node.admission.merge_settings import settings_of
 from dovetail.node.admission.outage_policy import OutagePolicy
-from dovetail.node.admission.pod_admission import AllocationCount, PodAdmission
+from dovetail.node.admission.pod_admission import PodAdmission
 from dovetail.node.admission.remove_pod_queue import RemovePodQueue
 from dovetail.node.admission.resource_slot import ResourceSlot, holdings, slots
+from dovetail.node.admission.turns import Turns
 from dovetail.node.common import pod_identity
 from dovetail.node.common.pods import ContainerSpec, Pod
 from dovetail.node.common.ports import AdmissionRejected, PluginError, Plugins
-from dovetail.node.common.reasons import CHECKPOINT_FAILED, PLUGIN_REFUSED, TOPOLOGY_AFFINITY
+from dovetail.node.common.reasons import CHECKPOINT_FAILED
 from dovetail.node.state.pod_state import ContainerHolding, PodState
 from dovetail.node.state.store import NotWritten, StateStore
 
-ATTEMPTS = 3
-"""A pod that lost a race with another one is tried again at once, so often at most."""
+Undo = Callable[[], Awaitable[None]]
 
 
 class AdmissionTransactions:
@@ -45,10 +48,10 @@ class AdmissionTransactions:
         plugins: Plugins,
         store: StateStore,
         removals: RemovePodQueue,
+        turns: Turns,
     ) -> None:
         self._configuration, self._plugins = configuration, plugins
-        self._store, self._removals = store, removals
-        self._tally = AllocationCount()
+        self._store, self._removals, self._turns = store, removals, turns
 
     async def admit(
         self, pod: Pod, containers: Sequence[ContainerSpec], record: AdmissionRecord
@@ -57,45 +60,39 @@ class AdmissionTransactions:
         who = pod_identity.identity_of(pod)
         record.role, record.type = who
         configuration = self._configuration
-        for attempt in range(1, ATTEMPTS + 1):
-            began = self._tally.total
-            outage_policy = OutagePolicy(
-                configuration.outage_of(who.role), configuration.outage_wait
-            )
-            admission = PodAdmission(configuration, pod, who, outage_policy, self._tally)
-            try:
-                await self._attempt(admission, containers, record)
-            except AdmissionRejected as error:
-                # Hints may have been outdated by a pod that was admitted at the same time.
-                outdated = self._tally.total - began > admission.allocations_asked
-                fits_elsewhere = error.reason in (PLUGIN_REFUSED, TOPOLOGY_AFFINITY)
-                if not (outdated and fits_elsewhere) or attempt == ATTEMPTS:
-                    raise
-            else:
-                return
-
-    async def _attempt(
-        self, admission: PodAdmission, containers: Sequence[ContainerSpec], record: AdmissionRecord
-    ) -> None:
-        pod = admission.pod
+        outage_policy = OutagePolicy(configuration.outage_of(who.role), configuration.outage_wait)
+        admission = PodAdmission(configuration, pod, who, outage_policy)
         before = self._store.pod(pod.uid)
         wanted = self._wanted(pod, containers, before, record)
         draft = _draft(admission, before)
-        try:
-            draft = await self._announce(admission, draft, wanted)
-            if self._configuration.scope is Scope.POD and not record.container:
-                await admission.by_pod(wanted)
-            else:
-                await admission.by_container(wanted)
+        undo = partial(self._undo, pod.uid, containers, before, admission.plugins_told)
+        async with AsyncExitStack() as stack:
+            async with _or_else(undo):
+                draft = await self._announce(admission, draft, wanted)
+                if plugins := [each.plugin for each in wanted if each.open and each.plugin]:
+                    await outage_policy.await_up(plugins)
+                    taken = self._turns.taken(draft.plugins)
+                    outage_policy.turn = await stack.enter_async_context(taken)
+            # In the turn, so that nobody sees what is taken back.
+            async with _or_else(undo):
+                await self._decide(admission, wanted, record)
+        async with _or_else(partial(self._undo_in_turn, draft, undo)):
             held = holdings(containers, wanted, before)
             for each in held.values():
                 settings_of(each.allocations)
             await self._conclude(draft, held, admission.pod_wide)
-        except BaseException as error:
-            await self._undo(pod.uid, containers, before, admission.plugins_told)
-            if isinstance(error, NotWritten):
-                raise AdmissionRejected(CHECKPOINT_FAILED, str(error), later=True) from error
-            raise
+
+    async def _decide(
+        self, admission: PodAdmission, wanted: Sequence[ResourceSlot], record: AdmissionRecord
+    ) -> None:
+        if self._configuration.scope is Scope.POD and not record.container:
+            await admission.by_pod(wanted)
+        else:
+            await admission.by_container(wanted)
+
+    async def _undo_in_turn(self, draft: PodState, undo: Undo) -> None:
+        async with self._turns.taken(draft.plugins):
+            await undo()
 
     def _wanted(
         self,
@@ -173,6 +170,18 @@ class AdmissionTransactions:
             )
         await self._removals.save()
         await self._removals.attempt(uid)
+
+
+@asynccontextmanager
+async def _or_else(undo: Undo) -> AsyncIterator[None]:
+    """What fails inside is undone, and what could not be saved is a rejection."""
+    try:
+        yield
+    except BaseException as error:
+        await undo()
+        if isinstance(error, NotWritten):
+            raise AdmissionRejected(CHECKPOINT_FAILED, str(error), later=True) from error
+        raise
 
 
 def _draft(admission: PodAdmission, before: PodState | None) -> PodState:

@@ -19,6 +19,7 @@ from dovetail.node.admission.configuration import AdmissionConfiguration
 from dovetail.node.admission.gate import GRACE_SECONDS, AdmissionGate
 from dovetail.node.admission.pod_locks import PodLocks
 from dovetail.node.admission.remove_pod_queue import RemovePodQueue
+from dovetail.node.admission.turns import PATIENCE_SECONDS, Turns
 from dovetail.node.agent import views
 from dovetail.node.common.container_settings import ContainerSettings
 from dovetail.node.common.pods import Sandbox
@@ -50,15 +51,17 @@ class Manager:
         *,
         period: float = PERIOD_SECONDS,
         grace_seconds: float = GRACE_SECONDS,
+        patience: float = PATIENCE_SECONDS,
     ) -> None:
         """Without a `source`, pods are what the runtime tells of them.
 
-        `period`: seconds between looks at plugins and containers.
+        `period`: seconds between looks at plugins and containers. `patience`: seconds for a plugin
+        while pods wait that do not need it.
         """
         self.store, self._plugins = store, plugins
         self._names, self._period = configuration.names, period
-        locks, liveness = PodLocks(), PodLiveness()
-        self.removals = RemovePodQueue(store, plugins, locks)
+        locks, liveness, turns = PodLocks(), PodLiveness(), Turns(patience)
+        self.removals = RemovePodQueue(store, plugins, locks, patience=patience)
         self.gate = AdmissionGate(
             configuration,
             plugins,
@@ -66,11 +69,12 @@ class Manager:
             source,
             locks=locks,
             removals=self.removals,
+            turns=turns,
             on_admitted=liveness.pod_admitted,
             grace_seconds=grace_seconds,
         )
         self.collector = PodCollector(
-            store, source, locks=locks, removals=self.removals, liveness=liveness
+            store, source, locks=locks, removals=self.removals, turns=turns, liveness=liveness
         )
         self._retirement = PluginRetirement(store, plugins)
         self._capacity = NodeCapacity(store, plugins)

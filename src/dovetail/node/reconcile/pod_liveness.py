@@ -3,19 +3,23 @@
 A running pod that is wrongly taken for gone would lose its CPUs to others. So a pod is over only if
 its source does not list it (or, where nobody lists pods, if it had no sandbox for a whole period),
 the runtime has no sandbox of it, and it did not come by while we looked.
+
+The same goes for pods that only plugins tell of, which the agent forgot with its checkpoint. One
+that is being admitted is not among them: it is written down before a plugin hears of it.
 """
 
 from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from math import inf
 
 import structlog
 
 from dovetail.node.admission.pod_locks import PodLocks
 from dovetail.node.admission.remove_pod_queue import RemovePodQueue
+from dovetail.node.admission.turns import Turns
 from dovetail.node.common.pods import Pod
 from dovetail.node.common.ports import PodSource, Runtime
 from dovetail.node.state.pod_state import PodState
@@ -25,6 +29,10 @@ LOG = structlog.get_logger("dovetail.node.manager")
 
 STARTING_SECONDS = 240.0
 """That the kubelet gives a sandbox to come up."""
+
+
+Told = Mapping[str, Collection[str]]
+"""Pods by uid, and the resources whose plugins hold something for them."""
 
 
 def unlisted_pods(held: Mapping[str, PodState], active: Sequence[Pod]) -> set[str]:
@@ -56,7 +64,8 @@ class PodLiveness:
         """Its sandbox is said to be gone: no need to wait for it to come up."""
         self._awaited.pop(uid, None)
 
-    def look(self, held: Iterable[str], sandboxes: Collection[str], now: float) -> None:
+    def look(self, held: Collection[str], sandboxes: Collection[str], now: float) -> None:
+        self._since = {uid: since for uid, since in self._since.items() if uid in held}
         for uid in held:
             if uid in sandboxes:
                 self._awaited.pop(uid, None)
@@ -85,11 +94,12 @@ class PodCollector:
         *,
         locks: PodLocks,
         removals: RemovePodQueue,
+        turns: Turns,
         liveness: PodLiveness,
     ) -> None:
         """Without a `source`, sandboxes alone tell which pods there are."""
         self._store, self._source, self._locks = store, source, locks
-        self._removals, self._liveness = removals, liveness
+        self._removals, self._turns, self._liveness = removals, turns, liveness
         self.look_soon = asyncio.Event()
         """Set when a sandbox went: it is worth a look whether its pod did."""
 
@@ -97,37 +107,48 @@ class PodCollector:
         self._liveness.sandbox_gone(uid)
         self.look_soon.set()
 
-    async def collect(self, runtime: Runtime, period: float) -> Sequence[str]:
+    async def collect(
+        self, runtime: Runtime, period: float, told: Told | None = None
+    ) -> Sequence[str]:
         """Release pods that are over; their uids. Raises RuntimeRefused.
 
         Without a source, a pod is over if it had no sandbox for a whole `period`, in seconds.
+        `told`: the pods that plugins know of, maybe more than we do.
         """
-        looked = time.monotonic()
+        looked, told = time.monotonic(), told or {}
         sandboxes = {each.uid for each in await runtime.sandboxes()}
         if self._source is None:
-            self._liveness.look(self._store.pods, sandboxes, looked)
+            self._liveness.look({*self._store.pods, *told}, sandboxes, looked)
             over = self._liveness.absent_for(period, looked)
+        elif (active := await self._source.active()) is None:
+            over = set()
         else:
-            active = await self._source.active()
-            over = set() if active is None else unlisted_pods(self._store.pods, active)
+            unknown = told.keys() - self._store.pods.keys() - {each.uid for each in active}
+            over = unlisted_pods(self._store.pods, active) | unknown
         # Together, so that they share writes and none waits for the plugins of another.
         going = sorted(over - sandboxes)
-        gone = await asyncio.gather(*(self.release(uid, looked) for uid in going))
+        gone = await asyncio.gather(
+            *(self.release(uid, looked, told.get(uid, ())) for uid in going)
+        )
         return [uid for uid, released in zip(going, gone, strict=True) if released]
 
-    async def release(self, uid: str, looked: float = inf) -> bool:
+    async def release(self, uid: str, looked: float = inf, holders: Collection[str] = ()) -> bool:
         """The pod is over: forget it, and tell its plugins as soon as they can be told.
 
-        Not if it came by after it was `looked` for, on the monotonic clock.
+        Not if it came by after it was `looked` for, on the monotonic clock. `holders`: resources
+        whose plugins say that they hold something for it.
         """
         async with self._locks.of(uid):
             pod = self._store.pod(uid)
-            if pod is None or self._liveness.is_admitted_since(uid, looked):
+            plugins = {*(pod.plugins if pod else ()), *holders}
+            if (pod is None and not plugins) or self._liveness.is_admitted_since(uid, looked):
                 return False
-            self._store.drop(uid, pod.plugins)
+            self._store.drop(uid, plugins)
             self._liveness.forget(uid)
             await self._removals.save()
-            await self._removals.attempt(uid)
+            async with self._turns.taken(self._store.state.removals.get(uid, ())):
+                await self._removals.attempt(uid)
             await self._removals.save()
-        LOG.info("pod released", pod=f"{pod.namespace}/{pod.name}", uid=uid)
+        name = f"{pod.namespace}/{pod.name}" if pod else "unknown"
+        LOG.info("pod released", pod=name, uid=uid, plugins=sorted(plugins))
         return True

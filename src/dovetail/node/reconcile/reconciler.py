@@ -37,7 +37,7 @@ from dovetail.node.reconcile.adoption import (
     Key,
     holding_of,
 )
-from dovetail.node.reconcile.pod_liveness import PodCollector
+from dovetail.node.reconcile.pod_liveness import PodCollector, Told
 from dovetail.node.reconcile.settings_diff import description_of, difference, drift_of, is_narrowing
 from dovetail.node.registry.poll import ANSWER_WAIT_SECONDS, PluginAnswer, PluginPoll
 from dovetail.node.state.pod_state import AgentState, Allocations, refreshed_allocations
@@ -159,7 +159,7 @@ class Reconciler:
                 # 4. Who is not as they should be?
                 await self._update(alive)
             # 5. Who is over?
-            await self._background.run("collect", self._collect)
+            await self._background.run("collect", partial(self._collect, told_by(answers)))
 
     async def _pause(self) -> None:
         # Many may go at once: one look is for all of them.
@@ -226,9 +226,9 @@ class Reconciler:
         await self._give_again(answers, alive)
         self._adoption.keep(alive)
 
-    async def _collect(self) -> None:
+    async def _collect(self, told: Told) -> None:
         try:
-            await self._collector.collect(self._runtime, self._period)
+            await self._collector.collect(self._runtime, self._period, told)
         except RuntimeRefused as error:
             LOG.warning("sandboxes not seen", why=str(error))
 
@@ -306,6 +306,16 @@ class Reconciler:
             UPDATES.labels("applied").inc()
             log.info("updated", change=description_of(change))
             self._store.applied[pending.key] = AppliedSettings(id=observed.id, settings=wanted)
+
+
+def told_by(answers: Answers) -> Told:
+    """The pods that plugins hold something for."""
+    found: dict[str, set[str]] = {}
+    for resource, answer in answers.items():
+        if not isinstance(answer.value, PluginError):
+            for uid in answer.value.pod_resources:
+                found.setdefault(uid, set()).add(resource)
+    return found
 
 
 def alive_of(containers: Iterable[ObservedContainer]) -> dict[Key, ObservedContainer]:
