@@ -193,8 +193,11 @@ async def test_a_cluster_registered_with_another_kubeconfig_has_the_nodes_of_tha
     await rig.register(C1, b"one")
     async with rig.running():
         await rig.seen(C1, lambda each: list(told(each)) == ["n1"])
+        await rig.seen(C1, lambda each: each.state is READY)
         await rig.register(C1, b"two")
-        await rig.seen(C1, lambda each: list(told(each)) == ["n2"])
+        assert (await rig.snapshot()).clusters[C1].state is not READY, "it may be another one"
+        found = await rig.seen(C1, lambda each: each.state is READY)
+        assert list(told(found)) == ["n2"]
         await add_node(rig.server(b"one"), "n3")
         await add_node(rig.server(b"two"), "n4")
         await rig.seen(C1, lambda each: list(told(each)) == ["n2", "n4"])

@@ -13,7 +13,7 @@ from dovetail.intents.documents.errors import BadDocument
 from dovetail.intents.fleet import ClusterHealth, FleetSnapshot
 from dovetail.kube.mirror.snapshots import snapshot_of
 from dovetail.ledger import Ledger, Transaction, claims
-from dovetail.ledger.intents import clusters, nodes
+from dovetail.ledger.intents import clusters, nodes, objects
 from dovetail.ledger.intents.clusters import (
     ClusterReport,
     ClusterSource,
@@ -163,6 +163,24 @@ async def test_a_cluster_that_does_not_answer_counts_by_its_policy(ledger: Ledge
     assert "60 s" in (await keeper.fresh()).clusters[C1].why, "whoever told of it may be gone"
     clock.now -= 3600
     assert await states() == [ClusterHealth.READY, ClusterHealth.READY, unknown], "clocks differ"
+
+
+async def test_labels_of_clusters_are_those_of_their_documents(ledger: Ledger) -> None:
+    def label(tx: Transaction) -> None:
+        path = "cluster-providers/p1/clusters/c1"
+        objects.add(tx, "cluster-providers/p1", None, "cluster-provider", "{}")
+        objects.add(tx, path, "cluster-providers/p1", "cluster", "{}")
+        for name in ("edge", "gpu"):
+            objects.add(tx, f"{path}/labels/{name}", path, "cluster-label", "{}")
+
+    keeper = FleetKeeper(ledger, clock=Clock())
+    await write(ledger, lambda tx: posted(tx, C1, seen(node("n1"))))
+    before = (await keeper.fresh()).clusters[C1]
+    assert before.labels == frozenset()
+    await write(ledger, label)
+    found = (await keeper.fresh()).clusters[C1]
+    assert found.labels == {"edge", "gpu"}
+    assert found.version != before.version
 
 
 async def test_what_was_observed_later_is_not_told_to_be_older(ledger: Ledger) -> None:

@@ -29,15 +29,17 @@ from dovetail.ledger import Ledger
 from dovetail.ledger.database.leases import LeaseLost
 from dovetail.ledger.database.protocol import Operation
 from dovetail.ledger.intents import clusters, nodes
-from dovetail.ledger.intents.clusters import ClusterAccess, ClusterReport
+from dovetail.ledger.intents.clusters import (
+    RECENT_SECONDS,
+    ClusterAccess,
+    ClusterReport,
+    ReportedWay,
+)
 
 LOG = structlog.get_logger("dovetail.kube.mirror")
 
 Connect = Callable[[ClusterAccess], AbstractAsyncContextManager[KubeApi]]
 """Raises BadKubeconfig."""
-
-RECENT_SECONDS = 5
-"""Documents that changed so lately are read again: they may change twice within a second."""
 
 
 class FollowedCluster(msgspec.Struct):
@@ -52,8 +54,11 @@ class FollowedCluster(msgspec.Struct):
 
     def report(self) -> ClusterReport | None:
         if self.follower is not None:
-            return self.follower.report()
-        return ClusterReport(ClusterHealth.AWAY, 0, self.refusal) if self.refusal else None
+            found = self.follower.report()
+        else:
+            found = ClusterReport(ClusterHealth.AWAY, 0, self.refusal) if self.refusal else None
+        way = ReportedWay(self.access, self.changed_at)
+        return found and msgspec.structs.replace(found, way=way)
 
 
 class Mirror:

@@ -23,6 +23,8 @@ KUBECONFIG = "kubeconfig"
 """The file that comes with the document of a cluster."""
 REFERENCE = "kubeconfigRef"
 """The member of its specification that stands for one."""
+RECENT_SECONDS = 5
+"""Documents that changed so lately are read again: they may change twice within a second."""
 CLUSTER_KIND, LABEL_KIND = "cluster", "cluster-label"
 """Kinds of documents."""
 
@@ -53,13 +55,31 @@ class ClusterRecord(msgspec.Struct, frozen=True):
     unreachable: UnreachablePolicy
 
 
+class ClusterAccess(msgspec.Struct, frozen=True):
+    """How the mirror and the worker of deployments get to a cluster."""
+
+    kubeconfig: bytes = b""
+    reference: str = ""
+    """The name of a kubeconfig that the operator of the server keeps; empty if there is one."""
+
+
+class ReportedWay(msgspec.Struct, frozen=True):
+    """How a cluster was reached of which somebody tells."""
+
+    access: ClusterAccess
+    registered_at: int
+    """When its document had changed last."""
+
+
 class ClusterReport(msgspec.Struct, frozen=True):
     """How a cluster is, and when it was last heard of."""
 
     state: ClusterHealth
     observed_at: int
-    """None newer: as it was."""
+    """0: as it was."""
     why: str = ""
+    way: ReportedWay | None = None
+    """None: whichever."""
 
 
 class SeenCluster(msgspec.Struct, frozen=True, kw_only=True):
@@ -88,8 +108,11 @@ def register(
     cluster: ClusterName,
     source: ClusterSource,
     unreachable: UnreachablePolicy = UnreachablePolicy.EXCLUDE,
+    *,
+    is_new_way: bool = False,
 ) -> None:
-    """Anew, or again in another way: what is known of its nodes stays until somebody knows more."""
+    """Anew, or again in another way: what is known of its nodes stays until somebody knows more,
+    but is not believed. `is_new_way`: it is reached in another way than before."""
     row = tx.row(f"SELECT source FROM clusters WHERE name = ?{tx.for_update}", (cluster,))  # noqa: S608
     if row is None:
         tx.run(
@@ -102,8 +125,8 @@ def register(
         "UPDATE clusters SET source = ?, unreachable = ? WHERE name = ?",
         (source, unreachable, cluster),
     )
-    if row[0] != source:
-        # Who told of it before is asked no more, and must not be believed for ever.
+    if row[0] != source or is_new_way:
+        # Who told of it before is asked no more, and it may be another cluster by now.
         tx.run(
             "UPDATE clusters SET state = ?, why = '' WHERE name = ?",
             (ClusterHealth.UNKNOWN, cluster),
@@ -117,14 +140,30 @@ def forget(tx: Transaction, cluster: ClusterName) -> None:
 
 
 def tell(tx: Transaction, reports: Mapping[ClusterName, ClusterReport]) -> None:
-    """Of those that are registered, for the mirror to tell; others are passed over."""
+    """Of those that are registered, for the mirror to tell; others are passed over, and so are
+    those that were registered anew since they were reached."""
+    registered = mirrored(tx)
+    recent = [name for name, at in registered.items() if at >= tx.now - RECENT_SECONDS]
+    anew = accesses(tx, recent)
+    believed = [
+        (name, each)
+        for name, each in sorted(reports.items())
+        if name in registered
+        and (
+            each.way is None
+            or (
+                each.way.registered_at == registered[name]
+                and anew.get(name, each.way.access) == each.way.access
+            )
+        )
+    ]
     tx.many(
         """UPDATE clusters SET state = ?, why = ?,
              observed_at = CASE WHEN observed_at > ? THEN observed_at ELSE ? END
-           WHERE name = ? AND source = ?""",
+           WHERE name = ?""",
         [
-            (each.state, each.why, each.observed_at, each.observed_at, name, ClusterSource.MIRROR)
-            for name, each in sorted(reports.items())
+            (each.state, each.why, each.observed_at, each.observed_at, name)
+            for name, each in believed
         ],
     )
 
@@ -186,14 +225,6 @@ def labels(tx: Transaction) -> dict[ClusterName, frozenset[str]]:
 
 
 # -- the ways to clusters --------------------------------------------------------------------------
-
-
-class ClusterAccess(msgspec.Struct, frozen=True):
-    """How the mirror and the worker of deployments get to a cluster."""
-
-    kubeconfig: bytes = b""
-    reference: str = ""
-    """The name of a kubeconfig that the operator of the server keeps; empty if there is one."""
 
 
 def mirrored(tx: Transaction) -> dict[ClusterName, int]:

@@ -45,12 +45,13 @@ class ClusterHook:
             clusters.enter_snapshot(tx, cluster, snapshot)
             return
         known = clusters.find(tx, cluster)
-        if REFERENCE in spec or KUBECONFIG in written.files:
+        is_new_way = REFERENCE in spec or KUBECONFIG in written.files
+        if is_new_way:
             source = ClusterSource.MIRROR
         else:
             # A document that says nothing of it leaves what came with the one before.
             source = known.source if known is not None else ClusterSource.NONE
-        clusters.register(tx, cluster, source, policy)
+        clusters.register(tx, cluster, source, policy, is_new_way=is_new_way)
 
     def dropping(self, tx: Transaction, path: str) -> None:
         clusters.forget(tx, name_of_path(path))
