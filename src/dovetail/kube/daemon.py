@@ -21,10 +21,11 @@ from dovetail.kube.api.client import connect
 from dovetail.kube.api.port import KubeApi
 from dovetail.kube.extender.app import application
 from dovetail.kube.extender.extender import Extender
+from dovetail.kube.extender.tls import ExtenderTls
 from dovetail.kube.replica import Replica
 from dovetail.kube.runtime.events import Recorder
 from dovetail.kube.runtime.leader import Election, LeaseTiming
-from dovetail.kube.runtime.serving import ALL_ADDRESSES, listen, monitoring, serve, tls_of
+from dovetail.kube.runtime.serving import ALL_ADDRESSES, listen, monitoring, serve
 from dovetail.kube.scheduler.settings import ExtenderSettings, SchedulerSettings
 from dovetail.ledger import opened
 from dovetail.service.device_claims import DeviceLedger
@@ -40,7 +41,7 @@ async def run(
     strategy = Strategy(settings.strategy)
     extender = settings.extender
     address = address_of(extender)
-    tls = tls_of(extender.cert, extender.key, extender.client_ca)
+    tls = ExtenderTls.of(extender)
     identity = f"{socket.gethostname()}_{os.getpid()}_{uuid.uuid4().hex[:8]}"
     # 2. The ledger and the API server.
     with opened(settings.database) as ledger:
@@ -61,7 +62,8 @@ async def run(
                 servers.append(serve(monitoring(lambda: replica.is_ready), bound))
             if address is not None:
                 app = application(Extender(replica.extender_parts()))
-                servers.append(serve(app, listen(*address), tls))
+                servers.append(serve(app, listen(*address), tls.context if tls else None))
+                servers += [tls.follow()] if tls else []
             # 5. A server that fails ends the replica; on the way out, the replica ends first.
             await run_together(*servers, replica.run(stop, ready))
 

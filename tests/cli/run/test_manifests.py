@@ -7,7 +7,8 @@ import yaml
 from click.testing import CliRunner, Result
 
 from dovetail.cli.main import main
-from dovetail.kube.manifests import OPTIONAL_PARTS, PARTS
+from dovetail.cli.run.manifests import EVERY_PART
+from dovetail.kube.manifests import PARTS
 
 
 def run(*arguments: str) -> Result:
@@ -44,7 +45,7 @@ def listed(*parts: str) -> list[list[str]]:
 
 
 def test_they_are_listed_with_what_they_hold() -> None:
-    assert listed() == [["PART", "HOLDS"], *map(list, (PARTS | OPTIONAL_PARTS).items())]
+    assert listed() == [["PART", "HOLDS"], *map(list, EVERY_PART.items())]
     assert listed("use") == [["PART", "HOLDS"], ["use", PARTS["use"]]]
 
 
@@ -53,3 +54,52 @@ def test_what_is_no_part_is_refused_with_those_there_are(name: str) -> None:
     found = run(name)
     assert found.exit_code == 2
     assert all(repr(part) in found.stderr for part in PARTS)
+
+
+@pytest.mark.parametrize(
+    ("option", "value", "words"),
+    [
+        ("--namespace", "Up", "is not a name of a namespace"),
+        ("--namespace", "a\nb", "is not a name of a namespace"),
+        ("--namespace", "a" * 64, "is not a name of a namespace"),
+        ("--image", "Dovetail:1", "is not an image"),
+        ("--image", "dovetail:", "is not an image"),
+        ("--image", "dovetail\nkind: Pod", "is not an image"),
+        ("--image", "dovetail@sha256:abc", "is not an image"),
+        ("--replicas", "0", "is not in the range"),
+        ("--replicas", "two", "is not a valid integer"),
+        ("--extender-address", "10.0.0.1", "is not HOST:PORT"),
+        ("--extender-address", "a b:1", "is not HOST:PORT"),
+        ("--class", "Gpu", "is not a name of a resource class"),
+        ("--resource", "gpu", "is not an extended resource"),
+    ],
+)
+def test_what_cannot_be_chosen_is_refused(option: str, value: str, words: str) -> None:
+    found = run("scheduler", option, value)
+    assert found.exit_code == 2
+    assert words in " ".join(found.stderr.split())
+    assert found.stdout == ""
+
+
+@pytest.mark.parametrize(
+    "image",
+    [
+        "dovetail",
+        "dovetail:1.0",
+        "localhost:5000/dovetail",
+        "registry.example/team/dovetail:v1_2-x",
+        f"registry.example:5000/dovetail:1@sha256:{'a1' * 32}",
+        "12",
+    ],
+)
+def test_images_are_written_as_they_are_given(image: str) -> None:
+    documents = yaml.safe_load_all(run("scheduler", "machines", "--image", image).stdout)
+    deployments = [each for each in documents if each["kind"] == "Deployment"]
+    pods = [each["spec"]["template"]["spec"] for each in deployments]
+    assert [pod["containers"][0]["image"] for pod in pods] == [image, image]
+
+
+def test_what_is_no_object_is_printed_alone() -> None:
+    found = run("crds", "kube-scheduler")
+    assert found.exit_code == 2
+    assert "print it alone" in found.stderr

@@ -5,9 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from importlib import resources
 
+from dovetail.kube.manifests.installation import (
+    Installation,
+    kube_scheduler_configuration,
+    rendered,
+)
+
 PARTS = {
     "crds": "ResourceClass, the kind itself",
-    "scheduler": "the scheduler's account and rights, and two replicas of it",
+    "scheduler": "the scheduler's account and rights, two replicas of it, and their budget",
     "guard": "only a binding writes which devices a pod has",
     "use": "who may ask for a class: the verb `use`, checked when a pod is created",
     "machines-crds": "Machine, MachineNodePool and MachineShape, the kinds themselves",
@@ -17,12 +23,29 @@ PARTS = {
     "machines-rules": "what Machines have to keep to beside each other, and while units are sold",
 }
 """Name of the file, and what is in it."""
+SCHEDULER, EXTENDER_PART, KUBE_SCHEDULER = "scheduler", "extender", "kube-scheduler"
 OPTIONAL_PARTS = {
     "machines-webhook": "guests are refused at once; only for operators that serve it",
+    EXTENDER_PART: "the scheduler as above, but kube-scheduler can ask it about devices",
+    KUBE_SCHEDULER: "what kube-scheduler has to be told for that: a file for its --config",
 }
 """Those that have to be asked for by name: without somebody who serves them they are in the way."""
 
 
-def text(parts: Sequence[str] = tuple(PARTS)) -> str:
-    files = (resources.files(__package__).joinpath(f"{part}.yaml") for part in parts)
-    return "---\n".join(file.read_text() for file in files)
+def text(parts: Sequence[str] = tuple(PARTS), chosen: Installation | None = None) -> str:
+    """Their files one after the other; an extender without its scheduler would be nothing."""
+    chosen = chosen or Installation()
+    serves = EXTENDER_PART in parts
+    if serves and SCHEDULER not in parts:
+        at = list(parts).index(EXTENDER_PART)
+        parts = (*parts[:at], SCHEDULER, *parts[at:])
+    return "---\n".join(
+        kube_scheduler_configuration(written(part), chosen)
+        if part == KUBE_SCHEDULER
+        else rendered(written(part), chosen, serves_extender=serves and part == SCHEDULER)
+        for part in parts
+    )
+
+
+def written(part: str) -> str:
+    return resources.files(__package__).joinpath(f"{part}.yaml").read_text()

@@ -56,12 +56,14 @@ class CertificateSet(msgspec.Struct, frozen=True):
         return pem_bundle(self.authorities)
 
 
-def new_authority(now: datetime, lasts: timedelta) -> KeyedCertificate:
+def new_authority(
+    now: datetime, lasts: timedelta, *, name: str = "dovetail webhook"
+) -> KeyedCertificate:
     key = ec.generate_private_key(ec.SECP256R1())
     # A name of its own: whoever verifies looks authorities up by their names first.
-    name = _name(f"dovetail webhook {now:%Y-%m-%dT%H:%M:%SZ}")
+    subject = _name(f"{name} {now:%Y-%m-%dT%H:%M:%SZ}")
     built = (
-        _builder(name, name, key, now, lasts)
+        _builder(subject, subject, key, now, lasts)
         .add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)
         .add_extension(_usage(signs_certificates=True), critical=True)
     )
@@ -69,21 +71,28 @@ def new_authority(now: datetime, lasts: timedelta) -> KeyedCertificate:
 
 
 def new_leaf(
-    authority: KeyedCertificate, hosts: Sequence[str], now: datetime, lasts: timedelta
+    authority: KeyedCertificate,
+    hosts: Sequence[str],
+    now: datetime,
+    lasts: timedelta,
+    *,
+    name: str = "dovetail webhook",
 ) -> KeyedCertificate:
-    """For a server that is called by these names or addresses."""
+    """For a server that is called by these names or addresses; without any, for a client."""
     key = ec.generate_private_key(ec.SECP256R1())
     issuer = authority.certificate
-    names = x509.SubjectAlternativeName([_general_name(each) for each in hosts])
+    side = ExtendedKeyUsageOID.SERVER_AUTH if hosts else ExtendedKeyUsageOID.CLIENT_AUTH
     identifier = x509.AuthorityKeyIdentifier.from_issuer_public_key(authority.key.public_key())
     built = (
-        _builder(_name("dovetail webhook"), issuer.subject, key, now, lasts)
+        _builder(_name(name), issuer.subject, key, now, lasts)
         .add_extension(x509.BasicConstraints(ca=False, path_length=None), critical=True)
         .add_extension(_usage(signs_certificates=False), critical=True)
-        .add_extension(x509.ExtendedKeyUsage([ExtendedKeyUsageOID.SERVER_AUTH]), critical=False)
-        .add_extension(names, critical=False)
+        .add_extension(x509.ExtendedKeyUsage([side]), critical=False)
         .add_extension(identifier, critical=False)
     )
+    if hosts:
+        names = x509.SubjectAlternativeName([_general_name(each) for each in hosts])
+        built = built.add_extension(names, critical=False)
     return KeyedCertificate(built.sign(authority.key, hashes.SHA256()), key)
 
 
