@@ -49,10 +49,12 @@ class Oracle:
             ("node affinity", lambda: wanted(node, pod)),
             ("ports", lambda: ports_free(there, pod)),
             ("resources", lambda: enough(node, there, pod)),
+            ("disks", lambda: disks_free(there, pod)),
             ("spread", lambda: self.spread_holds(node, pod)),
             ("affinity", lambda: self.affinity_holds(node, pod)),
             ("anti-affinity", lambda: self.anti_affinity_holds(node, pod)),
             ("existing anti-affinity", lambda: self.others_agree(node, pod)),
+            ("features", lambda: features_needed(pod) <= features_declared(node)),
         )
         return next((rule for rule, holds in checks if not holds()), "")
 
@@ -260,6 +262,54 @@ def ports_free(there: Iterable[Json], pod: Json) -> bool:
                 ):
                     return False
     return True
+
+
+def disks_free(there: Iterable[Json], pod: Json) -> bool:
+    return not any(
+        is_one_disk(mine, theirs)
+        for other in there
+        for mine in pod["spec"].get("volumes", [])
+        for theirs in other["spec"].get("volumes", [])
+    )
+
+
+def is_one_disk(one: Json, other: Json) -> bool:
+    """And not one that both only read."""
+    for kind, key in (("gcePersistentDisk", "pdName"), ("iscsi", "iqn")):
+        if kind in one and kind in other and one[kind][key] == other[kind][key]:
+            return not only_read(one[kind], other[kind])
+    if "awsElasticBlockStore" in one and "awsElasticBlockStore" in other:
+        mine, theirs = one["awsElasticBlockStore"], other["awsElasticBlockStore"]
+        return bool(mine["volumeID"] == theirs["volumeID"])  # even if both only read
+    if "rbd" in one and "rbd" in other:
+        mine, theirs = one["rbd"], other["rbd"]
+        return (
+            bool(set(mine["monitors"]) & set(theirs["monitors"]))
+            and mine.get("pool", "rbd") == theirs.get("pool", "rbd")
+            and mine["image"] == theirs["image"]
+            and not only_read(mine, theirs)
+        )
+    return False
+
+
+def only_read(one: Json, other: Json) -> bool:
+    return bool(one.get("readOnly") and other.get("readOnly"))
+
+
+def features_needed(pod: Json) -> set[str]:
+    """As of Kubernetes 1.36."""
+    found, spec = set(), pod["spec"]
+    containers = spec.get("initContainers", []) + spec["containers"]
+    rules = [rule for each in containers for rule in each.get("restartPolicyRules", [])]
+    if any(rule["action"] == "RestartAllContainers" for rule in rules):
+        found.add("RestartAllContainersOnContainerExits")
+    if spec.get("hostNetwork") and spec.get("hostUsers") is False:
+        found.add("UserNamespacesHostNetworkSupport")
+    return found
+
+
+def features_declared(node: Json) -> set[str]:
+    return set(node["status"].get("declaredFeatures", []))
 
 
 def amount(text: str) -> Decimal:

@@ -23,6 +23,7 @@ TOPOLOGIES = (ZONE, RACK, "kubernetes.io/hostname")
 KEYS = ("app", "tier")
 VALUES = ("x", "y")
 GPU = "example.com/gpu"
+RESTART_ALL = "RestartAllContainersOnContainerExits"
 
 
 class World(NamedTuple):
@@ -66,7 +67,11 @@ def node(rng: Random, name: str) -> Json:
             "taints": taints(rng),
             **({"unschedulable": True} if chance(rng, 0.05) else {}),
         },
-        "status": {"allocatable": amounts, "capacity": amounts},
+        "status": {
+            "allocatable": amounts,
+            "capacity": amounts,
+            "declaredFeatures": [RESTART_ALL] if chance(rng, 0.5) else [],
+        },
     }
 
 
@@ -95,6 +100,8 @@ def pod(rng: Random, name: str, on: str | None = None) -> Json:
         spec["affinity"] = affinity(rng)
     if chance(rng, 0.35):
         spec["topologySpreadConstraints"] = spreads(rng, labels)
+    if chance(rng, 0.25):
+        spec["volumes"] = [volume(rng, f"v{n}") for n in range(rng.choice((1, 1, 2)))]
     if on is not None:
         spec["nodeName"] = on
     meta = {"name": name, "namespace": rng.choice(tuple(NAMESPACES)), "labels": labels}
@@ -114,7 +121,37 @@ def container(rng: Random, name: str) -> Json:
     found["resources"] = {"requests": amounts, "limits": limits}
     if chance(rng, 0.25):
         found["ports"] = [port(rng, name)]
+    if chance(rng, 0.05):
+        exits = {"operator": "In", "values": [42]}
+        found["restartPolicy"] = "Never"
+        found["restartPolicyRules"] = [{"action": "RestartAllContainers", "exitCodes": exits}]
     return found
+
+
+def volume(rng: Random, name: str) -> Json:
+    """An inline disk; few of them, so that pods meet at one."""
+    read_only = chance(rng, 0.5)
+    match rng.choice(("gce", "aws", "rbd", "iscsi", "none")):
+        case "gce":
+            disk = {"pdName": rng.choice(("a", "b")), "readOnly": read_only}
+            return {"name": name, "gcePersistentDisk": disk}
+        case "aws":
+            disk = {"volumeID": rng.choice(("a", "b")), "readOnly": read_only}
+            return {"name": name, "awsElasticBlockStore": disk}
+        case "rbd":
+            rbd: Json = {
+                "monitors": rng.sample(("m1", "m2", "m3"), rng.choice((1, 2))),
+                "image": rng.choice(("a", "b")),
+                "readOnly": read_only,
+            }
+            pool = {"pool": rng.choice(("rbd", "other"))} if chance(rng, 0.5) else {}
+            return {"name": name, "rbd": rbd | pool}
+        case "iscsi":
+            iscsi = {"targetPortal": rng.choice(("10.0.0.1", "10.0.0.2")), "lun": rng.randint(0, 1)}
+            iqn = rng.choice(("iqn.2001-04.com.example:a", "iqn.2001-04.com.example:b"))
+            return {"name": name, "iscsi": iscsi | {"iqn": iqn, "readOnly": read_only}}
+        case _:
+            return {"name": name, "emptyDir": {}}
 
 
 def port(rng: Random, name: str) -> Json:
@@ -130,7 +167,11 @@ def port(rng: Random, name: str) -> Json:
 def init(rng: Random, name: str) -> Json:
     found = container(rng, name)
     found.pop("ports", None)
-    return {**found, **({"restartPolicy": "Always"} if chance(rng, 0.5) else {})}
+    if chance(rng, 0.5):
+        # The API server wants no rules for what is always restarted.
+        found.pop("restartPolicyRules", None)
+        found["restartPolicy"] = "Always"
+    return found
 
 
 def toleration(rng: Random) -> Json:

@@ -65,10 +65,13 @@ class Reason(StrEnum):
     TAINT = "taint"
     NODE_AFFINITY = "node_affinity"
     HOST_PORT = "host_port"
+    DISK = "disk"
+    """Written into the pod itself, and in use by others."""
     TOPOLOGY_SPREAD = "topology_spread"
     POD_AFFINITY = "pod_affinity"
     POD_ANTI_AFFINITY = "pod_anti_affinity"
     EXISTING_ANTI_AFFINITY = "existing_anti_affinity"
+    NODE_FEATURE = "node_feature"
 
     # Guests of machines: what is between a pod and its unit, before nodes are asked.
     MACHINE = "machine"

@@ -172,10 +172,12 @@ FILTER_TEXTS = {
     Reason.NODE_AFFINITY: "labels as the pod's node selector and affinity want them",
     Reason.HOST_PORT: "host ports that are free",
     Reason.AMOUNT: "room for the pod's requests",
+    Reason.DISK: "disks that no other pod there uses",
     Reason.TOPOLOGY_SPREAD: "topology spread constraints",
     Reason.POD_AFFINITY: "near the pods that the pod's affinity means",
     Reason.POD_ANTI_AFFINITY: "away from the pods that the pod's anti-affinity means",
     Reason.EXISTING_ANTI_AFFINITY: "away from pods whose anti-affinity means the pod",
+    Reason.NODE_FEATURE: "declaring the features that the pod needs",
 }
 """What each filter demands of a node."""
 

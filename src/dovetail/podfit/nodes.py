@@ -14,9 +14,10 @@ from dovetail.podfit.objects import Taint
 from dovetail.podfit.pod_sum import CPU, MEMORY, MOST_UNITS_COUNTED
 from dovetail.podfit.row_multiset import RowMultiset
 from dovetail.podfit.selectors import Labels
-from dovetail.podfit.terms import HostPort, PodTerm, SelectablePod
+from dovetail.podfit.terms import HostPort, InlineDisk, PodTerm, SelectablePod
 
 Taints = tuple[Taint, ...]
+Features = tuple[str, ...]
 
 
 class NodeResources:
@@ -81,9 +82,11 @@ class Nodes:
         self.scale = {CPU: Column(np.float64), MEMORY: Column(np.float64)}
         """One over what the node has of it, since scores are about shares; 0 if it has none."""
         self.taint_sets = Interned[Taints]()
+        self.feature_sets = Interned[Features]()
         self.namespaces: dict[str, Labels] = {}
         self.pods = RowMultiset[SelectablePod]()
         self.ports = RowMultiset[HostPort]()
+        self.disks = RowMultiset[InlineDisk]()
         self.pod_anti_affinity = RowMultiset[PodTerm]()
         """Terms by which pods on nodes keep others away."""
         self.preferences = RowMultiset[tuple[PodTerm, int]]()
@@ -91,6 +94,7 @@ class Nodes:
         self._present = Column(np.bool_)
         self._unschedulable = Column(np.bool_)
         self._taints = Column(np.int32)
+        self._features = Column(np.int32)
 
     @property
     def size(self) -> int:
@@ -113,11 +117,18 @@ class Nodes:
         found: Numbers = self._taints.values
         return found
 
+    @property
+    def features(self) -> Numbers:
+        """By row, the number of the set of features that it declares; 0 declares none."""
+        found: Numbers = self._features.values
+        return found
+
     def reach(self) -> None:
         """As many rows as there are names for."""
         size = len(self.rows)
         if size > self.size:
-            for column in (self._present, self._unschedulable, self._taints, *self.scale.values()):
+            columns = (self._present, self._unschedulable, self._taints, self._features)
+            for column in (*columns, *self.scale.values()):
                 column.reach(size)
             for part in (self.labels, self.resources, self.score_resources):
                 part.reach(size)
@@ -135,6 +146,11 @@ class Nodes:
         number = self.taint_sets.take(taints) if taints else 0
         self.taint_sets.give(int(self.taints[row]))
         self.taints[row] = number
+
+    def set_features(self, row: int, features: Features) -> None:
+        number = self.feature_sets.take(features) if features else 0
+        self.feature_sets.give(int(self.features[row]))
+        self.features[row] = number
 
     def set_namespace(self, name: str, labels: Labels | None) -> bool:
         """None: it is no more. False if nothing changed."""

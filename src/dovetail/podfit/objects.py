@@ -85,6 +85,10 @@ class ContainerPort(ApiStruct, frozen=True, kw_only=True):
     protocol: str = "TCP"
 
 
+class ContainerRestartRule(ApiStruct, frozen=True, kw_only=True):
+    action: str = ""
+
+
 class Container(ApiStruct, frozen=True, kw_only=True):
     name: str
     image: str = ""
@@ -92,6 +96,7 @@ class Container(ApiStruct, frozen=True, kw_only=True):
     ports: tuple[ContainerPort, ...] = ()
     restart_policy: str = ""
     """Of init containers: `Always` makes a sidecar."""
+    restart_policy_rules: tuple[ContainerRestartRule, ...] = ()
 
 
 class Toleration(ApiStruct, frozen=True, kw_only=True):
@@ -186,9 +191,15 @@ class PersistentVolumeClaimVolumeSource(ApiStruct, frozen=True, kw_only=True):
 
 
 class Volume(ApiStruct, frozen=True, kw_only=True):
+    """Of disks that are written into the pod itself, `terms.inline_disks_of` reads what matters."""
+
     name: str
     persistent_volume_claim: PersistentVolumeClaimVolumeSource | None = None
     ephemeral: dict[str, Any] | None = None
+    gce_persistent_disk: dict[str, Any] | None = None
+    aws_elastic_block_store: dict[str, Any] | None = None
+    rbd: dict[str, Any] | None = None
+    iscsi: dict[str, Any] | None = None
 
 
 class PodSpec(ApiStruct, frozen=True, kw_only=True):
@@ -205,6 +216,7 @@ class PodSpec(ApiStruct, frozen=True, kw_only=True):
     priority: int = 0
     preemption_policy: str = ""
     host_network: bool = False
+    host_users: bool = True
     overhead: dict[str, str | int | float] = {}
     resources: ResourceRequirements | None = None
     volumes: tuple[Volume, ...] = ()
@@ -264,6 +276,7 @@ class NodeStatus(ApiStruct, frozen=True, kw_only=True):
     capacity: dict[str, str] = {}
     allocatable: dict[str, str] = {}
     conditions: tuple[Condition, ...] = ()
+    declared_features: tuple[str, ...] = ()
 
 
 class Node(KubeObject, frozen=True, kw_only=True):

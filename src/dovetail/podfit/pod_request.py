@@ -18,6 +18,7 @@ from dovetail.podfit.objects import (
     NodeSelectorTerm,
     Pod,
     PodAffinity,
+    PodSpec,
     PreferredSchedulingTerm,
     ResourceRequirements,
     SelectorRequirement,
@@ -37,13 +38,16 @@ from dovetail.podfit.resizing import resources_in_use
 from dovetail.podfit.selectors import equal_to, is_readable
 from dovetail.podfit.terms import (
     HostPort,
+    InlineDisk,
     PodTerm,
     SelectablePod,
     TopologySpread,
+    inline_disks_of,
     pod_term,
     topology_spread_of,
 )
 
+RESTART_ALL = "RestartAllContainers"
 ANY_ADDRESS = "0.0.0.0"  # noqa: S104 - how Kubernetes writes it; nothing listens here
 
 
@@ -73,13 +77,16 @@ class PodRequest(msgspec.Struct, frozen=True, kw_only=True):
     spread: tuple[TopologySpread, ...] = ()
     """Constraints that must hold; those of `soft_spread` may be broken."""
     soft_spread: tuple[TopologySpread, ...] = ()
+    disks: tuple[InlineDisk, ...] = ()
+    features: tuple[str, ...] = ()
+    """That the node has to declare: it would not run the pod as it is meant."""
 
 
 class RequestFields(msgspec.Struct, array_like=True):
     """The parts of a pod that its request depends on: equal in all pods of a template.
 
-    Volumes are not among them: they have names of their own in each pod, and pods that need any
-    special ones are refused (`unsupported_reason`).
+    Of volumes there are the inline disks alone: volumes have names of their own in each pod, and
+    pods that need any special ones are refused (`unsupported_reason`).
     """
 
     namespace: str
@@ -92,6 +99,8 @@ class RequestFields(msgspec.Struct, array_like=True):
     affinity: Affinity | None
     tolerations: tuple[Toleration, ...]
     spread: tuple[TopologySpreadConstraint, ...]
+    disks: tuple[InlineDisk, ...]
+    features: tuple[str, ...]
 
 
 KEPT = "request"
@@ -126,6 +135,8 @@ def read_request(pod: Pod) -> PodRequest:
                 spec.affinity,
                 spec.tolerations,
                 spec.topology_spread_constraints,
+                sorted(inline_disks_of(spec.volumes)),
+                features_of(spec),
             )
         )
     )
@@ -159,6 +170,8 @@ def request_from(content: bytes) -> PodRequest:
         preferred_pods=(*preferred_pods(near, pod, 1), *preferred_pods(apart, pod, -1)),
         spread=topology_spreads(pod, "DoNotSchedule"),
         soft_spread=topology_spreads(pod, "ScheduleAnyway"),
+        disks=pod.disks,
+        features=pod.features,
     )
 
 
@@ -184,6 +197,20 @@ def host_ports(pod: RequestFields) -> Iterator[HostPort]:
         for port in container.ports:
             if port.host_port > 0:
                 yield HostPort(port.protocol, port.host_port, port.host_ip or ANY_ADDRESS)
+
+
+def features_of(spec: PodSpec) -> tuple[str, ...]:
+    """What Kubernetes 1.36 wants a node to declare (KEP-5328) that shall run such a pod.
+
+    Others of its features are about updates of pods, which are none of a scheduler's business.
+    """
+    found = []
+    containers = (*spec.init_containers, *spec.containers)
+    if any(rule.action == RESTART_ALL for each in containers for rule in each.restart_policy_rules):
+        found.append("RestartAllContainersOnContainerExits")
+    if spec.host_network and not spec.host_users:
+        found.append("UserNamespacesHostNetworkSupport")
+    return tuple(found)
 
 
 def preferred_pods(

@@ -32,6 +32,7 @@ class CountedPod(msgspec.Struct):
     leaving: bool
     pod: int = -1
     ports: tuple[int, ...] = ()
+    disks: tuple[int, ...] = ()
     pod_anti_affinity: tuple[int, ...] = ()
     preferences: tuple[int, ...] = ()
 
@@ -82,6 +83,7 @@ class NodeTable:
         self._known_nodes[name] = node
         self._nodes.labels.put(row, node.metadata.labels)
         self._nodes.set_taints(row, node.spec.taints)
+        self._nodes.set_features(row, node.status.declared_features)
         self._nodes.unschedulable[row] = node.spec.unschedulable
         self._nodes.set_allocatable(row, has)
         return True
@@ -102,6 +104,7 @@ class NodeTable:
         self._nodes.unschedulable[row] = False
         self._nodes.labels.put(row, {})
         self._nodes.set_taints(row, ())
+        self._nodes.set_features(row, ())
         self._nodes.set_allocatable(row, {})
 
     def set_namespace(self, namespace: Namespace) -> bool:
@@ -218,6 +221,7 @@ class NodeTable:
             kind = SelectablePod(kind.namespace, kind.labels, leaving=True)
         counted.pod = nodes.pods.add(kind, row)
         counted.ports = tuple(nodes.ports.add(port, row) for port in request.ports)
+        counted.disks = tuple(nodes.disks.add(disk, row) for disk in request.disks)
         counted.pod_anti_affinity = tuple(
             nodes.pod_anti_affinity.add(term, row) for term in request.pod_anti_affinity
         )
@@ -233,6 +237,7 @@ class NodeTable:
         nodes.pods.remove(counted.pod)
         for tally, places in (
             (nodes.ports, counted.ports),
+            (nodes.disks, counted.disks),
             (nodes.pod_anti_affinity, counted.pod_anti_affinity),
             (nodes.preferences, counted.preferences),
         ):
@@ -247,6 +252,7 @@ def is_same_node(before: Node, now: Node) -> bool:
         before.metadata.labels == now.metadata.labels
         and before.spec == now.spec
         and before.status.allocatable == now.status.allocatable
+        and before.status.declared_features == now.status.declared_features
     )
 
 

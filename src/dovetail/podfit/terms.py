@@ -1,4 +1,4 @@
-"""Affinity terms and spread constraints, resolved: equal terms of equal pods are equal values.
+"""Affinity terms, spread constraints, ports and disks, resolved: equal ones are equal values.
 
 Filters and scores decide once per distinct value. A selector of namespaces means those whose labels
 it matches, as documented. (kube-scheduler 1.36 lets one that only asks for labels not to be there,
@@ -7,11 +7,11 @@ in a term of the pod to be placed, mean all.)
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
 import msgspec
 
-from dovetail.podfit.objects import PodAffinityTerm, TopologySpreadConstraint
+from dovetail.podfit.objects import PodAffinityTerm, TopologySpreadConstraint, Volume
 from dovetail.podfit.selectors import Labels, Selector, matches, selector_of, with_pod_values
 
 HONOR = "Honor"
@@ -32,6 +32,17 @@ class HostPort(msgspec.Struct, frozen=True):
     protocol: str
     number: int
     address: str
+
+
+class InlineDisk(msgspec.Struct, frozen=True, order=True):
+    """A disk that a volume of a pod names by itself, without a claim."""
+
+    kind: str
+    names: tuple[str, ...]
+    monitors: tuple[str, ...] = ()
+    """Of RBD: an image is the same where monitors are, one of them at least."""
+    is_shared: bool = False
+    """It may be used by others of which this is true, too: it is only read."""
 
 
 class PodTerm(msgspec.Struct, frozen=True):
@@ -59,6 +70,23 @@ class TopologySpread(msgspec.Struct, frozen=True):
     min_domains: int = 1
     honor_affinity: bool = True
     honor_taints: bool = False
+
+
+def inline_disks_of(volumes: Iterable[Volume]) -> Iterator[InlineDisk]:
+    """As kube-scheduler's VolumeRestrictions tells them apart; an EBS volume is never shared."""
+    for volume in volumes:
+        if (gce := volume.gce_persistent_disk) is not None:
+            is_shared = gce.get("readOnly", False)
+            yield InlineDisk("gcePersistentDisk", (gce.get("pdName", ""),), (), is_shared)
+        if (ebs := volume.aws_elastic_block_store) is not None:
+            yield InlineDisk("awsElasticBlockStore", (ebs.get("volumeID", ""),))
+        if (iscsi := volume.iscsi) is not None:
+            is_shared = iscsi.get("readOnly", False)
+            yield InlineDisk("iscsi", (iscsi.get("iqn", ""),), (), is_shared)
+        if (rbd := volume.rbd) is not None:
+            names = (rbd.get("pool", "rbd"), rbd.get("image", ""))
+            monitors = tuple(sorted(rbd.get("monitors", ())))
+            yield InlineDisk("rbd", names, monitors, rbd.get("readOnly", False))
 
 
 def pod_term(term: PodAffinityTerm, namespace: str, labels: Labels) -> PodTerm:

@@ -120,11 +120,17 @@ def host_ports(rng: Random) -> Json:
     return {"containers": [container]}
 
 
+def disks(rng: Random) -> Json:
+    disk = {"pdName": rng.choice(("a", "b")), "readOnly": rng.random() < 0.5}
+    return {"volumes": [{"name": "v", "gcePersistentDisk": disk}]}
+
+
 DEMANDS: dict[str, Callable[[Random], Json]] = {
     "apart": apart,
     "near": near,
     "spread": spread,
     "ports": host_ports,
+    "disks": disks,
 }
 
 

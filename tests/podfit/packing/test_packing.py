@@ -55,12 +55,13 @@ def test_amounts_and_eligibility_equal_trying_everything(seed: int) -> None:
     "demands",
     [
         ("ports",),
+        ("disks",),
         ("apart",),
         ("near",),
         ("spread",),
         ("apart", "near"),
         ("near", "spread"),
-        ("apart", "near", "spread", "ports"),
+        ("apart", "near", "spread", "ports", "disks"),
     ],
     ids=" and ".join,
 )
@@ -198,8 +199,12 @@ def test_no_pods_fit_anywhere() -> None:
 def test_the_table_is_as_it_was(seed: int) -> None:
     rng = Random(seed)
     a_fleet = fleet(rng)
-    kinds = rng.choice((kinds_by_amounts(rng), kinds_with(rng, "apart", "near", "spread", "ports")))
-    asked = [each for each, _ in (*kinds, *kinds_with(rng, "apart", "near", "spread", "ports"))]
+    kinds = rng.choice(
+        (kinds_by_amounts(rng), kinds_with(rng, "apart", "near", "spread", "ports", "disks"))
+    )
+    asked = [
+        each for each, _ in (*kinds, *kinds_with(rng, "apart", "near", "spread", "ports", "disks"))
+    ]
 
     def seen() -> list[object]:
         return [(a_fleet.fitting(each), a_fleet.scores(each)) for each in asked]

@@ -15,7 +15,9 @@ from typing import Protocol
 from dovetail.core.columns import Mask
 from dovetail.core.explanation import Reason
 from dovetail.podfit.filters import (
+    disks,
     existing_anti_affinity,
+    features,
     node_affinity,
     pod_affinity,
     pod_anti_affinity,
@@ -48,8 +50,10 @@ FILTERS: tuple[NodeFilter, ...] = (
     node_affinity,
     ports,
     resources,
+    disks,
     spread,
     pod_affinity,
     pod_anti_affinity,
     existing_anti_affinity,
+    features,
 )

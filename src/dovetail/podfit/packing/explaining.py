@@ -94,5 +94,7 @@ class SupposedPods:
             undo(nodes.pods.remove, nodes.pods.add(request.selectable, row))
         for port in request.ports:
             undo(nodes.ports.remove, nodes.ports.add(port, row))
+        for disk in request.disks:
+            undo(nodes.disks.remove, nodes.disks.add(disk, row))
         for term in request.pod_anti_affinity:
             undo(nodes.pod_anti_affinity.remove, nodes.pod_anti_affinity.add(term, row))

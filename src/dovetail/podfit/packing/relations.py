@@ -7,18 +7,21 @@ no relation: it decides which rows a kind may go to (`rows_for`).
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from typing import TypeVar
 
 import msgspec
 
 from dovetail.core.columns import Mask
 from dovetail.core.explanation import Reason
 from dovetail.podfit.domains import selects
-from dovetail.podfit.filters import FILTERS, ports
+from dovetail.podfit.filters import FILTERS, disks, ports
 from dovetail.podfit.nodes import Nodes
 from dovetail.podfit.pod_request import PodRequest
 from dovetail.podfit.selectors import matches
 from dovetail.podfit.terms import TopologySpread
+
+U = TypeVar("U")
 
 NODE = ""
 """The topology in which each node is a domain of its own, whatever its labels are."""
@@ -89,7 +92,11 @@ class Relations(msgspec.Struct, frozen=True):
 
 def relations_among(nodes: Nodes, requests: Sequence[PodRequest]) -> Relations:
     """Kinds are numbered as they stand here."""
-    apart = {*_apart_by_port(requests), *_apart_by_term(nodes, requests)}
+    apart = {
+        *_apart_by_use([each.ports for each in requests], ports.is_conflict),
+        *_apart_by_use([each.disks for each in requests], disks.is_conflict),
+        *_apart_by_term(nodes, requests),
+    }
     return Relations(
         apart=tuple(sorted(apart)),
         near=tuple(_near(nodes, requests)),
@@ -97,13 +104,14 @@ def relations_among(nodes: Nodes, requests: Sequence[PodRequest]) -> Relations:
     )
 
 
-def _apart_by_port(requests: Sequence[PodRequest]) -> Iterator[ApartFrom]:
-    using = [(at, each.ports) for at, each in enumerate(requests) if each.ports]
+def _apart_by_use(
+    uses: Sequence[Sequence[U]], is_conflict: Callable[[U, U], bool]
+) -> Iterator[ApartFrom]:
+    """Pods that use the same of a node, ports or disks. `uses`: by kind."""
+    using = [(at, each) for at, each in enumerate(uses) if each]
     for at, ours in using:
         for other, theirs in using:
-            if other <= at and any(
-                ports.is_conflict(one, another) for one in ours for another in theirs
-            ):
+            if other <= at and any(is_conflict(one, another) for one in ours for another in theirs):
                 yield ApartFrom(NODE, other, at)
 
 
