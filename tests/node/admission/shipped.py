@@ -23,6 +23,7 @@ from dovetail.node.plugins.common.serving import RolePlugin
 from dovetail.node.plugins.common.store import PluginStore
 from dovetail.node.plugins.running import KINDS, RESOURCES
 from dovetail.node.registry.registry import Registry
+from dovetail.node.sdk.plugin import ResourcePlugin
 from dovetail.node.state.checkpoint import Checkpoint
 from dovetail.node.state.store import StateStore
 from dovetail.node.topology import Machine, synthetic
@@ -124,12 +125,13 @@ class ShippedNode:
         plugins: Mapping[str, RolePlugin[Any]],
         configuration: AdmissionConfiguration,
         registry: PluginRegistry | None = None,
+        **timing: float,
     ) -> None:
         self.plugins, self.source = plugins, FakeSource()
         checkpoint = Checkpoint(directory, write=lambda path, data: None)
         self.store = StateStore(checkpoint)
         self.manager = Manager(
-            configuration, registry or DirectPlugins(plugins), self.store, self.source
+            configuration, registry or DirectPlugins(plugins), self.store, self.source, **timing
         )
 
     async def admit(self, pod: Pod) -> None:
@@ -158,16 +160,21 @@ class ShippedNode:
 
 @asynccontextmanager
 async def at_sockets(
-    directory: Path, plugins: Mapping[str, RolePlugin[Any]], configuration: AdmissionConfiguration
+    directory: Path,
+    plugins: Mapping[str, RolePlugin[Any]],
+    configuration: AdmissionConfiguration,
+    *others: ResourcePlugin,
+    **timing: float,
 ) -> AsyncIterator[ShippedNode]:
-    """`directory` with a short name: paths of sockets are short."""
+    """`directory` with a short name: paths of sockets are short. `others`: plugins besides."""
     sockets = directory / "plugins"
     async with AsyncExitStack() as stack:
         registry: Registry = await stack.enter_async_context(registry_of(sockets))
-        for resource, each in plugins.items():
-            await stack.enter_async_context(plugin_at(sockets / f"{resource}.sock", each))
-        await eventually(lambda: all(is_up(registry, each) for each in plugins))
-        node = ShippedNode(directory, plugins, configuration, registry)
+        served: list[ResourcePlugin] = [*plugins.values(), *others]
+        for each in served:
+            await stack.enter_async_context(plugin_at(sockets / f"{each.resource}.sock", each))
+        await eventually(lambda: all(is_up(registry, each.resource) for each in served))
+        node = ShippedNode(directory, plugins, configuration, registry, **timing)
         try:
             yield node
         finally:

@@ -25,6 +25,7 @@ from tests.node.admission.shipped import (
     nodes_of,
     shipped,
 )
+from tests.node.registry.rig import Pinner
 from tests.support.loops import eventually
 from tests.support.node.fakes import TWO_NODES, FakePlugin, Node, Pieces, container, pod, sandbox
 
@@ -194,6 +195,28 @@ def a_node(
     configuration = msgspec.structs.replace(TWO_NODES, outage=outage, outage_wait=wait)
     pods = [pod("both", container(cpu=1, gpu=1)), pod("cpu", container(cpu=1))]
     return Node(directory, [*plugins], pods, configuration, patience=0.1)
+
+
+async def test_at_its_socket_it_is_not_waited_for_either() -> None:
+    """The question is cancelled, which must not end the turn, nor look as if the plugin went."""
+    hanging = Pinner("gpu")
+    both = msgspec.structs.replace(pod("both", container(cpu=5, gpu=1), **ROLE), name="hang")
+    with tempfile.TemporaryDirectory(prefix="dt", dir="/tmp") as directory:
+        async with at_sockets(
+            Path(directory),
+            shipped(TWICE_EIGHT, OWN),
+            configured("single-numa-node"),
+            hanging,
+            patience=0.1,
+        ) as node:
+            admitting = asyncio.create_task(node.admit(both))
+            await eventually(lambda: hanging.asked)
+            await node.admit(pod("cpu", container(cpu=5), **ROLE))
+            with pytest.raises(AdmissionRejected, match="no answer yet") as caught:
+                await admitting
+            assert caught.value.reason == "plugin_timeout"
+            assert node.held("cpu") == {"main": "0-4"}, "what was taken back was there to be had"
+            assert node.holders() == {"cpu"}
 
 
 @pytest.mark.parametrize("outage", [Outage.REJECT, Outage.RETRY, Outage.FAIL_OPEN])

@@ -50,7 +50,8 @@ class Turn:
                         return await plugin.call(method, question)
             except TimeoutError:
                 words = (
-                    f"the plugin for {plugin.resource} was not waited for: others do not need it"
+                    f"{method.name} of the plugin for {plugin.resource}: no answer yet, and pods "
+                    "wait that do not need it"
                 )
                 raise PluginError(plugin.resource, PluginFailure.TIMEOUT, words) from None
 

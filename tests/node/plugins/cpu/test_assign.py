@@ -89,6 +89,16 @@ class TestPacked:
         )
         assert str(take_packed(machine, machine.online, 3, by_uncore=True)) == "0-1,16"
 
+    @given(st.data())
+    def test_by_cache_what_fits_into_one_is_in_one(self, data: st.DataObject) -> None:
+        """Odd numbers as well as even ones."""
+        cores = data.draw(st.sets(st.sampled_from(range(0, 32, 2)), min_size=1))
+        free = CpuSet(cpu for core in cores for cpu in (core, core + 1))
+        wanted = data.draw(st.integers(1, 3))
+        if any(len(each & free) >= wanted for each in SPLIT_SOCKETS.by_uncore.values()):
+            taken = take_packed(SPLIT_SOCKETS, free, wanted, by_uncore=True)
+            assert len({SPLIT_SOCKETS.cpu(each).l3 for each in taken}) == 1
+
     def test_nodes_that_hold_sockets_come_before_these(self) -> None:
         machine = Machine(
             cpus=tuple(Cpu(id=at, core=at, socket=at // 2, numa=at // 4) for at in range(8)),
