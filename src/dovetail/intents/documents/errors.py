@@ -35,5 +35,13 @@ class MistypedDocument(BadDocument):
     """What was sent is no document of its kind at all: text where a number belongs, say."""
 
 
+class UnmetDependency(BadDocument):
+    """A document that others, which it depends on, do not go with."""
+
+
+def unmet(field: str, message: str, emco: str) -> UnmetDependency:
+    return UnmetDependency([Violation(field=field, message=message, emco=emco)])
+
+
 def broken_rule(field: str, message: str, emco: str | None = None) -> BadDocument:
     return BadDocument([Violation(field=field, message=message, emco=emco or message)])

@@ -116,8 +116,6 @@ def _check_emco(resource: Json, field: str, findings: DocumentFindings) -> None:
         for key in form if not by_amount else ():
             if key not in resource:
                 findings.broken(f"{field}.{key}", "is required", f"{key} is required")
-    elif "limits" in resource and by_amount and resource["requests"] > resource["limits"]:
-        findings.broken(f"{field}.requests", "is more than limits")
 
 
 def _check_allocatable(resource: Json, field: str, findings: DocumentFindings) -> None:

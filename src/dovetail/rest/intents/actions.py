@@ -42,7 +42,7 @@ def acting(act: Act, *parameters: str, empty_in_emco: bool = True) -> Run:
     """Accepted, not done yet: status tells how far it is."""
 
     async def run(call: Call) -> Reply:
-        refuse_unknown(call.query, parameters)
+        refuse_unknown(call, parameters)
         group, actions = path_of(GROUP, call), actions_of(call)
         key = key_of(call, call.request.scope["query_string"], call.body)
         if key is not None:
@@ -103,12 +103,12 @@ def revision_in(document: dict[str, Any]) -> int:
 
 
 async def plan(call: Call) -> Reply:
-    refuse_unknown(call.query, ())
+    refuse_unknown(call, ())
     return call.json(await actions_of(call).plan(path_of(GROUP, call)))
 
 
 async def explain(call: Call) -> Reply:
-    refuse_unknown(call.query, ("app", "cluster"))
+    refuse_unknown(call, ("app", "cluster"))
     app = call.query.get("app")
     if not app:
         raise bad_request("app: which app is asked about has to be said")
@@ -130,7 +130,7 @@ STATUS_PARAMETERS = (
 
 def status_query(call: Call) -> StatusQuery:
     query = call.query
-    refuse_unknown(query, STATUS_PARAMETERS)
+    refuse_unknown(call, STATUS_PARAMETERS)
     kind = query.get("type") or "ready"
     if kind not in KINDS_OF_STATUS:
         raise bad_request("Invalid query type")

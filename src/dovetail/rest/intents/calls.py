@@ -14,9 +14,9 @@ from dovetail.intents.documents.kinds import DocumentKind, NoSuchName
 from dovetail.ledger import Transaction
 from dovetail.ledger.intents import idempotency
 from dovetail.ledger.intents.idempotency import IdempotentAnswer
-from dovetail.rest.intents.dialects import KeyReused, RefusedCall, refusal_of
-from dovetail.rest.server.errors import bad_request
-from dovetail.rest.server.http import Call, Query, Reply
+from dovetail.rest.intents.dialects import KeyReused, PlainRefusal, RefusedCall, refusal_of
+from dovetail.rest.server.errors import HttpError, bad_request
+from dovetail.rest.server.http import Call, Reply
 from dovetail.rest.server.routing import Handler
 from dovetail.service.intents.objects import ObjectNotFound, ParentNotFound
 
@@ -27,14 +27,26 @@ Run = Callable[[Call], Awaitable[Reply]]
 Operation = Callable[[Transaction], IdempotentAnswer]
 
 
-def handler(name: str, run: Run, kind: DocumentKind | None = None) -> Handler:
-    """`run`, with errors of the domain answered in the dialect that is set."""
+def handler(
+    name: str, run: Run, kind: DocumentKind | None = None, *, missing_in_emco: int = 404
+) -> Handler:
+    """`run`, with errors of the domain answered in the dialect that is set.
+
+    `missing_in_emco` is what EMCO answers about a group that is not there.
+    """
 
     async def handle(call: Call) -> Reply:
         try:
             return await run(call)
+        except HttpError as error:
+            raise PlainRefusal.of(error) if is_emco(call) else error from error
         except DovetailError as error:
-            refused = RefusedCall(kind=kind, method=call.request.method, is_emco=is_emco(call))
+            refused = RefusedCall(
+                kind=kind,
+                method=call.request.method,
+                is_emco=is_emco(call),
+                missing_in_emco=missing_in_emco,
+            )
             answer = refusal_of(error, refused)
             if answer is None:
                 raise
@@ -64,9 +76,12 @@ def parent_of(kind: DocumentKind, call: Call) -> str | None:
         raise ParentNotFound(kind, str(error)) from error
 
 
-def refuse_unknown(query: Query, known: Iterable[str]) -> None:
+def refuse_unknown(call: Call, known: Iterable[str]) -> None:
+    """EMCO ignores them."""
+    if is_emco(call):
+        return
     names = tuple(known)
-    for name, _ in query.pairs:
+    for name, _ in call.query.pairs:
         if name not in names:
             raise bad_request(f"no parameter {name!r}: there is {', '.join(names) or 'none'}")
 

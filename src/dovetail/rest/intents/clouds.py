@@ -12,21 +12,21 @@ CLOUD = store.CLOUD
 
 
 async def instantiate(call: Call) -> Reply:
-    refuse_unknown(call.query, ())
+    refuse_unknown(call, ())
     path = path_of(CLOUD, call)
     await call.write(lambda tx: store.instantiate_cloud(tx, path))
     return call.empty(202) if is_emco(call) else await told(call, 202)
 
 
 async def terminate(call: Call) -> Reply:
-    refuse_unknown(call.query, ())
+    refuse_unknown(call, ())
     path = path_of(CLOUD, call)
     await call.write(lambda tx: store.terminate_cloud(tx, path))
     return call.empty(202) if is_emco(call) else await told(call, 202)
 
 
 async def status(call: Call) -> Reply:
-    refuse_unknown(call.query, ())
+    refuse_unknown(call, ())
     return await told(call, 200)
 
 

@@ -11,8 +11,8 @@ from typing import Any
 import msgspec
 
 from dovetail.core.errors import AlreadyExists, DovetailError, InUse, NotFound
-from dovetail.intents.documents.errors import BadDocument, MistypedDocument
-from dovetail.intents.documents.kinds import DocumentKind
+from dovetail.intents.documents.errors import BadDocument, MistypedDocument, UnmetDependency
+from dovetail.intents.documents.kinds import GROUP, DocumentKind
 from dovetail.intents.manifests.errors import BadManifest
 from dovetail.ledger import LedgerBusy
 from dovetail.rest.intents import emco
@@ -29,6 +29,7 @@ from dovetail.rest.server.errors import (
 )
 from dovetail.rest.server.http import Reply
 from dovetail.service.intents.objects import (
+    CloudInWrongState,
     HasChildren,
     IsReferenced,
     ObjectExists,
@@ -67,6 +68,10 @@ ERRORS: ErrorTable = {
 class PlainRefusal(HttpError):
     """Answered as EMCO does."""
 
+    @classmethod
+    def of(cls, error: HttpError) -> PlainRefusal:
+        return cls(error.status, error.message, headers=error.headers)
+
 
 def problem(error: HttpError, request: RefusedRequest) -> Reply:
     if isinstance(error, PlainRefusal):
@@ -82,6 +87,8 @@ class RefusedCall(msgspec.Struct, frozen=True, kw_only=True):
     """None: it is no document that was asked about."""
     method: str
     is_emco: bool
+    missing_in_emco: int = 404
+    """Of an action: its status where the group is not there."""
 
 
 def refusal_of(error: DovetailError, call: RefusedCall) -> HttpError | None:
@@ -112,6 +119,10 @@ def _in_emco(error: DovetailError, call: RefusedCall, found: HttpError) -> HttpE
         told = _about_document(error, call, emco.answers_of(call.kind))
         if told is not None:
             return PlainRefusal(*told)
+    if isinstance(error, ObjectNotFound) and error.kind.name == GROUP:
+        return PlainRefusal(call.missing_in_emco, emco.ANSWERS[GROUP].missing)
+    if isinstance(error, UnmetDependency):
+        return PlainRefusal(found.status, error.violations[0].emco)
     if isinstance(error, BadDocument) and not isinstance(error, MistypedDocument):
         return PlainRefusal(found.status, emco.violations_text(call.kind, error.violations))
     if call.kind is None and isinstance(error, WrongState | Infeasible):
@@ -134,6 +145,8 @@ def _about_document(
             return 422, emco.BAD_FILE
         case NoFile() | MistypedDocument():
             return 422, error.violations[0].emco
+        case CloudInWrongState():
+            return 409, error.emco
     return None
 
 

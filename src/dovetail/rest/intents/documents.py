@@ -33,6 +33,7 @@ from dovetail.rest.intents.multipart import FORM, FormPart, write_form
 from dovetail.rest.server.errors import HttpError, bad_request
 from dovetail.rest.server.headers import accepts_json
 from dovetail.rest.server.http import JSON, Call, Reply
+from dovetail.rest.server.routing import QUERY
 from dovetail.service.intents import objects as store
 from dovetail.service.intents.objects import ObjectNotFound, SentDocument
 
@@ -48,7 +49,7 @@ MOST_LISTED = 1000
 
 
 async def create(kind: DocumentKind, call: Call) -> Reply:
-    refuse_unknown(call.query, ())
+    refuse_unknown(call, ())
     body = await read_body(call, takes_file=bool(kind.file))
     parent = parent_of(kind, call)
     sent = await asyncio.to_thread(sent_document, kind, call, body, parent)
@@ -66,11 +67,13 @@ async def create(kind: DocumentKind, call: Call) -> Reply:
 
 
 async def replace(kind: DocumentKind, call: Call) -> Reply:
-    refuse_unknown(call.query, ())
+    refuse_unknown(call, ())
     body = await read_body(call, takes_file=bool(kind.file))
     path, parent = path_of(kind, call), parent_of(kind, call)
     sent = await asyncio.to_thread(sent_document, kind, call, body, parent)
     if sent.path != path:
+        if is_emco(call) and emco.answers_of(kind).mismatch_last:
+            await call.read(lambda tx: store.refuse_without_parent(tx, kind, parent))
         told = "is not the name in the address"
         raise NameMismatch([Violation(field="metadata.name", message=told, emco=emco.MISMATCH)])
     hooks, by_emco = call.backend.intent_hooks, is_emco(call)
@@ -115,7 +118,7 @@ def with_children(tx: Transaction, found: IntentObject, call: Call) -> Json:
 
 
 async def show(kind: DocumentKind, call: Call) -> Reply:
-    refuse_unknown(call.query, ("key",) if kind.name == "cluster-kv" else ())
+    refuse_unknown(call, ("key",) if kind.name == "cluster-kv" else ())
     path = path_of(kind, call)
 
     def read(tx: Transaction) -> tuple[Json, bytes | None]:
@@ -153,11 +156,15 @@ def refuse_unless_json(accept: str) -> None:
 async def listing(kind: DocumentKind, call: Call) -> Reply:
     """All documents of a kind below a parent, a page of them, or the one that is asked for."""
     refuse_unless_json(call.request.headers.get("accept", ""))
+    if call.request.method == QUERY:
+        if kind.query not in call.query:
+            raise HttpError(405, f"{QUERY} needs the parameter {kind.query!r}")
+        return await one_by_query(kind, call)
     filters = listings.FILTERS.get(kind.name, ())
     by_emco = is_emco(call)
     if not by_emco:
         known = (*([kind.query] if kind.query else []), *filters, "limit", "after")
-        refuse_unknown(call.query, known)
+        refuse_unknown(call, known)
         if kind.query and kind.query in call.query:
             return await one_by_query(kind, call)
     parent = parent_of(kind, call)
@@ -226,7 +233,7 @@ def next_link(call: Call, limit: int | None, more: int) -> str:
 
 
 async def drop(kind: DocumentKind, call: Call) -> Reply:
-    refuse_unknown(call.query, ())
+    refuse_unknown(call, ())
     path, hooks = path_of(kind, call), call.backend.intent_hooks
     await call.write(lambda tx: store.drop(tx, hooks, kind, path))
     return call.empty()
@@ -234,7 +241,7 @@ async def drop(kind: DocumentKind, call: Call) -> Reply:
 
 async def clear(kind: DocumentKind, call: Call) -> Reply:
     """All of a collection or none; with the query of its kind, that one."""
-    refuse_unknown(call.query, [kind.query] if kind.query else ())
+    refuse_unknown(call, [kind.query] if kind.query else ())
     hooks, by_emco = call.backend.intent_hooks, is_emco(call)
     if kind.query and kind.query in call.query:
         if by_emco:

@@ -46,6 +46,8 @@ class EmcoAnswers(msgspec.Struct, frozen=True, kw_only=True):
     blanks: bool = True
     """Metadata that is not there is answered as empty text."""
     file_needed: bool = False
+    mismatch_last: bool = False
+    """That names differ is told only where the parent is there."""
 
 
 ANSWERS: Mapping[str, EmcoAnswers] = {
@@ -127,6 +129,7 @@ ANSWERS: Mapping[str, EmcoAnswers] = {
         no_parent=(404, "Consumer not found"),
         empty_put="putHpaResourceHandler .. Empty body",
         mismatch="putHpaResourceHandler .. Mismatched name in PUT request",
+        mismatch_last=True,
     ),
     "logical-cloud": EmcoAnswers(
         missing="Logical Cloud not found",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from dovetail.intents.documents.errors import broken_rule
+from dovetail.intents.documents.errors import unmet
 from dovetail.intents.documents.kinds import DocumentKind
 from dovetail.ledger import Transaction
 from dovetail.ledger.intents.objects import IntentObject
@@ -58,9 +58,7 @@ def as_emco(kind: DocumentKind, found: list[Any]) -> Any:
     """EMCO has null for a list of nothing, and shows some lists in another form."""
     if not found:
         if kind.name == "cluster-reference":
-            raise broken_rule(
-                "cluster-references", "there are none", "No Cluster References associated"
-            )
+            raise unmet("cluster-references", "there are none", "No Cluster References associated")
         return emco.answers_of(kind).empty_list
     if kind.name == "group-intent":
         return {"intent": [each["spec"]["intent"] for each in found]}

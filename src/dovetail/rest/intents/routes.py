@@ -35,12 +35,8 @@ def top_of(kind: DocumentKind) -> str:
 def document_routes(kind: DocumentKind) -> Routes:
     word = kind.name.replace("-", "_")
 
-    def endpoint(
-        verb: str, run: documents.OfKind, action: str, *, streams: bool = False
-    ) -> Endpoint:
-        return Endpoint(
-            handler(f"{verb}_{word}", partial(run, kind), kind), action, streams=streams
-        )
+    def endpoint(verb: str, run: documents.OfKind, action: str, **more: bool) -> Endpoint:
+        return Endpoint(handler(f"{verb}_{word}", partial(run, kind), kind), action, **more)
 
     reads, writes = read_action(kind), write_action(kind)
     # A project is for its readers, the list of all is not.
@@ -48,7 +44,7 @@ def document_routes(kind: DocumentKind) -> Routes:
     uploads = bool(kind.file)
     return {
         kind.collection_template(): {
-            "GET": endpoint("list", documents.listing, reads),
+            "GET": endpoint("list", documents.listing, reads, queried=bool(kind.query)),
             "POST": endpoint("create", documents.create, writes, streams=uploads),
             "DELETE": endpoint("clear", documents.clear, writes),
         },
@@ -66,15 +62,19 @@ CLOUD_PATH = KINDS["logical-cloud"].template()
 
 GROUP_ROUTES: Routes = {
     f"{GROUP_PATH}/approve": {
-        "POST": Endpoint(handler("approve", acting(actions.approve)), DEPLOY)
+        "POST": Endpoint(handler("approve", acting(actions.approve), missing_in_emco=500), DEPLOY)
     },
     f"{GROUP_PATH}/instantiate": {
         "POST": Endpoint(handler("instantiate", acting(actions.instantiate)), DEPLOY)
     },
     f"{GROUP_PATH}/terminate": {
-        "POST": Endpoint(handler("terminate", acting(actions.terminate)), DEPLOY)
+        "POST": Endpoint(
+            handler("terminate", acting(actions.terminate), missing_in_emco=500), DEPLOY
+        )
     },
-    f"{GROUP_PATH}/stop": {"POST": Endpoint(handler("stop", acting(actions.stop)), DEPLOY)},
+    f"{GROUP_PATH}/stop": {
+        "POST": Endpoint(handler("stop", acting(actions.stop), missing_in_emco=500), DEPLOY)
+    },
     f"{GROUP_PATH}/update": {
         "POST": Endpoint(
             handler("update", acting(actions.update, "replace", empty_in_emco=False)), DEPLOY
@@ -84,7 +84,11 @@ GROUP_ROUTES: Routes = {
         "POST": Endpoint(handler("rollback", acting(actions.rollback)), DEPLOY)
     },
     f"{GROUP_PATH}/status": {
-        "GET": Endpoint(handler("status", actions.status), policy.READ_INTENTS, gives_json=True)
+        "GET": Endpoint(
+            handler("status", actions.status, missing_in_emco=400),
+            policy.READ_INTENTS,
+            gives_json=True,
+        )
     },
     f"{GROUP_PATH}/plan": {
         "GET": Endpoint(handler("plan", actions.plan), policy.READ_INTENTS, gives_json=True)

@@ -51,7 +51,7 @@ if TYPE_CHECKING:
 
 log = structlog.get_logger("dovetail.rest")
 
-SAFE_METHODS = {"GET", "HEAD", "OPTIONS"}
+SAFE_METHODS = {"GET", "HEAD", "OPTIONS", "QUERY"}
 LONGEST_FOREIGN_ID = 100
 """Others' request ids are repeated in logs, which strangers shall not fill with them."""
 

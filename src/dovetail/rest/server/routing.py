@@ -13,6 +13,9 @@ from dovetail.rest.server.http import Call, Reply, Version
 
 Handler = Callable[[Call], Awaitable[Reply]]
 
+QUERY = "QUERY"
+"""Asks as GET does; no part of OpenAPI 3.1, so that nothing describes it."""
+
 
 class Endpoint(msgspec.Struct, frozen=True):
     """One method of one path."""
@@ -31,6 +34,8 @@ class Endpoint(msgspec.Struct, frozen=True):
     """Reads the body by itself."""
     reads: bool = False
     """Changes nothing, whatever the method."""
+    queried: bool = False
+    """A GET that is there by the method QUERY, too."""
     claims: bool = False
     """Claims hardware: what is turned away before it is a claim counts as an invalid one."""
 
@@ -83,6 +88,8 @@ class Router:
         segments = [unquote(part) for part in raw_path[1:].split("/")]
         branch = self._branch(segments)
         endpoint = branch.methods.get(method)
+        if method == QUERY and (get := branch.methods.get("GET")) is not None and get.queried:
+            endpoint = get
         if endpoint is None:
             raise HttpError(
                 405,

@@ -13,7 +13,7 @@ from typing import Any
 import msgspec
 
 from dovetail.core.errors import AlreadyExists, InUse, NotFound
-from dovetail.intents.documents.errors import broken_rule
+from dovetail.intents.documents.errors import unmet
 from dovetail.intents.documents.kinds import KINDS, DocumentKind
 from dovetail.ledger.database.protocol import Transaction
 from dovetail.ledger.intents import objects
@@ -62,6 +62,13 @@ class HasChildren(InUse):
 class IsReferenced(InUse):
     def __init__(self, path: str, by: str) -> None:
         super().__init__(f"{path} is referred to by {by}, which has to be deleted first")
+
+
+class CloudInWrongState(WrongState):
+    def __init__(self, message: str, emco: str) -> None:
+        self.emco = emco
+        """As EMCO's clients know it."""
+        super().__init__(message)
 
 
 class SentDocument(msgspec.Struct, frozen=True, kw_only=True):
@@ -154,7 +161,10 @@ def drop(tx: Transaction, hooks: Hooks, kind: DocumentKind, path: str) -> None:
     if by:
         raise IsReferenced(path, by[0])
     if cloud_state(found) == INSTANTIATED:
-        raise WrongState("the logical cloud is instantiated: terminate it first")
+        raise CloudInWrongState(
+            "the logical cloud is instantiated: terminate it first",
+            "The Logical Cloud is instantiated, please terminate first",
+        )
     if kind.name in hooks:
         hooks[kind.name].dropping(tx, path)
     objects.remove(tx, path)
@@ -205,12 +215,36 @@ def _check_beside(tx: Transaction, sent: SentDocument, parent: IntentObject | No
         check(tx, sent, parent)
 
 
-def _check_container(_tx: Transaction, sent: SentDocument, parent: IntentObject) -> None:
-    """Who asks for an amount needs a container to give it to."""
-    consumer = document_of(parent)["spec"]
-    if sent.document["spec"]["allocatable"] and not consumer.get("container"):
+def _check_requirement(_tx: Transaction, sent: SentDocument, parent: IntentObject) -> None:
+    """Who asks for an amount needs a container to give it to.
+
+    By EMCO's rules a form that does not agree is told after the consumer was looked at; by ours no
+    such document gets here.
+    """
+    spec, consumer = sent.document["spec"], document_of(parent)["spec"]
+    if spec["allocatable"] and not consumer.get("container"):
         told = f"consumer {parent.name!r} names no container for an allocatable resource"
-        raise broken_rule("spec.allocatable", told, "param[] is empty")
+        raise unmet("spec.allocatable", told, "param[] is empty")
+    resource, name = spec["resource"], sent.document["metadata"]["name"]
+    if spec["allocatable"] == ("key" in resource):
+        told = "resource-spec allocatable and resource field value mismatch."
+        raise unmet("spec.allocatable", told, _emco_refusal(told, name, spec))
+    if "limits" in resource and "requests" in resource and _is_more(resource):
+        told = "resource-spec requests must be less or equal to limits."
+        raise unmet("spec.resource.requests", told, _emco_refusal(told, name, spec))
+
+
+def _is_more(resource: Json) -> bool:
+    requests, limits = resource["requests"], resource["limits"]
+    return isinstance(requests, int) and isinstance(limits, int) and requests > limits
+
+
+def _emco_refusal(told: str, name: str, spec: Json) -> str:
+    shown = msgspec.json.encode(spec).decode()
+    return (
+        f"JsonSchemaValidation: Document Validation failed .. {told} "
+        f"hpa-resource-name[{name}] hpa-resource-spec[{shown}]"
+    )
 
 
 def _check_one_profile(tx: Transaction, sent: SentDocument, parent: IntentObject) -> None:
@@ -221,7 +255,7 @@ def _check_one_profile(tx: Transaction, sent: SentDocument, parent: IntentObject
 
 
 _CHECKS: Mapping[str, Callable[[Transaction, SentDocument, IntentObject], None]] = {
-    "hpa-requirement": _check_container,
+    "hpa-requirement": _check_requirement,
     "profile": _check_one_profile,
 }
 
@@ -242,9 +276,11 @@ def instantiate_cloud(tx: Transaction, path: str) -> None:
     """From now on groups may be deployed to it; clusters get nothing of it by itself."""
     found = _locked_cloud(tx, path)
     if cloud_state(found) == INSTANTIATED:
-        raise WrongState("the logical cloud is instantiated already")
+        raise CloudInWrongState(
+            "the logical cloud is instantiated already", "The Logical Cloud is already instantiated"
+        )
     if not objects.listing(tx, path, "cluster-reference", limit=1):
-        raise broken_rule(
+        raise unmet(
             "cluster-references",
             "the logical cloud has no clusters",
             "No Cluster References associated",
@@ -254,8 +290,15 @@ def instantiate_cloud(tx: Transaction, path: str) -> None:
 
 def terminate_cloud(tx: Transaction, path: str) -> None:
     found = _locked_cloud(tx, path)
+    if cloud_state(found) == TERMINATED:
+        raise CloudInWrongState(
+            "the logical cloud is terminated already",
+            "The Logical Cloud has already been terminated",
+        )
     if cloud_state(found) != INSTANTIATED:
-        raise WrongState("the logical cloud is not instantiated")
+        raise CloudInWrongState(
+            "the logical cloud is not instantiated", "The Logical Cloud is not instantiated"
+        )
     _set_cloud_state(tx, found, TERMINATED)
 
 
