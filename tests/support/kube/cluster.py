@@ -200,6 +200,10 @@ class Cluster:
         """PodDisruptionBudgets count the pods that they are about."""
         self._start_controllers("disruption", "disruption-controller")
 
+    def start_resource_claims(self) -> None:
+        """Pods get their claims from templates, and claims go with their pods."""
+        self._start_controllers("resource-claims", "resourceclaim-controller")
+
     def start_scheduler(self, configuration: Mapping[str, Any] | None = None) -> Process:
         """kube-scheduler, with as many requests a second as it likes."""
         file = self.directory / "scheduler.json"

@@ -18,6 +18,7 @@ from dovetail.intents.hpa.device_resources import DeviceResources
 from dovetail.intents.hpa.packer import ACCESS, Fit
 from dovetail.intents.hpa.shape_decisions import ShapeDecisions, members
 from dovetail.intents.hpa.stranding import Pin, Pins, pins_of
+from dovetail.intents.manifests.drivers import asking_drivers
 from dovetail.intents.manifests.exclusivity import CpuExclusivity, exclusivity_of
 from dovetail.intents.manifests.grants import (
     AppGrants,
@@ -263,7 +264,10 @@ class _Builder:
         classes = self._cluster.inventory.classes
         definition = requirement.selector or classes.get(requirement.class_name)
         if is_by_claim:
-            return DeviceSource(access=DeviceAccess.CLAIM, definition=definition)
+            given = {each.device for each in self._devices[at]}
+            chosen = [one for each in on for one in each.devices if one.name in given]
+            asked = None if definition is None else asking_drivers(definition, chosen)
+            return DeviceSource(access=DeviceAccess.CLAIM, definition=asked)
         return DeviceSource(
             access=DeviceAccess.CLASS,
             name="" if requirement.selector is not None else requirement.class_name,
