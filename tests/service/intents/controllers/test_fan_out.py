@@ -59,6 +59,18 @@ class TestAnswers:
         assert answers.hpa is HPA_SAYS
         assert not answers.failures
 
+    async def test_what_has_answered_may_be_asked_on(self, kept: Ledger) -> None:
+        """Placements and explanations are worked out of the answer later, with the same check."""
+        checks: list[Check] = []
+
+        def hpa(_: DeploymentGroup, __: FleetSnapshot, check: Check) -> Found:
+            checks.append(check)
+            return HPA_SAYS
+
+        with fan_out(kept, hpa=hpa) as controllers:
+            await asked(controllers)
+            checks[0]()
+
     async def test_all_are_asked_at_once(self, kept: Ledger) -> None:
         """Each answers only when all have been asked."""
         everybody = asyncio.Barrier(3)

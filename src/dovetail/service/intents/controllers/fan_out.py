@@ -175,8 +175,10 @@ class ControllerFanOut(Generic[H]):
             loop = asyncio.get_running_loop()
             try:
                 return await loop.run_in_executor(self._threads, compute, check)
-            finally:
+            except asyncio.CancelledError:
+                # Nobody waits any more. What has answered may be asked on, so it is not set then.
                 unwanted.set()
+                raise
 
         return ask
 
