@@ -23,7 +23,7 @@ from dovetail.intents.candidates.partitions import (
     PartitionCandidates,
 )
 from tests.intents.candidates.oracle import Literal, is_served
-from tests.intents.candidates.section8 import affinity
+from tests.intents.candidates.section8 import APPS, CLUSTERS, HPA, affinity, allow, listed, lists
 from tests.intents.candidates.worlds import World, crowded_worlds, worlds
 
 
@@ -46,7 +46,7 @@ def are_all_that_is_feasible(world: World) -> None:
             if all(where[app] <= where[other] for app, other in literal.required):
                 found.add(held)
     assert found == {tuple(each[app] for app in world.apps) for each in literal.assignments()}
-    assert len(candidates) <= number_of_candidates(alternatives)
+    assert len(candidates) == number_of_candidates(alternatives)
 
 
 @settings(max_examples=150, deadline=None)
@@ -71,6 +71,13 @@ def test_fewest_departures_first_then_in_order() -> None:
         *({0: 1, 1: 1}, {0: 1, 2: 1}, {1: 2}, {1: 1, 2: 1}),
     ]
     assert [sum(each.values()) for each in found] == sorted(sum(each.values()) for each in found)
+
+
+def test_what_has_too_few_clusters_is_not_counted() -> None:
+    """fwall may go to c2 alone, so c2 is not given to analytics: there is one candidate."""
+    only_c2 = lists("generic", fwall=listed(allow("c2")))
+    found = expanded(combine([HPA, only_c2], APPS, CLUSTERS))
+    assert (len(found.candidates), found.more) == (1, 0)
 
 
 def test_very_many_are_counted_and_not_made() -> None:
@@ -116,7 +123,7 @@ def test_a_document_says_all_of_it() -> None:
             }
             for first, second in (("c2", "c1"), ("c1", "c2"))
         ],
-        "more": 2,
+        "more": 0,
     }
 
 

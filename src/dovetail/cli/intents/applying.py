@@ -24,7 +24,7 @@ from dovetail.cli.support.output import paint, printable
 
 JSON = "application/json"
 EXISTS, MISSING = 409, 404
-SETTLED = {"Terminated", "TerminateFailed", "Created", "Approved"}
+SETTLED = {"Terminated", "Created", "Approved"}
 """States of a group in which its documents can go."""
 LOOK_SECONDS = 0.5
 
@@ -190,7 +190,13 @@ def title_of(path: str) -> str:
 
 def applied(server: ServerClient, document: EmcoDocument) -> DocumentOutcome:
     if document.action:
-        return _done(server, document.anchor, document.body)
+        outcome = _done(server, document.anchor, document.body)
+        owner = document.anchor.rpartition("/")[0]
+        if outcome.is_refusal and document.action == "instantiate" and is_cloud(owner):
+            # Clusters get nothing of a cloud: there is nothing that it could lack by now.
+            is_so = state_of(server, owner) == "Instantiated"
+            return DocumentOutcome("unchanged", document.anchor) if is_so else outcome
+        return outcome
     content, kind = document.content()
     try:
         send(server, "POST", document.anchor, content, kind)
@@ -275,13 +281,28 @@ def await_end(server: ServerClient, group: str, seconds: float) -> None:
 def state_of(server: ServerClient, group: str) -> str:
     """Of a group or a logical cloud; one that is not there is as good as terminated."""
     try:
-        status = server.get(f"/v2/{group}/status?output=summary")
-    except ServerRefusal as error:
-        if error.status != MISSING:
+        status = server.get(f"/v2/{group}/status{'' if is_cloud(group) else '?output=summary'}")
+    except ServerRefusal:
+        # By EMCO's switch the status code says nothing about it.
+        if is_there(server, group):
             raise
         return "Terminated"
     actions = (status.get("states") or {}).get("actions") or [{"state": "Created"}]
-    return str(actions[-1].get("state"))
+    return str(status.get("state") or actions[-1].get("state"))
+
+
+def is_cloud(path: str) -> bool:
+    return path.split("/")[-2:-1] == ["logical-clouds"]
+
+
+def is_there(server: ServerClient, path: str) -> bool:
+    try:
+        server.get(f"/v2/{path}")
+    except ServerRefusal as error:
+        if error.status != MISSING:
+            raise
+        return False
+    return True
 
 
 def deleted_at(server: ServerClient, path: str) -> DocumentOutcome:

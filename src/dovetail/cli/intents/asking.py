@@ -122,8 +122,11 @@ def candidate_lines(candidates: Json) -> Iterator[str]:
     for number, each in enumerate(candidates["candidates"], 1):
         for app, clusters in each.items():
             yield f"P{number}  {printable(app)}: {clusters_text(clusters)}"
-    if candidates.get("more"):
-        yield f"... and {count_text(candidates['more'], 'more candidate')}"
+    more = candidates.get("more")
+    if more:
+        # Of too many to be counted exactly, it is text.
+        told = count_text(more, "more candidate") if isinstance(more, int) else f"{more} more"
+        yield f"... and {told}"
 
 
 def clusters_text(clusters: Json) -> str:

@@ -47,7 +47,7 @@ Candidate = Mapping[str, Parts]
 class ExpandedCandidates(msgspec.Struct, frozen=True):
     candidates: tuple[Candidate, ...]
     more: int
-    """That are not among these, at most: some of them may have too few clusters for an app."""
+    """That are not among these; of very many, some may have too few clusters for an app."""
 
 
 def expanded(combined: CombinedCandidates, most: int = MOST_SHOWN) -> ExpandedCandidates:
@@ -64,12 +64,13 @@ def admissible_alternatives(combined: CombinedCandidates) -> list[AdmissibleSets
 
 
 def number_of_candidates(alternatives: Sequence[AdmissibleSets]) -> int:
-    """Those that have too few clusters for an app included."""
-    return sum(
+    """Exact where there are few; of many, those that have too few clusters for an app included."""
+    choices = sum(
         prod(len(each.family(cluster)) for cluster in each.contended.tolist())
         * prod(len(demand.tables) for demand in each.demands)
         for each in alternatives
     )
+    return choices if choices > MOST_TRIED else sum(1 for _ in candidates_of(alternatives))
 
 
 def candidates_of(
