@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import tempfile
+from fractions import Fraction
 from pathlib import Path
 from random import Random
 from typing import Any, NamedTuple
@@ -141,28 +142,41 @@ def order_of(journal: list[Event], fates: dict[str, Fate]) -> list[Event]:
     return [each for each in seen if each.kind == "admit" or not fates[each.uid].refused]
 
 
-def broken(scope: Scope, policy: TopologyPolicy, cpus: Any, memory: Any) -> list[str]:
-    """Pods, or containers, that are not as the policy wants them."""
-    own: dict[str, list[tuple[str, int, CpuSet]]] = {}
-    for each in (*cpus, *memory):
-        who = each.pod if scope is Scope.POD else f"{each.pod}/{each.container}"
-        if isinstance(each, CpuHolding) and each.cpus:
-            nodes = TWICE_EIGHT.nodes_of(each.cpus)
-            own.setdefault(who, []).append(("cpu", int(each.amount), nodes))
-        elif isinstance(each, MemoryHolding) and each.nodes:
-            own.setdefault(who, []).append(("memory", each.wanted["memory"] // GI, each.nodes))
-    return [who for who, parts in own.items() if not _is_kept(policy, parts)]
+class Rules:
+    """What the policy asks of whoever has something of its own, as nodes it may be on."""
+
+    def __init__(self, configuration: AdmissionConfiguration) -> None:
+        self.scope, self.policy = configuration.scope, configuration.policy
+        self.pods: dict[str, Pod] = {}
+
+    def broken(self, cpus: Any, memory: Any) -> list[str]:
+        """Pods, or containers, that are on more nodes than they may."""
+        nodes: dict[str, set[int]] = {}
+        for each in (*cpus, *memory):
+            who = each.pod if self.scope is Scope.POD else f"{each.pod}/{each.container}"
+            own = each.nodes if isinstance(each, MemoryHolding) else nodes_of(each)
+            nodes.setdefault(who, set()).update(own)
+        return [who for who, own in nodes.items() if len(own) > self.most(*who.split("/"))]
+
+    def most(self, uid: str, name: str = "") -> int:
+        if self.policy is TopologyPolicy.SINGLE_NUMA_NODE:
+            return 1
+        if self.policy is not TopologyPolicy.RESTRICTED:
+            return len(TWICE_EIGHT.nodes)
+        cpus, memory = (self.asked(uid, name, each) for each in ("cpu", "memory"))
+        return max(-(-cpus // CPUS_OF_A_NODE), -(-memory // (GI_OF_A_NODE * GI)))
+
+    def asked(self, uid: str, name: str, resource: str) -> int:
+        """By a container, or by the pod: init containers are over before the others start."""
+        chosen = [each for each in self.pods[uid].containers if name in ("", each.name)]
+        init = [each.type is ContainerType.INIT for each in chosen]
+        amounts = [each.requests.get(resource, Fraction()) for each in chosen]
+        rest = sum((each for each, over in zip(amounts, init, strict=True) if not over), Fraction())
+        return int(max([rest, *(each for each, over in zip(amounts, init, strict=True) if over)]))
 
 
-def _is_kept(policy: TopologyPolicy, parts: list[tuple[str, int, CpuSet]]) -> bool:
-    nodes = CpuSet(node for _, _, on in parts for node in on)
-    if policy is TopologyPolicy.SINGLE_NUMA_NODE:
-        return len(nodes) == 1
-    if policy is not TopologyPolicy.RESTRICTED:
-        return True
-    cpus = sum(amount for kind, amount, _ in parts if kind == "cpu")
-    memory = sum(amount for kind, amount, _ in parts if kind == "memory")
-    return len(nodes) <= max(-(-cpus // CPUS_OF_A_NODE), -(-memory // GI_OF_A_NODE))
+def nodes_of(holding: CpuHolding) -> CpuSet:
+    return TWICE_EIGHT.nodes_of(holding.cpus)
 
 
 def oversold(cpus: Any, memory: Any) -> list[str]:
@@ -187,15 +201,17 @@ async def test_it_is_as_if_they_had_taken_turns(policy: TopologyPolicy, scope: S
     plugins = shipped(TWICE_EIGHT, OWN, ("cpu", "memory"))
     journal = journal_of(plugins["cpu"])
     wrong: list[str] = []
+    rules = Rules(configuration)
     for plugin in plugins.values():
-        _checked(plugin, plugins, scope, policy, wrong)
+        _checked(plugin, plugins, rules, wrong)
     with tempfile.TemporaryDirectory(prefix="dt", dir="/tmp") as directory:
         async with at_sockets(Path(directory), plugins, configuration) as node:
             crowd = Crowd(node, seed=f"{policy} {scope}")
+            rules.pods = {each.uid: each for each in crowd.pods}
             await crowd.all_of_them()
     assert not wrong
     order = order_of(journal, crowd.fates)
-    fates, replayed = await in_turn(order, {each.uid: each for each in crowd.pods}, configuration)
+    fates, replayed = await in_turn(order, rules.pods, configuration)
     assert fates == crowd.fates
     for resource, plugin in plugins.items():
         assert replayed.plugins[resource].state == plugin.state
@@ -206,8 +222,7 @@ async def test_it_is_as_if_they_had_taken_turns(policy: TopologyPolicy, scope: S
 def _checked(
     plugin: RolePlugin[Any],
     plugins: dict[str, RolePlugin[Any]],
-    scope: Scope,
-    policy: TopologyPolicy,
+    rules: Rules,
     wrong: list[str],
 ) -> None:
     """After each change of what is held, whoever breaks the policy is noted."""
@@ -216,6 +231,6 @@ def _checked(
     def kept(state: Any) -> None:
         keep(state)
         held = [plugins[each].state.holdings for each in ("cpu", "memory")]
-        wrong.extend([*broken(scope, policy, *held), *oversold(*held)])
+        wrong.extend([*rules.broken(*held), *oversold(*held)])
 
     plugin.keep = kept  # type: ignore[method-assign]
