@@ -221,7 +221,7 @@ class MemoryApi:
         *,
         uid: str = "",
         grace: int | None = None,
-        propagation: str = "",  # noqa: ARG002 - nobody collects what is owned here
+        propagation: str = "",
     ) -> None:
         await self._called("delete", kind, name)
         key = key_of(name, namespace)
