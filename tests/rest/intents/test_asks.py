@@ -5,21 +5,12 @@ The table is in docs/ambiguities/intents.md.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import pytest
 import yaml
 
-from dovetail.cli.run.intents import intent_parts
-from dovetail.ledger import Ledger
-from dovetail.rest.auth.noauth import NoAuth
-from dovetail.rest.doors import DOORS
-from dovetail.rest.server.app import Application
-from dovetail.rest.server.backend import ServerBackend
-from dovetail.rest.server.policy import RULE_SETS
-from dovetail.service.intents.settings import IntentSettings
-from dovetail.service.snapshots import SnapshotKeeper
 from tests.rest.client import Client
 from tests.rest.intents.client import named
 from tests.rest.intents.operator import Operator
@@ -73,27 +64,12 @@ class Edge(Operator):
 
 
 @pytest.fixture
-def edge(ledger: Ledger) -> Iterator[Edge]:
-    settings = IntentSettings()
-    parts = intent_parts(ledger, settings)
-    backend = ServerBackend(
-        ledger=ledger,
-        keeper=SnapshotKeeper(ledger),
-        authenticator=NoAuth(),
-        rules=RULE_SETS["legacy"],
-        intents=parts.actions,
-        intent_settings=settings,
-        intent_hooks=parts.hooks,
-    )
-    client = Client(Application(backend, DOORS))
-    made = Edge(client)
+def edge(whole: Client) -> Edge:
+    made = Edge(whole)
     made.made("cluster-providers", named("p"))
     made.made("projects", named("p"))
     made.made("projects/p/composite-apps", named("c", compositeAppVersion="v1"))
-    yield made
-    client.close()
-    for each in parts.closers:
-        each()
+    return made
 
 
 def node(name: str, labels: Mapping[str, str] | None = None, **has: str) -> Json:

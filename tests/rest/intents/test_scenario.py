@@ -14,17 +14,7 @@ from typing import Any
 import orjson
 import pytest
 
-from dovetail.cli.run.intents import intent_parts
 from dovetail.core.quantity import parse
-from dovetail.ledger import Ledger
-from dovetail.rest.auth.noauth import NoAuth
-from dovetail.rest.doors import DOORS
-from dovetail.rest.server.app import Application
-from dovetail.rest.server.backend import ServerBackend
-from dovetail.rest.server.policy import RULE_SETS
-from dovetail.service.intents.settings import IntentSettings
-from dovetail.service.snapshots import SnapshotKeeper
-from tests.rest.client import Client
 from tests.rest.intents.client import named
 from tests.rest.intents.operator import Operator
 from tests.support.intents import scenario
@@ -43,26 +33,6 @@ NOWHERE = {
     "current-context": "x",
 }
 """The kubeconfig of a cluster that nobody can reach."""
-
-
-@pytest.fixture
-def operator(ledger: Ledger) -> Iterator[Operator]:
-    settings = IntentSettings()
-    parts = intent_parts(ledger, settings)
-    backend = ServerBackend(
-        ledger=ledger,
-        keeper=SnapshotKeeper(ledger),
-        authenticator=NoAuth(),
-        rules=RULE_SETS["legacy"],
-        intents=parts.actions,
-        intent_settings=settings,
-        intent_hooks=parts.hooks,
-    )
-    client = Client(Application(backend, DOORS))
-    yield Operator(client)
-    client.close()
-    for each in parts.closers:
-        each()
 
 
 def resources(plan: Json, app: str, kind: str, name: str) -> dict[str, dict[str, Any]]:

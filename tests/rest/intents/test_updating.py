@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 import yaml
 
-from dovetail.cli.run.intents import callers, group_actions, hpa
+from dovetail.cli.run.intents import group_actions, hpa
 from dovetail.intents.controllers import CallTerms
 from dovetail.intents.deployment import DeploymentState
 from dovetail.kube.mirror.snapshots import snapshot_of
@@ -25,6 +25,7 @@ from dovetail.rest.server.backend import ServerBackend
 from dovetail.rest.server.policy import RULE_SETS
 from dovetail.service.intents.charges import ChargeFollower
 from dovetail.service.intents.cluster_hook import ClusterHook
+from dovetail.service.intents.controllers.emco import placement_callers
 from dovetail.service.intents.controllers.fan_out import ControllerFanOut
 from dovetail.service.intents.deploying.outbox import Outbox
 from dovetail.service.intents.deploying.transitions import GroupHook
@@ -55,7 +56,7 @@ class World:
         settings = IntentSettings()
         self.clusters = FakeClusters(C1, C2, C3, C4)
         fleet = FleetKeeper(ledger)
-        self.controllers = ControllerFanOut(ledger, hpa, callers(settings), CallTerms())
+        self.controllers = ControllerFanOut(ledger, hpa, placement_callers(None), CallTerms())
         self._follow = ChargeFollower(ledger, fleet).follow
         self._ledger = ledger
         backend = ServerBackend(

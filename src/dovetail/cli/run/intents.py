@@ -15,7 +15,7 @@ import msgspec
 
 from dovetail.aio.supervise import run_together
 from dovetail.core.errors import DovetailError
-from dovetail.intents.controllers import CallTerms, ControllerContract
+from dovetail.intents.controllers import CallTerms
 from dovetail.intents.fleet import FleetSnapshot
 from dovetail.intents.group import DeploymentGroup
 from dovetail.intents.hpa.answer import HpaAnswer, hpa_answer
@@ -31,9 +31,8 @@ from dovetail.service.intents.actions import GroupActions
 from dovetail.service.intents.charges import ChargeFollower
 from dovetail.service.intents.cluster_hook import ClusterHook
 from dovetail.service.intents.controllers.announcing import ClusterAnnouncer
-from dovetail.service.intents.controllers.emco import EmcoCaller
+from dovetail.service.intents.controllers.emco import placement_callers
 from dovetail.service.intents.controllers.emco_actions import EmcoActions
-from dovetail.service.intents.controllers.external import PlacementCaller, TypedCaller
 from dovetail.service.intents.controllers.fan_out import ControllerFanOut
 from dovetail.service.intents.deploying.acting import ActionControllers
 from dovetail.service.intents.deploying.cluster_port import ClusterPort
@@ -71,7 +70,7 @@ def intent_parts(ledger: Ledger, settings: IntentSettings) -> IntentParts:
     fleet = FleetKeeper(ledger)
     worker = DeploymentWorker(Outbox(ledger), port, ChargeFollower(ledger, fleet).follow)
     controllers = ControllerFanOut(
-        ledger, hpa, callers(settings), CallTerms(settings.controller_seconds)
+        ledger, hpa, placement_callers(etcd_of(settings)), CallTerms(settings.controller_seconds)
     )
     errand = partial(carry_out, ledger, directory, worker)
     terms = CallTerms(settings.controller_seconds)
@@ -107,16 +106,6 @@ def group_actions(
 
 def hpa(group: DeploymentGroup, fleet: FleetSnapshot, check: Callable[[], None]) -> HpaAnswer:
     return hpa_answer(group, fleet, HpaBudget(check=check))
-
-
-def callers(settings: IntentSettings) -> dict[ControllerContract, PlacementCaller]:
-    found: dict[ControllerContract, PlacementCaller] = {
-        ControllerContract.DOVETAIL: TypedCaller(None)
-    }
-    etcd = etcd_of(settings)
-    if etcd is not None:
-        found[ControllerContract.EMCO] = EmcoCaller(etcd, None)
-    return found
 
 
 def action_controllers(settings: IntentSettings) -> ActionControllers:
