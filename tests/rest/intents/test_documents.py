@@ -143,6 +143,13 @@ def test_below_what_is_not_there_nothing_is(
     assert told(reply)[0] == 404
 
 
+def test_what_is_in_the_way_is_named(intents: IntentsClient) -> None:
+    make_consumer(intents)
+    reply = intents.delete(f"{INTENTS}/i")
+    assert told(reply)[0] == 409
+    assert reply.json()["detail"].startswith(f"{CONSUMERS}/k is below {INTENTS}/i")
+
+
 def test_what_is_not_there_is_not_found(intents: IntentsClient) -> None:
     for path in ("projects/p", "cluster-providers/p/clusters/c", REQUIREMENTS + "/r"):
         assert told(intents.get(path))[0] == 404

@@ -121,8 +121,10 @@ def remove(tx: Transaction, path: str) -> None:
     tx.run("DELETE FROM intent_objects WHERE path = ?", (path,))
 
 
-def has_children(tx: Transaction, path: str) -> bool:
-    return tx.row("SELECT 1 FROM intent_objects WHERE parent = ? LIMIT 1", (path,)) is not None
+def first_child(tx: Transaction, path: str) -> str | None:
+    """The path of one that is below it, the first by name."""
+    row = tx.row("SELECT min(path) FROM intent_objects WHERE parent = ?", (path,))
+    return row[0] if row else None
 
 
 # -- references ----------------------------------------------------------------------------------

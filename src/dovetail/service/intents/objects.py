@@ -55,8 +55,8 @@ class ProfileExists(AlreadyExists):
 
 
 class HasChildren(InUse):
-    def __init__(self, path: str) -> None:
-        super().__init__(f"{path} has something below it, which has to be deleted first")
+    def __init__(self, path: str, child: str) -> None:
+        super().__init__(f"{child} is below {path}, and has to be deleted first")
 
 
 class IsReferenced(InUse):
@@ -120,6 +120,12 @@ def children_of(tx: Transaction, found: IntentObject, kind: str) -> list[Json]:
 # -- writing -------------------------------------------------------------------------------------
 
 
+def refuse_with_children(tx: Transaction, path: str) -> None:
+    child = objects.first_child(tx, path)
+    if child is not None:
+        raise HasChildren(path, child)
+
+
 def create(tx: Transaction, hooks: Hooks, sent: SentDocument) -> None:
     parent = _locked_parent(tx, sent)
     if objects.find(tx, sent.path, sent.kind.name) is not None:
@@ -140,8 +146,8 @@ def replace(tx: Transaction, hooks: Hooks, sent: SentDocument, *, may_create: bo
             raise ObjectNotFound(sent.kind, last_name(sent.path))
         create(tx, hooks, sent)
         return True
-    if sent.kind.is_settled_by_children and not may_create and objects.has_children(tx, found.path):
-        raise HasChildren(found.path)
+    if sent.kind.is_settled_by_children and not may_create:
+        refuse_with_children(tx, found.path)
     _check_beside(tx, sent, parent)
     _lock_references(tx, sent)
     state = msgspec.json.decode(found.text, type=dict[str, Any]).get(STATE)
@@ -155,8 +161,7 @@ def drop(tx: Transaction, hooks: Hooks, kind: DocumentKind, path: str) -> None:
     found = objects.find_locked(tx, path, kind.name)
     if found is None:
         raise ObjectNotFound(kind, last_name(path))
-    if objects.has_children(tx, path):
-        raise HasChildren(path)
+    refuse_with_children(tx, path)
     by = objects.referring(tx, path)
     if by:
         raise IsReferenced(path, by[0])
