@@ -41,6 +41,23 @@ def test_the_container_sets_only_variables_that_exist() -> None:
     assert used <= {setting.variable for setting in SERVER.settings.values()}
 
 
+def test_pages_install_what_can_be_installed() -> None:
+    """No index has the name: it is the wheel that is installed, everywhere."""
+    pages = [ROOT / "README.md", *(ROOT / "docs").rglob("*.md"), *PACKAGING.rglob("*")]
+    for page in pages:
+        if page.is_file():
+            text = page.read_text(encoding="utf-8")
+            found = re.search(r"pip3? install (?:-\S+ )*['\"]?dovetail\b", text)
+            assert found is None, f"{page.name}: {found}"
+
+
+def test_the_container_is_of_the_wheel_and_of_hashed_packages() -> None:
+    text = (PACKAGING / "Containerfile").read_text(encoding="utf-8")
+    installs = [line for line in text.splitlines() if "pip install" in line]
+    assert all("--require-hashes" in line or "--no-index" in line for line in installs)
+    assert "COPY dist/dovetail-*.whl" in text
+
+
 def test_systemd_finds_nothing_wrong_with_the_unit(tmp_path: Path) -> None:
     if shutil.which("systemd-analyze") is None:
         # Without systemd the form is all that can be looked at.
