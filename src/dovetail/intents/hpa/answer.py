@@ -61,9 +61,8 @@ class HpaAnswer:
         """Clusters that are not looked at."""
         self._clusters: dict[ClusterName, ShapedCluster] = {}
         self._sort()
-        self._decisions: list[ShapeDecisions] = [
-            ShapeDecisions(shape, self.hardware, self._sight, budget) for shape in self._shapes
-        ]
+        self._decisions: list[ShapeDecisions] = []
+        self._decide()
         self.answer = self._answer()
 
     def _sort(self) -> None:
@@ -78,6 +77,15 @@ class HpaAnswer:
                     refusal = ClusterRefusal(token=AWAY, words=f"its inventory: {error}")
             self._refused[name] = refusal
         self._shapes = sorter.shapes
+
+    def _decide(self) -> None:
+        """Shape by shape, each with its share of the steps that are left."""
+        for at, shape in enumerate(self._shapes):
+            left = max(self._budget.all_steps - self.steps, 0)
+            allowance = left // (len(self._shapes) - at)
+            self._decisions.append(
+                ShapeDecisions(shape, self.hardware, self._sight, self._budget, allowance)
+            )
 
     def _unused(self, cluster: ClusterInventory) -> ClusterRefusal | None:
         only = self._deployment_group.only_clusters
@@ -110,7 +118,7 @@ class HpaAnswer:
             candidates=PartitionCandidates(
                 alternatives=(clusters,),
                 contended=tuple(self._contended()),
-                is_complete=all(each.shared.is_complete for each in self._decisions),
+                is_complete=all(each.is_proven for each in self._decisions),
             ),
             scores={app: found for app, found in scores.items() if found},
             refusals={app: found for app, found in refusals.items() if found},
@@ -142,6 +150,11 @@ class HpaAnswer:
     def shapes(self) -> int:
         """How many kinds of clusters were told apart."""
         return len(self._decisions)
+
+    @property
+    def steps(self) -> int:
+        """What the shapes took that were decided."""
+        return sum(each.spent for each in self._decisions)
 
     # -- what else is asked
 

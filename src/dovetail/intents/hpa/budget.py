@@ -18,6 +18,11 @@ class HpaBudget(msgspec.Struct, frozen=True, kw_only=True):
 
     steps: int = 20_000
     """Of the packing solver, for one question: whether these pods fit."""
+    all_steps: int = 300_000
+    """For all shapes of a fleet together, shared out evenly: what one does not need is for those
+    after it. Whether an app fits alone is asked all the same, with `least_steps`; beyond
+    that, no more sets of apps and of options are looked at."""
+    least_steps: int = 1_000
     questions: int = 2_000
     """For one shape of clusters: which sets of apps fit."""
     option_questions: int = 400

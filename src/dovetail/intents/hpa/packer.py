@@ -38,6 +38,8 @@ NodeCounts = Mapping[str, int]
 """Pods by node."""
 ChosenDevices = dict[tuple[int, str], list[tuple[DeviceHolding, ...]]]
 """By workload and node, for each of its pods there."""
+STEPS_TO_BEGIN = 200
+"""What it takes to put a question to the solver, however few steps the answer then takes."""
 MOST_COPIES = 15
 """Of a set of apps that is placed, for which room is left where it can be."""
 ACCESS = "dovetail.dev/device-access"
@@ -119,6 +121,7 @@ class Packer:
         demands: Sequence[WorkloadDemand],
         change: Change = unchanged,
         beside: Sequence[PodsToPack] = (),
+        budget: StepBudget | None = None,
     ) -> Fit | None:
         """None: they do not fit. `change`: of what each pod asks for. `beside`: pods that have to
         fit as well, wherever. Raises BudgetSpent."""
@@ -128,7 +131,8 @@ class Packer:
             if each.workload.count or each.workload.per_node
             for key in (*each.within_one, *([ACCESS] if each.devices and self._is_mixed else []))
         ]
-        asked = PackingQuestion(demands, gangs, change, beside, StepBudget(self.steps))
+        steps = budget or StepBudget(self.steps)
+        asked = PackingQuestion(demands, gangs, change, beside, steps)
         return self._fit_with_fabrics(asked, {})
 
     def _fit_with_fabrics(self, asked: PackingQuestion, chosen: dict[Gang, str]) -> Fit | None:
@@ -174,6 +178,7 @@ class Packer:
         asked += question.beside
         assignment: Assignment | Quick | None = self._quick.answer(asked)
         if assignment is Quick.UNKNOWN:
+            question.budget.spend(STEPS_TO_BEGIN)
             assignment = assignment_of(self.table.nodes, asked, self.ready, question.budget)
         if assignment is None or assignment is Quick.TOO_MUCH:
             return None

@@ -26,7 +26,10 @@ from dovetail.intents.hpa.subsets import (
     smallest_failing,
 )
 from dovetail.podfit.packing.relations import relations_among
-from dovetail.podfit.packing.solver.problem import BudgetSpent
+from dovetail.podfit.packing.solver.problem import BudgetSpent, StepBudget
+
+STEPS_TO_ASK = 50
+"""What a question takes that the solver is not needed for."""
 
 
 class GroupHardware:
@@ -83,9 +86,18 @@ class SharedApps(msgspec.Struct, frozen=True):
 
 class ShapeDecisions:
     def __init__(
-        self, shape: ClusterShape, group: GroupHardware, sight: Sight, budget: HpaBudget
+        self,
+        shape: ClusterShape,
+        group: GroupHardware,
+        sight: Sight,
+        budget: HpaBudget,
+        allowance: int,
     ) -> None:
+        """`allowance`: steps for all questions on this shape; as many again for what is asked
+        later, of the few clusters that may be picked."""
         self.group, self._budget = group, budget
+        self._left = allowance
+        self._least = budget.least_steps
         self.packer = Packer(shape.first, shape.nodes, sight.devices, budget.steps)
         self._fits: dict[tuple[int, int], Fit | None] = {}
         self._undecided: set[tuple[int, int]] = set()
@@ -106,7 +118,10 @@ class ShapeDecisions:
                 self.fitting |= 1 << at
             elif answer is None:
                 self.undecided |= 1 << at
+        self._least = 0
         self.shared = self._shared()
+        self.spent = allowance - self._left
+        self._left = max(self._left, allowance)
 
     def fit(self, apps: int, options: int) -> Fit | None:
         """Where their pods go with just these options. Raises BudgetSpent."""
@@ -115,11 +130,19 @@ class ShapeDecisions:
             raise BudgetSpent
         if key not in self._fits:
             self._budget.check()
+            wanted = self._budget.steps
+            steps = StepBudget(min(wanted, max(self._left, self._least)))
+            if not steps.left:
+                raise BudgetSpent
             try:
-                self._fits[key] = self.packer.fit(self.group.demands(apps, options))
+                demands = self.group.demands(apps, options)
+                self._fits[key] = self.packer.fit(demands, budget=steps)
             except BudgetSpent:
-                self._undecided.add(key)
+                if steps.spent == wanted:
+                    self._undecided.add(key)
                 raise
+            finally:
+                self._left -= steps.spent + STEPS_TO_ASK
         return self._fits[key]
 
     def fits(self, apps: int, options: int) -> bool | None:
@@ -157,6 +180,11 @@ class ShapeDecisions:
             self._best[apps] = self._best_options(apps)
         return self._best[apps]
 
+    @property
+    def is_proven(self) -> bool:
+        """Whether no other set of apps, and no better options of one, may have been missed."""
+        return self.shared.is_complete and all(each.is_proven for each in self._best.values())
+
     def granted(self, app: int) -> int:
         """The options that the app gets by itself, numbered as it numbers them; it fits."""
         return self.group.own_options(app, self.best(self._with_those_near(app)).members)
@@ -176,7 +204,7 @@ class ShapeDecisions:
         """Of an app that does not fit by itself."""
         if app not in self._refusals:
             if self.undecided >> app & 1:
-                words = f"undecided: packing took more than {self._budget.steps} steps"
+                words = "undecided: packing took more steps than it may"
                 self._refusals[app] = ShapeRefusal(token=UNDECIDED, words=words)
             else:
                 demands = self.group.demands(self._with_those_near(app), 0)
