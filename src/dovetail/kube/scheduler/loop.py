@@ -48,8 +48,8 @@ MOST_BINDINGS = 64
 """Plans that are being carried out at a time."""
 YIELD_AFTER_SECONDS = 0.005
 """Of decisions in a row, after which the loop yields to others on the event loop."""
-EARLY_SHARE = 0.5
-"""Of the time between two wakings, for pods that were woken and would have to wait."""
+EARLY_PERIOD_SECONDS, EARLY_SECONDS = 0.1, 0.05
+"""In each period there is so much time for pods that were woken and would have to wait."""
 QUICK_TRIES = 5
 """Turns of a pod that follow each other at once, when others are faster; then it waits."""
 UNSEEN_DEVICE_TRIES = 3
@@ -88,7 +88,8 @@ class SchedulingLoop:
         self._unparked_at = 0.0
         self._looked_at = 0.0
         self._early_seconds = 0.0
-        """Left for early turns, until pods are woken again."""
+        """Left for early turns in this period."""
+        self._early_period_ends = 0.0
         self.is_prepared = False
         """Whether the ledger was compared with the pods since this replica began to lead."""
 
@@ -132,6 +133,8 @@ class SchedulingLoop:
         longest = self._timings.longest_wait
         if self._queue.changes:
             longest = max(0.0, self._unparked_at + self._timings.gather_changes - now)
+        if self._queue.has_woken:
+            longest = min(longest, max(0.0, self._early_period_ends - now))
         return longest if due is None else max(0.0, min(longest, due - now))
 
     def _has_leave(self) -> bool:
@@ -145,7 +148,6 @@ class SchedulingLoop:
             if self._queue.changes and now >= self._unparked_at + self._timings.gather_changes:
                 self._queue.unpark_helped(now)
                 self._unparked_at = now
-                self._early_seconds = EARLY_SHARE * self._timings.gather_changes
             entry = self._queue.take(now)
             if entry is not None:
                 self._turn(entry)
@@ -158,6 +160,9 @@ class SchedulingLoop:
     def _take_early_turn(self, now: float) -> bool:
         """Nobody is ready: a pod that was woken need not wait, as long as such turns take no more
         than their share of the time. Else ten thousand that nothing helps would take all of it."""
+        if now >= self._early_period_ends:
+            self._early_period_ends = now + EARLY_PERIOD_SECONDS
+            self._early_seconds = EARLY_SECONDS
         entry = self._queue.take_early() if self._early_seconds > 0 else None
         if entry is None:
             return False

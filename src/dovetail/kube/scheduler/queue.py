@@ -181,6 +181,11 @@ class SchedulingQueue:
         self._unpark(old, now)
         return len(old)
 
+    @property
+    def has_woken(self) -> bool:
+        """Whether there may be somebody for `take_early`."""
+        return bool(self._woken)
+
     def next_due(self) -> float | None:
         """When the next back-off ends."""
         return min((heap[0][0] for heap in (self._due, self._woken) if heap), default=None)
