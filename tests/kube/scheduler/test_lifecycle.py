@@ -9,7 +9,7 @@ import pytest
 from dovetail.kube.api.port import ApiUnreachable
 from dovetail.kube.replica import Replica
 from dovetail.kube.runtime.leader import Election, LeaseTiming
-from dovetail.podfit.objects import KubeObject, Node, Pod
+from dovetail.podfit.objects import KubeObject, Node, Pod, ResourceClass
 from tests.kube.scheduler.world import World, device, until
 
 QUICK = LeaseTiming(lease=1.0, renew=0.6, retry=0.05)
@@ -124,3 +124,34 @@ async def test_nodes_and_pods_that_were_there_before_are_known_when_it_is_ready(
         assert set(scheduler.state.pods) == {
             pod.metadata.uid for pod in world.api.everything(Pod).values()
         }
+
+
+async def test_a_standby_that_watched_classes_come_and_go_sees_all_devices_when_it_takes_over(
+    world: World,
+) -> None:
+    """Nobody asks a standby anything: what it makes of events must not depend on being asked."""
+    await world.resource_class("gpu")
+    first, second = candidate(world, "first"), candidate(world, "second")
+    stops = asyncio.Event(), asyncio.Event()
+    tasks = [asyncio.create_task(first.run(stops[0]))]
+    await until(first.scheduler.loop.may_decide)
+    tasks.append(asyncio.create_task(second.run(stops[1])))
+    await until(lambda: second.is_ready)
+    seen = second.scheduler.state
+    memory = {"key": "memory", "operator": "Exists"}
+    spec = {"resourceSelector": [{"matchExpressions": [memory]}]}
+    await world.api.create(ResourceClass, {"metadata": {"name": "large"}, "spec": spec})
+    await until(lambda: "large" in seen.classes)
+    await world.node("n1", *(device(f"g{number}") for number in range(12)))
+    await until(lambda: seen.has_node("n1"))
+    await world.api.delete(ResourceClass, "large")
+    await until(lambda: "large" not in seen.classes)
+    stops[0].set()
+    await tasks[0]
+    await world.pod("p", gpu=12)
+    await until(lambda: world.is_bound("p"))
+    numbers = world.api.everything
+    await until(lambda: numbers(ResourceClass)["gpu"].status.requested == 12)
+    assert numbers(ResourceClass)["gpu"].status.allocatable == 12
+    stops[1].set()
+    await tasks[1]

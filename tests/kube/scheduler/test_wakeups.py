@@ -12,6 +12,7 @@ from msgspec.structs import replace
 from dovetail.devices.allocation.strategies import Strategy
 from dovetail.kube.classes.sources import devices_of
 from dovetail.kube.runtime.workqueue import WorkQueue
+from dovetail.kube.scheduler import loop
 from dovetail.kube.scheduler.decide import Decider
 from dovetail.kube.scheduler.pod_requirements import (
     WHO_IS_HELPED,
@@ -96,6 +97,22 @@ async def test_a_pod_that_is_helped_does_not_wait_out_its_back_off(world: World)
         await until(lambda: bool(world.notes("p")))
         await world.node("n2", device("g0"))
         await until(lambda: world.is_bound("p"))
+
+
+async def test_many_that_nothing_helps_keep_nobody_from_being_helped(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """There is time for one early turn in each period, and all of them are woken."""
+    monkeypatch.setattr(loop, "EARLY_SECONDS", 1e-9)
+    monkeypatch.setattr(loop, "EARLY_PERIOD_SECONDS", 0.001)
+    await world.resource_class("gpu")
+    for number in range(50):
+        await world.pod(f"p{number}", cpu="9")
+    await world.pod("last", gpu=1)
+    async with world.scheduling(world.replica(timings=PATIENT)) as scheduler:
+        await until(lambda: scheduler.queue.depths()["parked"] == 51)
+        await world.node("n1", device("g0"))
+        await until(lambda: world.is_bound("last"))
 
 
 async def test_the_safety_net_looks_afresh(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
