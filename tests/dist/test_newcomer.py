@@ -172,8 +172,8 @@ def newcomer(own_cluster: Cluster, installed: Path, postgres: str) -> Newcomer:
 
 
 @contextmanager
-def replicas(newcomer: Newcomer) -> Iterator[list[int]]:
-    """As many as the Deployment has; the ports at which they answer kube-scheduler."""
+def replicas(newcomer: Newcomer) -> Iterator[dict[int, Process]]:
+    """As many as the Deployment has, by the ports at which they answer kube-scheduler."""
     count = newcomer.get("deployment", "dovetail-scheduler")["spec"]["replicas"]
     assert count == REPLICAS
     with ExitStack() as stack:
@@ -181,10 +181,12 @@ def replicas(newcomer: Newcomer) -> Iterator[list[int]]:
             {name: stack.enter_context(reserved_port()) for name in ("metrics", "extender")}
             for _ in range(count)
         ]
+        started = {}
         for number, mine in enumerate(ports):
             process = stack.enter_context(newcomer.replica(number, mine))
             process.await_ready(partial(is_ready, mine["metrics"]))
-        yield [mine["extender"] for mine in ports]
+            started[mine["extender"]] = process
+        yield started
     for number in range(count):
         said = real.log_of(newcomer.cluster.directory, f"replica-{number}").lower()
         assert "forbidden" not in said
@@ -247,7 +249,7 @@ def test_a_pod_with_a_volume_gets_a_device_through_kube_scheduler(newcomer: Newc
     cluster.apply(real.class_object("gpu"))
     cluster.apply(*local_volume("data", "node-1"))
     stopping = partial(cluster.stop_other, "kube-scheduler")
-    with replicas(newcomer) as ports, service(ports, stopping) as port:
+    with replicas(newcomer) as running, service([*running], stopping) as port:
         start_kube_scheduler(newcomer, port)
         pod = real.pod_object("trainer", "work", {"gpu": 1}, "default-scheduler")
         other = real.pod_object("other", "work", {"gpu": 1}, "default-scheduler")
@@ -264,6 +266,24 @@ def test_a_pod_with_a_volume_gets_a_device_through_kube_scheduler(newcomer: Newc
         real.create(cluster, [other, real.pod_object("plain", "work", {}, "default-scheduler")])
         cluster.await_that(lambda: real.bound(cluster, "work") == 3, "the others' nodes", 60)
         assert len(real.told_by_ledger(newcomer.database)) == 2
+        see_it_down(newcomer, [*running.values()])
+
+
+def see_it_down(newcomer: Newcomer, running: list[Process]) -> None:
+    """What the page says of that: pods with devices are told and wait, others notice nothing."""
+    cluster = newcomer.cluster
+    cluster.kubectl("delete", "pod", "other", "-n", "work", "--wait=false")
+    cluster.await_that(lambda: len(real.told_by_ledger(newcomer.database)) == 1, "room")
+    for process in running:
+        assert process.stop()
+    late = real.pod_object("late", "work", {"gpu": 1}, "default-scheduler")
+    real.create(cluster, [late, real.pod_object("second", "work", {}, "default-scheduler")])
+    cluster.await_that(lambda: real.bound(cluster, "work") == 3, "a node for the other pod")
+    about = ("get", "events", "-n", "work", "--field-selector=involvedObject.name=late")
+    cluster.await_that(lambda: "FailedScheduling" in cluster.kubectl(*about), "words")
+    for process in running:
+        process.start()
+    cluster.await_that(lambda: real.bound(cluster, "work") == 4, "a node when they are back", 90)
 
 
 def test_pods_of_its_own_are_placed_after_the_first_steps(newcomer: Newcomer) -> None:
