@@ -8,8 +8,7 @@ from typing import Any
 
 import pytest
 
-from dovetail.intents.documents.kinds import KINDS
-from dovetail.service.intents.objects import ObjectNotFound
+from dovetail.core.errors import NotFound
 from dovetail.service.intents.settings import IntentSettings
 from tests.rest.conftest import Make
 from tests.rest.intents.client import (
@@ -123,7 +122,7 @@ def test_the_status_that_is_asked_for(serve: Make, query: str, text: str) -> Non
 
 def test_groups_that_are_not_there(serve: Make) -> None:
     actions = FakeActions()
-    actions.error = ObjectNotFound(KINDS["deployment-intent-group"], "g")
+    actions.error = NotFound("there is no deployment-intent-group 'g'")
     emco = deploying(serve, actions)
     for action, status in (
         ("approve", 500),

@@ -28,7 +28,7 @@ Operation = Callable[[Transaction], IdempotentAnswer]
 
 
 def handler(
-    name: str, run: Run, kind: DocumentKind | None = None, *, missing_in_emco: int = 404
+    name: str, run: Run, kind: DocumentKind | None = None, *, missing_in_emco: int | None = None
 ) -> Handler:
     """`run`, with errors of the domain answered in the dialect that is set.
 

@@ -87,8 +87,8 @@ class RefusedCall(msgspec.Struct, frozen=True, kw_only=True):
     """None: it is no document that was asked about."""
     method: str
     is_emco: bool
-    missing_in_emco: int = 404
-    """Of an action: its status where the group is not there."""
+    missing_in_emco: int | None = None
+    """Of an action that EMCO has: its status where the group is not there."""
 
 
 def refusal_of(error: DovetailError, call: RefusedCall) -> HttpError | None:
@@ -119,7 +119,7 @@ def _in_emco(error: DovetailError, call: RefusedCall, found: HttpError) -> HttpE
         told = _about_document(error, call, emco.answers_of(call.kind))
         if told is not None:
             return PlainRefusal(*told)
-    if isinstance(error, ObjectNotFound) and error.kind.name == GROUP:
+    if isinstance(error, NotFound) and call.missing_in_emco is not None:
         return PlainRefusal(call.missing_in_emco, emco.ANSWERS[GROUP].missing)
     if isinstance(error, UnmetDependency):
         return PlainRefusal(found.status, error.violations[0].emco)

@@ -65,7 +65,9 @@ GROUP_ROUTES: Routes = {
         "POST": Endpoint(handler("approve", acting(actions.approve), missing_in_emco=500), DEPLOY)
     },
     f"{GROUP_PATH}/instantiate": {
-        "POST": Endpoint(handler("instantiate", acting(actions.instantiate)), DEPLOY)
+        "POST": Endpoint(
+            handler("instantiate", acting(actions.instantiate), missing_in_emco=404), DEPLOY
+        )
     },
     f"{GROUP_PATH}/terminate": {
         "POST": Endpoint(
@@ -77,11 +79,16 @@ GROUP_ROUTES: Routes = {
     },
     f"{GROUP_PATH}/update": {
         "POST": Endpoint(
-            handler("update", acting(actions.update, "replace", empty_in_emco=False)), DEPLOY
+            handler(
+                "update",
+                acting(actions.update, "replace", empty_in_emco=False),
+                missing_in_emco=404,
+            ),
+            DEPLOY,
         )
     },
     f"{GROUP_PATH}/rollback": {
-        "POST": Endpoint(handler("rollback", acting(actions.rollback)), DEPLOY)
+        "POST": Endpoint(handler("rollback", acting(actions.rollback), missing_in_emco=404), DEPLOY)
     },
     f"{GROUP_PATH}/status": {
         "GET": Endpoint(
