@@ -113,3 +113,27 @@ def test_items_that_fail_together_and_not_without_any(tops: list[int]) -> None:
     found = smallest_failing(range(ITEMS), fails)
     assert fails(found)
     assert not any(fails([one for one in found if one != each]) for each in found)
+
+
+def test_what_there_is_not_enough_of_for_one_is_never_asked_about() -> None:
+    asked: list[int] = []
+
+    def fits(mask: int) -> bool:
+        asked.append(mask)
+        return True
+
+    scarce = [ScarceResource(0, (1, 0, 0)), ScarceResource(-1, (0, 0, 2))]
+    found = best_subset([9, 1, 9], MonotoneFamily(fits, 10), scarce)
+    assert found == BestSubset(0b010, 1, True)
+    assert asked == [0b010]
+
+
+def test_of_very_many_the_heaviest_are_looked_at() -> None:
+    """No deeper than can be gone; that others may be missing is told."""
+    count, lone = 5_000, 0
+    weights = [2 if at == lone else 1 for at in range(count)]
+    others = (1 << count) - 1 & ~(1 << lone)
+    found = best_subset(weights, family([1 << lone, others]))
+    assert not found.is_proven
+    assert is_in(found.members, [1 << lone, others])
+    assert found.weight == weight(found.members, weights) > weights[lone]

@@ -13,6 +13,9 @@ from fractions import Fraction
 
 import msgspec
 
+MOST_ITEMS = 256
+"""That are looked at: a user has a handful of options; a level of the search is one of them."""
+
 Fits = Callable[[int], bool | None]
 """Whether the set fits; None: undecided, which is taken for no, and told."""
 
@@ -69,6 +72,9 @@ class ScarceResource(msgspec.Struct, frozen=True):
     free: int
     amounts: tuple[int, ...]
 
+    def lacks(self, item: int) -> bool:
+        return self.amounts[item] > max(self.free, 0)
+
 
 def best_subset(
     weights: Sequence[int], family: MonotoneFamily, scarce: Sequence[ScarceResource] = ()
@@ -79,17 +85,21 @@ def best_subset(
     Branch and bound, depth first, with each item taken before it is left: the first set that is
     found is greedy. A branch ends where all that is left would not make it heavier than the best
     known, or where resources do not suffice for that: of each resource, items are taken by weight
-    per amount, the last in part (the bound of a fractional knapsack).
+    per amount, the last in part (the bound of a fractional knapsack). Items that want more than
+    there is are in no set; of more than `MOST_ITEMS`, the lightest are left out.
     """
-    order = sorted(range(len(weights)), key=lambda at: -weights[at])
+    able = [at for at in range(len(weights)) if not any(each.lacks(at) for each in scarce)]
+    order = sorted(able, key=lambda at: -weights[at])[:MOST_ITEMS]
     found = _BestSearch([weights[at] for at in order], order, family, scarce)
     try:
-        if family.fits((1 << len(weights)) - 1):
-            return BestSubset((1 << len(weights)) - 1, sum(weights), True)
+        every = sum(1 << at for at in able)
+        if family.fits(every):
+            return BestSubset(every, sum(weights[at] for at in able), True)
         found.descend(0, 0, 0)
     except QuestionsSpent:
         return BestSubset(found.members, found.weight, False)
-    return BestSubset(found.members, found.weight, family.is_decided)
+    is_proven = family.is_decided and len(able) == len(order)
+    return BestSubset(found.members, found.weight, is_proven)
 
 
 class _BestSearch:
@@ -102,7 +112,9 @@ class _BestSearch:
     ) -> None:
         self._weights, self._order, self._family = weights, order, family
         self._scarce = [
-            (each.free, [each.amounts[at] for at in order]) for each in scarce if any(each.amounts)
+            (each.free, amounts)
+            for each in scarce
+            if sum(amounts := [each.amounts[at] for at in order]) > each.free
         ]
         self._rest = [sum(weights[at:]) for at in range(len(weights) + 1)]
         self.members = self.weight = 0
