@@ -158,7 +158,12 @@ os.fork = interrupted
 """An interrupt comes when there is a worker that the parent does not know of yet."""
 
 
+AT_A_TERMINAL = "import signal; signal.signal(signal.SIGINT, signal.default_int_handler)"
+"""Whoever runs the tests in the background has interrupts ignored, by all processes below."""
+
+
 def simulating(directory: Path, *arguments: object, script: str = SIMULATE) -> Process:
+    script = f"{AT_A_TERMINAL}\n{script}"
     command = [sys.executable, "-c", script, "simulate", *arguments, "-j", "2"]
     return Process(command, directory / "log", own_group=True)
 
