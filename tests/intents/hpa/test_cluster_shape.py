@@ -116,6 +116,23 @@ def test_pods_that_keep_others_away_matter() -> None:
     assert asked.token("a", "c1") == "existing_anti_affinity"
 
 
+def test_features_and_disks_matter_to_pods_that_need_them() -> None:
+    plain = node("n1")
+    status = replace(plain.node.status, declared_features=("UserNamespacesHostNetworkSupport",))
+    declaring = replace(plain, node=replace(plain.node, status=status))
+    inside = needing("a", needs("cpu", 1), hostNetwork=True, hostUsers=False)
+    assert two(PLAIN, plain, declaring) == 1
+    assert two(inside, plain, declaring) == 2
+    asked = Asked([inside], cluster("c1", plain), cluster("c2", declaring))
+    assert asked.clusters("a") == "c2"
+    disk = {"name": "d", "awsElasticBlockStore": {"volumeID": "v1"}}
+    writing = needing("a", needs("cpu", 1), volumes=[disk])
+    taken = node("n1", pods=[pod("p", "n1", volumes=[disk])])
+    free = node("n1", pods=[pod("p", "n1")])
+    assert two(PLAIN, taken, free) == 1
+    assert two(writing, taken, free) == 2
+
+
 def test_devices_matter_by_the_properties_that_are_asked_for() -> None:
     fast = devices(device_class("fast", model="b"))
     one = node("n1", devices=[gpu("g1", model="b", serial="1"), gpu("g2", model="c")])

@@ -147,6 +147,8 @@ class ShapeSorter:
             each.pod_affinity or each.pod_anti_affinity or each.spread for each in sight.requests
         )
         self._has_ports = any(each.ports for each in sight.requests)
+        self._has_disks = any(each.disks for each in sight.requests)
+        self._needs_features = any(each.features for each in sight.requests)
         self._selectable = {each.selectable for each in sight.requests}
         self._numbers: dict[object, int] = {}
         self._shapes: dict[object, ClusterShape] = {}
@@ -202,6 +204,7 @@ class ShapeSorter:
             tuple(labels.get(key) for key in sight.selected_keys),
             tuple(OWN_NAME if value == name else value for value in topology),
             name if sight.looks_at_names else "",
+            node.node.status.declared_features if self._needs_features else (),
             self._pods(node),
             (_devices(node, device_keys), node.devices_by_claim) if sight.devices.counts else (),
         )
@@ -216,6 +219,7 @@ class ShapeSorter:
             if self._keeps_away(term)
         ]
         ports = {port for _, each in requests for port in each.ports} if self._has_ports else ()
+        disks = {disk for _, each in requests for disk in each.disks} if self._has_disks else ()
         seen = (
             [
                 (request.selectable, pod.metadata.deletion_timestamp is not None)
@@ -228,6 +232,7 @@ class ShapeSorter:
         return (
             tuple(sorted(map(repr, terms))),
             tuple(sorted(map(repr, ports))),
+            tuple(sorted(map(repr, disks))),
             tuple(sorted(map(repr, seen))),
         )
 

@@ -94,7 +94,11 @@ class QuickPacking:
 
     def _read_request(self, request: PodRequest) -> ReadRequest:
         is_plain = not (
-            request.ports or request.pod_affinity or request.pod_anti_affinity or request.spread
+            request.ports
+            or request.disks
+            or request.pod_affinity
+            or request.pod_anti_affinity
+            or request.spread
         )
         rows = self._table.nodes.rows
         mask = self._table.filter(request, among=self._nodes, without=Reason.AMOUNT).mask

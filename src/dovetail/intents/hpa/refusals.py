@@ -228,6 +228,7 @@ def _suspects(packer: Packer, demands: Sequence[WorkloadDemand]) -> Iterator[Sus
     for name in names:
         yield Suspect(Reason.AMOUNT, shown(name), _without(name), (name,))
     yield Suspect(Reason.HOST_PORT, "host ports", lambda each: replace(each, ports=()))
+    yield Suspect(Reason.DISK, "disks", lambda each: replace(each, disks=()))
     yield Suspect(
         Reason.POD_ANTI_AFFINITY,
         "pod anti-affinity",

@@ -215,6 +215,7 @@ def pruned_node(node: Node) -> Node:
         status=NodeStatus(
             allocatable=status.allocatable,
             conditions=_readiness(status.conditions),
+            declared_features=status.declared_features,
         ),
     )
 

@@ -162,5 +162,9 @@ class Room:
 def depends_on_pods(request: PodRequest) -> bool:
     """Whether where it may go depends on where other pods are, or where others go on it."""
     return bool(
-        request.pod_affinity or request.pod_anti_affinity or request.spread or request.ports
+        request.pod_affinity
+        or request.pod_anti_affinity
+        or request.spread
+        or request.ports
+        or request.disks
     )

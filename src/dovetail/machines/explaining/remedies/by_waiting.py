@@ -28,7 +28,7 @@ from dovetail.podfit.objects import Pod
 MOST_NAMED = 3
 IN_THE_WAY = (
     *(Reason.CAP, Reason.STOCK, Reason.WINDOW, Reason.UNIT_GROUP, Reason.AMOUNT),
-    *(Reason.HOST_PORT, Reason.TOPOLOGY_SPREAD),
+    *(Reason.HOST_PORT, Reason.DISK, Reason.TOPOLOGY_SPREAD),
     *(Reason.POD_ANTI_AFFINITY, Reason.EXISTING_ANTI_AFFINITY),
 )
 """What holders of units can be the reason of."""
