@@ -9,6 +9,7 @@ from hypothesis import given, settings
 
 from dovetail.intents.candidates.combining import combine
 from dovetail.intents.candidates.expanding import (
+    MOST_TRIED,
     admissible_alternatives,
     candidates_document,
     candidates_of,
@@ -46,7 +47,9 @@ def are_all_that_is_feasible(world: World) -> None:
             if all(where[app] <= where[other] for app, other in literal.required):
                 found.add(held)
     assert found == {tuple(each[app] for app in world.apps) for each in literal.assignments()}
-    assert len(candidates) == number_of_candidates(alternatives)
+    number = number_of_candidates(alternatives)
+    # Of many, those that have too few clusters for an app are counted, too.
+    assert len(candidates) == number or MOST_TRIED < number >= len(candidates)
 
 
 @settings(max_examples=150, deadline=None)
