@@ -246,7 +246,7 @@ async def test_helm_gets_nothing_of_our_environment(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("DOVETAIL_TOKEN", "s3cr3t")
-    monkeypatch.setenv("KUBECONFIG", "/root/.kube/config")
+    monkeypatch.setenv("KUBECONFIG", "/home/somebody/.kube/config")
     seen = tmp_path / "seen"
     script = f"/usr/bin/env > {seen}; pwd >> {seen}; printf '%s' '{POD}'"
     await render(tgz(FILES), Helm(program(tmp_path, script)))
