@@ -8,6 +8,7 @@ import os
 import signal
 import sys
 import tempfile
+from collections import Counter
 from collections.abc import Iterator
 from itertools import count
 from pathlib import Path
@@ -43,6 +44,16 @@ def pytest_report_header() -> list[str]:
         [] if assets.find("helm") else ["tests of the chart (no helm; `make kube` builds it)"]
     )
     return [f"left out: {each}" for each in left_out]
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Operations of a description are tests of one name: parallel runners would run one of them."""
+    seen: Counter[str] = Counter()
+    for item in items:
+        name = item.nodeid
+        seen[name] += 1
+        if seen[name] > 1:
+            item._nodeid = f"{name}[{seen[name]}]"
 
 
 @pytest.hookimpl(tryfirst=True)

@@ -142,6 +142,7 @@ def test_files_that_cannot_be_read(text: str, complaint: str, tmp_path: Path) ->
 def test_deleting_waits_for_what_is_terminated(parrot: Parrot, tmp_path: Path) -> None:
     file = tmp_path / "f.yaml"
     file.write_text(f"resourceContext: {{anchor: {GROUP_PATH}/instantiate}}\n")
+    parrot.says("GET", f"/v2/{GROUP_PATH}", {})
     parrot.says("POST", f"/v2/{GROUP_PATH}/terminate", {}, 202)
     parrot.says(
         "GET", f"/v2/{GROUP_PATH}/status", {"states": {"actions": [{"state": "Terminating"}]}}

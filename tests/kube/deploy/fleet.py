@@ -69,6 +69,11 @@ class RealFleet:
         status, said = self.caller.call("GET", f"{group}/plan")
         return status == 200 and bool(said["feasible"])
 
+    def not_ready(self, group: str) -> list[str]:
+        """Clusters that a plan of the group would say are away."""
+        _, said = self.caller.call("GET", f"{group}/plan")
+        return [each["cluster"] for each in said["fleet"]["notReady"]]
+
     def instantiate(self, group: str) -> str:
         """The id of the deployment."""
         until(lambda: self.is_seen(group), "feasible plan")

@@ -193,7 +193,7 @@ def test_one_cluster_goes_away(hasty: RealFleet) -> None:
             "get", "statefulsets,deployments,pods", "-A", "-o", "name"
         )
         assert listed.strip() == ""
-        until(lambda: not hasty.is_seen(group), "plan that knows of it")
+        until(lambda: hasty.not_ready(group) == [C3], "plan that knows of it")
         status, said = hasty.act(group, "instantiate")
         assert status == 422
         assert [each["cluster"] for each in said["fleet"]["notReady"]] == [C3]

@@ -258,6 +258,8 @@ def deleted(server: ServerClient, document: EmcoDocument, wait_seconds: float) -
     if undone_by is None:
         return DocumentOutcome("passed", document.anchor)
     owner = document.anchor.rpartition("/")[0]
+    if not is_there(server, owner):
+        return DocumentOutcome("passed", document.anchor)
     outcome = _done(server, f"{owner}/{undone_by}", {})
     if not outcome.is_refusal:
         await_end(server, owner, wait_seconds)
