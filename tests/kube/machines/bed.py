@@ -26,6 +26,8 @@ from dovetail.machines.names import (
     RESERVATION,
 )
 from tests.kube.conftest import needs_kubernetes
+from tests.kube.manifests.machines import guests
+from tests.kube.manifests.machines.api import machine_object, one_type, refusal
 from tests.machines.building import GENERAL
 from tests.support.kube.cluster import Cluster, node_object
 from tests.support.paths import DOVETAIL
@@ -235,9 +237,8 @@ class Bed:
             return None if found is None else tuple(found[key] for key in order)
 
         deadline = time.monotonic() + SETTLED
-        while told() != expected and time.monotonic() < deadline:
+        while (found := told()) != expected and time.monotonic() < deadline:
             time.sleep(0.05)
-        found = told()
         assert found == expected, f"{found} is told, not {expected}; {self._stock_words()}"
 
     def _stock_words(self) -> str:
@@ -267,6 +268,8 @@ def machine_bed(
         cluster.start_scheduler()
         install(cluster, parts)
         cluster.make_namespace("lab", {INJECT_RESOURCE: ENABLED})
+        if "machines-rules" in parts and "machines-admission" in parts:
+            cluster.await_that(lambda: policies_judge(cluster), "policies")
         bed = Bed(cluster, directory)
         stack.callback(bed.stop_operators)
         if operator:
@@ -280,6 +283,20 @@ def install(cluster: Cluster, parts: Sequence[str] = PARTS) -> None:
     documents = list(yaml.safe_load_all(manifests.text(parts)))
     cluster.apply(*(each for each in documents if each["kind"] != "Deployment"))
     cluster.kubectl("wait", "--for=condition=Established", "crd/machines.imperator.tenzen-y.io")
+
+
+def policies_judge(cluster: Cluster) -> bool:
+    """The API server has them and knows their parameters, so that it refuses what it is to refuse.
+
+    In the first seconds it lets everything pass, and then refuses everything.
+    """
+    sleeper, unknown = guests.pod_object(role=RESERVATION), guests.pod_object("no-such-type")
+    return (
+        "is missing" in refusal(cluster, machine_object(one_type(), labels={}))
+        and not refusal(cluster, machine_object(one_type()))
+        and "no Machine" in guests.refusal(cluster, "lab", unknown)
+        and "StatefulSets" in guests.refusal(cluster, "lab", sleeper)
+    )
 
 
 def example_nodes() -> list[dict[str, Any]]:

@@ -171,12 +171,19 @@ def test_a_machine_that_is_deleted_leaves_nothing_but_its_guests(pool: Bed) -> N
     assert pool.running() == ["a"]
 
 
+def owners(pool: Bed) -> list[str]:
+    """The StatefulSet of each sleeper that is there, by its UID."""
+    return [pod["metadata"]["ownerReferences"][0]["uid"] for pod in pool.sleepers().values()]
+
+
 def test_what_somebody_deletes_or_scales_by_hand_is_healed(pool: Bed) -> None:
     sets = "/apis/apps/v1/namespaces/dovetail/statefulsets/small-pool"
     pool.cluster.request("PATCH", sets, {"spec": {"replicas": 1}})
     pool.await_that(lambda: pool.replicas("small", GROUP) == 6, "replicas")
+    deleted = pool.get(sets)["metadata"]["uid"]
     pool.cluster.request("DELETE", sets)
     pool.cluster.request("DELETE", "/api/v1/namespaces/dovetail/services/small-pool")
+    pool.await_that(lambda: len(owners(pool)) == 6 and deleted not in owners(pool), "a new stock")
     pool.await_usage("small", (6, 6, 0, 0), GROUP)
     pool.await_that(
         lambda: pool.get("/api/v1/namespaces/dovetail/services/small-pool") is not None, "Service"

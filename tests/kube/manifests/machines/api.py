@@ -65,3 +65,9 @@ def refusals(cluster: Cluster, machine: dict[str, Any], path: str = MACHINES) ->
         return {}
     assert status == INVALID, answer
     return {each["field"]: each["message"] for each in answer["details"]["causes"]}
+
+
+def refusal(cluster: Cluster, machine: dict[str, Any]) -> str:
+    """What is said against the Machine, whoever says it; nothing if it may be created."""
+    status, said = cluster.request("POST", f"{MACHINES}?dryRun=All", machine)
+    return "" if status == CREATED else str(json.loads(said)["message"])

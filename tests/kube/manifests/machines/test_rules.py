@@ -10,7 +10,13 @@ import pytest
 
 from dovetail.kube import manifests
 from dovetail.machines.names import LONGEST_STATEFUL_SET, MACHINE_GROUP
-from tests.kube.manifests.machines.api import MACHINES, install_kinds, machine_object, one_type
+from tests.kube.manifests.machines.api import (
+    MACHINES,
+    install_kinds,
+    machine_object,
+    one_type,
+    refusal,
+)
 from tests.support.kube.cluster import Cluster
 
 LABEL = f"metadata.labels[{MACHINE_GROUP}]"
@@ -36,11 +42,6 @@ GENERAL = "general-machine"
 
 def another(name: str, group: str, spec: dict[str, Any] | None = None) -> dict[str, Any]:
     return machine_object(spec or one_type(), name=name, labels={MACHINE_GROUP: group})
-
-
-def refusal(cluster: Cluster, machine: dict[str, Any]) -> str:
-    status, said = cluster.request("POST", f"{MACHINES}?dryRun=All", machine)
-    return "" if status == 201 else str(json.loads(said)["message"])
 
 
 def change(cluster: Cluster, name: str, *operations: dict[str, Any], sub: str = "") -> str:
