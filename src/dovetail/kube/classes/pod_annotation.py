@@ -1,8 +1,9 @@
 """Pod annotation: how the devices that a pod got are written on it, by its binding.
 
-The scheduler writes and reads the annotation. One JSON annotation is the truth and carries a hash
-of itself. Beside it stands an annotation per class and device, as the specification has it, for
-whoever reads those; nothing here does.
+The scheduler writes and reads the annotation, and the node agent reads which devices of plugins it
+has to get for the pod's containers. One JSON annotation is the truth and carries a hash of itself.
+Beside it stands an annotation per class and device, as the specification has it, for whoever reads
+those; nothing here does.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from collections.abc import Iterable, Mapping
 
 import msgspec
 
+from dovetail.core.device import Origin, PluginOrigin
 from dovetail.core.errors import Malformed
 from dovetail.devices.allocation.request import DeviceHolding
 
@@ -38,15 +40,20 @@ class Allocation(msgspec.Struct, frozen=True):
 
     node: str
     holdings: tuple[DeviceHolding, ...]
+    origins: Mapping[str, PluginOrigin] = {}
+    """By device: those that the node agent brings into containers."""
 
 
-class _Entry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class _Entry(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
     """A holding as it is written."""
 
     container: str
     class_name: str = msgspec.field(name="class")
     device: str
     units: int
+    resource: str = ""
+    id: str = ""
+    """By which its plugin knows it; both are empty where no plugin has it."""
 
 
 class _Document(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -56,12 +63,12 @@ class _Document(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     hash: str = ""
 
 
-def annotations_of(node: str, holdings: Iterable[DeviceHolding]) -> dict[str, str]:
-    """Everything to write on a pod that got these devices."""
+def annotations_of(
+    node: str, holdings: Iterable[DeviceHolding], origins: Mapping[str, Origin] | None = None
+) -> dict[str, str]:
+    """Everything to write on a pod that got these devices; `origins` by device."""
     held = tuple(holdings)
-    entries = tuple(
-        _Entry(each.container, each.class_name, each.device, each.units) for each in held
-    )
+    entries = tuple(_entry(each, (origins or {}).get(each.device)) for each in held)
     document = _Document(VERSION, node, entries)
     signed = msgspec.structs.replace(document, hash=_hash_of(document))
     units: dict[str, int] = {}
@@ -92,7 +99,19 @@ def read_allocation(annotations: Mapping[str, str]) -> Allocation | None:
         ]
     except ValueError as bad:
         raise BadAllocation(f"{ALLOCATION}: {bad}") from bad
-    return Allocation(document.node, tuple(holdings))
+    origins = {
+        each.device: PluginOrigin(each.resource, each.id)
+        for each in document.devices
+        if each.resource
+    }
+    return Allocation(document.node, tuple(holdings), origins)
+
+
+def _entry(held: DeviceHolding, origin: Origin | None) -> _Entry:
+    entry = _Entry(held.container, held.class_name, held.device, held.units)
+    if isinstance(origin, PluginOrigin):
+        return msgspec.structs.replace(entry, resource=origin.resource, id=origin.id)
+    return entry
 
 
 def _hash_of(document: _Document) -> str:

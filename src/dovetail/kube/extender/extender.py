@@ -223,7 +223,7 @@ class Extender:
             if crowded := self._state.exhausted_resource(node, direct):
                 return f"Insufficient {crowded} on {node}"
         if not requests:
-            return BindingPlan(pod, node)
+            return self._state.plan(pod, node)
         claimed = self._state.holders.claim_of(pod.metadata.uid)
         if claimed is None:
             return self._plan_with_devices(pod, node, requests, direct)
@@ -232,7 +232,7 @@ class Extender:
         holdings = holdings_for(self._state, requests, node, claimed[1])
         if holdings is None:
             return f"devices claimed on {node} are no longer those asked for"
-        return BindingPlan(pod, node, holdings, is_claimed=True)
+        return self._state.plan(pod, node, holdings, is_claimed=True)
 
     def _plan_with_devices(
         self,
@@ -248,4 +248,4 @@ class Extender:
                     node, requests, self._state.name_of, self._strategy
                 )
                 return f"no devices left on {node}: {why}"
-        return BindingPlan(pod, node, chosen)
+        return self._state.plan(pod, node, chosen)

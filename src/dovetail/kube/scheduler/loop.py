@@ -197,7 +197,7 @@ class SchedulingLoop:
             case BindingPlan():
                 self._start_binding(found)
             case _:
-                self._start_binding(BindingPlan(pod, found.node, found.holdings))
+                self._start_binding(self._state.plan(pod, found.node, found.holdings))
 
     def _decision(
         self, entry: QueuedPod, pod: Pod, required: PodRequirements
@@ -223,7 +223,7 @@ class SchedulingLoop:
         else:
             holdings = holdings_for(self._state, required.device_requests, node, claimed)
             if holdings is not None:
-                return BindingPlan(pod, node, holdings, is_claimed=True)
+                return self._state.plan(pod, node, holdings, is_claimed=True)
             if entry.attempts > UNSEEN_DEVICE_TRIES:
                 self._start_release(pod, f"devices claimed on {node} are no longer those asked for")
             else:

@@ -11,6 +11,7 @@ from typing import Any
 
 import msgspec
 
+from dovetail.core.device import Origin
 from dovetail.devices.allocation.request import DeviceHolding
 from dovetail.kube.classes.device_requests import requested_classes
 from dovetail.kube.classes.pod_annotation import (
@@ -34,6 +35,8 @@ class BindingPlan(msgspec.Struct, frozen=True):
     holdings: tuple[DeviceHolding, ...] = ()
     is_claimed: bool = False
     """The ledger has the claim already: only the binding is left to do."""
+    origins: Mapping[str, Origin] = {}
+    """By device: who brings it into containers."""
 
     @property
     def uid(self) -> str:
@@ -103,6 +106,10 @@ def amounts(holdings: Iterable[DeviceHolding]) -> dict[str, int]:
     return found
 
 
+def notes_of(plan: BindingPlan) -> dict[str, str]:
+    return annotations_of(plan.node, plan.holdings, plan.origins) if plan.holdings else {}
+
+
 def binding_of(plan: BindingPlan, version: str) -> Mapping[str, Any]:
     """The one write that binds and annotates, if the pod is still this one in this version.
 
@@ -118,7 +125,7 @@ def binding_of(plan: BindingPlan, version: str) -> Mapping[str, Any]:
             "namespace": meta.namespace,
             "uid": meta.uid,
             "resourceVersion": version,
-            "annotations": annotations_of(plan.node, plan.holdings) if plan.holdings else {},
+            "annotations": notes_of(plan),
         },
         "target": {"apiVersion": "v1", "kind": "Node", "name": plan.node},
     }

@@ -98,6 +98,18 @@ class ClusterState:
 
     # Plans.
 
+    def plan(
+        self, pod: Pod, node: str, holdings: tuple[DeviceHolding, ...] = (), **about: bool
+    ) -> BindingPlan:
+        """A plan that knows who brings the devices into the pod's containers."""
+        wanted = {each.device for each in holdings}
+        origins = {
+            each.name: each.origin
+            for each in (self.devices.get(node, ()) if wanted else ())
+            if each.origin is not None and each.name in wanted
+        }
+        return BindingPlan(pod, node, holdings, origins=origins, **about)
+
     def is_planned(self, uid: str) -> bool:
         return uid in self._plans
 
