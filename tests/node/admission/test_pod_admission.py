@@ -75,7 +75,7 @@ async def test_the_question_tells_requests_limits_role_and_labels(tmp_path: Path
     )
     await Node(tmp_path, [cpu], [own]).start(own)
     (asked,) = cpu.asked("Allocate")
-    assert asked.resource_requests == {"cpu": 1.235, "limits/cpu": 3.0}
+    assert (asked.resource_requests, asked.limits) == ({"cpu": 1.235}, {"cpu": 3.0})
     assert (asked.pod_role, asked.pod_type) == ("online", "x")
     assert (asked.native_qos_class, asked.runtime_class) == ("Burstable", "kata")
     assert asked.labels == {"app": "web"}
@@ -374,11 +374,8 @@ async def test_what_a_plugin_counts_besides_is_asked_together(tmp_path: Path, sc
     for method in ("GetTopologyHints", "Allocate"):
         (asked,) = mems.asked(method)
         assert asked.resource_name == "memory"
-        assert asked.resource_requests == {
-            "memory": 2.0**30,
-            "hugepages-2Mi": 2.0**22,
-            "limits/hugepages-2Mi": 2.0**22,
-        }
+        assert asked.resource_requests == {"memory": 2.0**30, "hugepages-2Mi": 2.0**22}
+        assert asked.limits == {"hugepages-2Mi": 2.0**22}
     (record,) = node.manager.gate.log.of("a")
     assert [each.requested for each in record.resources] == ["1Gi, hugepages-2Mi 4Mi"]
 

@@ -45,7 +45,8 @@ RegisterRequest: version=1:string endpoint=2:string resource_name=3:string
  options=4:ResourcePluginOptions
 ResourceRequest: {CONTAINER} resource_name=9:string hint=10:TopologyHint
  resource_requests=11:<string,double> labels=12:<string,string> annotations=13:<string,string>
- native_qos_class=14:string runtime_class=15:string
+ native_qos_class=14:string runtime_class=15:string limits=100:<string,double>
+ resource_names=101:<string,string>
 ResourceHintsResponse: {CONTAINER} resource_name=9:string
  resource_hints=10:<string,ListOfTopologyHints> labels=11:<string,string>
  annotations=12:<string,string> native_qos_class=13:string
@@ -54,6 +55,7 @@ ResourceAllocationResponse: {CONTAINER} resource_name=9:string
  annotations=12:<string,string> native_qos_class=13:string
 PodResourceRequest: {WHOLE_POD} hint=7:TopologyHint resource_requests=8:<string,double>
  labels=9:<string,string> annotations=10:<string,string> native_qos_class=14:string
+ limits=100:<string,double> resource_names=101:<string,string> pod_level=102:bool
 PodResourceHintsResponse: {WHOLE_POD} resource_hints=7:<string,ListOfTopologyHints>
  labels=8:<string,string> annotations=9:<string,string>
 PodResourceAllocationResponse: {WHOLE_POD} allocation_result=7:ResourceAllocation

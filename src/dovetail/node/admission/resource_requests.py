@@ -19,9 +19,6 @@ from dovetail.node.wire.resource_plugin import (
 )
 from dovetail.podfit.pod_sum import pod_sum
 
-LIMIT = "limits/{}"
-"""Limits go beside requests under keys that no plugin takes for its resource."""
-
 PRECISION = 1000
 
 
@@ -37,14 +34,26 @@ class RequestedResource(NamedTuple):
 
     @property
     def quantities(self) -> dict[str, float]:
-        """Under both names: plugins look for either."""
-        found = {}
-        for each in (self, *self.besides):
-            for name in sorted({each.original, each.resource}):
-                found[name] = rounded(each.amount)
-                if each.limit is not None:
-                    found[LIMIT.format(name)] = rounded(each.limit)
-        return found
+        """As the pod calls them. One alone, unless the plugin counts others besides: Katalyst's
+        plugins refuse more, and go by the name to tell CPUs from thousandths of them."""
+        return {each.original: rounded(each.amount) for each in (self, *self.besides)}
+
+    @property
+    def limits(self) -> dict[str, float]:
+        return {
+            each.original: rounded(each.limit)
+            for each in (self, *self.besides)
+            if each.limit is not None
+        }
+
+    @property
+    def names(self) -> dict[str, str]:
+        """As the plugin calls what the pod calls otherwise."""
+        return {
+            each.original: each.resource
+            for each in (self, *self.besides)
+            if each.original != each.resource
+        }
 
 
 def rounded(amount: Fraction) -> float:
@@ -158,6 +167,8 @@ def container_question(
         annotations=dict(pod.annotations),
         native_qos_class=pod.qos_class,
         runtime_class=pod.runtime_class,
+        limits=request.limits,
+        resource_names=request.names,
     )
 
 
@@ -176,4 +187,7 @@ def pod_question(
         labels=dict(pod.labels),
         annotations=dict(pod.annotations),
         native_qos_class=pod.qos_class,
+        limits=request.limits,
+        resource_names=request.names,
+        pod_level=request.original in pod.requests,
     )

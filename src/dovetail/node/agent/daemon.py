@@ -112,7 +112,9 @@ def open_source(settings: AgentSettings, stack: AsyncExitStack) -> PodSource | N
     if isinstance(source, KubeletPods):
         stack.push_async_callback(source.close)
     needs = {name: role.needs for name, role in settings.roles.items()}
-    return ImplicitResources(source, needs, settings.pods.always) if source else None
+    if source is None:
+        return None
+    return ImplicitResources(source, needs, settings.pods.always, settings.plugins.names)
 
 
 async def open_part(part: RuntimeBackend | GrpcListener | Registry, stack: AsyncExitStack) -> None:

@@ -185,6 +185,17 @@ def _not_offered(method: str) -> Refused:
     return Refused(grpc.StatusCode.UNIMPLEMENTED, f"this plugin does not offer {method}")
 
 
+def amounts_of(request: ResourceRequest | PodResourceRequest) -> dict[str, float]:
+    """What is asked for, by the plugin's own names, whatever the pod calls it."""
+    names = request.resource_names
+    found = {names.get(name, name): amount for name, amount in request.resource_requests.items()}
+    if request.resource_name not in found and len(found) == 1:
+        # Others than our agent do not tell the names; the one resource is the one in question.
+        (amount,) = found.values()
+        return {request.resource_name: amount}
+    return found
+
+
 def hints_for(
     request: ResourceRequest, hints: Mapping[str, Iterable[TopologyHint]] | None = None
 ) -> ResourceHintsResponse:

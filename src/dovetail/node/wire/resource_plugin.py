@@ -70,6 +70,10 @@ class ResourceRequest(Message):
     annotations: Annotated[dict[str, str], 13] = {}
     native_qos_class: Annotated[str, 14] = ""
     runtime_class: Annotated[str, 15] = ""
+    limits: Annotated[dict[str, float], 100] = {}
+    """Ours, as all from 100 on: others skip it. By the names of resource_requests."""
+    resource_names: Annotated[dict[str, str], 101] = {}
+    """The plugin's own names of resources that the pod calls otherwise, by the pod's."""
 
 
 class ResourceHintsResponse(Message):
@@ -150,6 +154,11 @@ class PodResourceRequest(Message):
     annotations: Annotated[dict[str, str], 10] = {}
     native_qos_class: Annotated[str, 14] = ""
     """Ours, numbered as in ResourceRequest: others do not send it, and skip it if they get it."""
+    limits: Annotated[dict[str, float], 100] = {}
+    """As in ResourceRequest."""
+    resource_names: Annotated[dict[str, str], 101] = {}
+    pod_level: Annotated[bool, 102] = False
+    """Whether the pod itself asks for it (`spec.resources`); else it is its containers' sum."""
 
 
 class PodResourceHintsResponse(Message):
