@@ -441,6 +441,21 @@ async def test_what_the_plugin_forgot_is_allocated_again(tmp_path: Path) -> None
     assert world.runtime.cpus("a-main") == "2-3"
 
 
+async def test_containers_that_run_are_not_about_to_start(tmp_path: Path) -> None:
+    """Neither those that the plugin forgot, nor those that are adopted."""
+    world = World(tmp_path, "a", "b")
+    world.cpu.options.pre_start_required = True
+    world.cpu.override["PreStartContainer"] = None
+
+    await world.node.start(world.pods[0])
+    for uid in "ab":
+        world.runtime.add(uid, "main", "0-1")
+    world.cpu.held.clear()
+    await world.look()
+    assert sorted(world.cpu.held) == ["a", "b"]
+    assert [each.pod_uid for each in world.cpu.asked("PreStartContainer")] == ["a"]
+
+
 async def test_what_cannot_be_allocated_again_stays_as_it_runs(tmp_path: Path) -> None:
     world = World(tmp_path, "a")
 

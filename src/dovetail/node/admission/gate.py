@@ -81,7 +81,17 @@ class AdmissionGate:
     async def admit_container(
         self, sandbox: Sandbox, container: str, asked: ContainerSettings
     ) -> ContainerSettings:
-        return await self._admissions.complete(self._admit_container(sandbox, container, asked))
+        return await self._admissions.complete(
+            self._admit_container(sandbox, container, asked, starting=True)
+        )
+
+    async def admit_running(
+        self, sandbox: Sandbox, container: str, asked: ContainerSettings
+    ) -> None:
+        """A container that runs already: plugins allocate, but hear of no start."""
+        await self._admissions.complete(
+            self._admit_container(sandbox, container, asked, starting=False)
+        )
 
     def current_settings(self, uid: str, container: str) -> ContainerSettings:
         holding = self._holding(uid, container)
@@ -105,7 +115,7 @@ class AdmissionGate:
                 await self._transactions.admit(pod, containers, record)
 
     async def _admit_container(
-        self, sandbox: Sandbox, container: str, asked: ContainerSettings
+        self, sandbox: Sandbox, container: str, asked: ContainerSettings, *, starting: bool
     ) -> ContainerSettings:
         async with self._locks.of(sandbox.uid):
             holding = self._holding(sandbox.uid, container)
@@ -113,7 +123,8 @@ class AdmissionGate:
                 async with self._recorded(sandbox, container) as record:
                     await self._admit_late(sandbox, container, asked, record)
                 holding = self._holding(sandbox.uid, container) or ContainerHolding()
-            await self._pre_start(sandbox, container, holding)
+            if starting:
+                await self._pre_start(sandbox, container, holding)
             return settings_of(holding.allocations)
 
     def _holding(self, uid: str, container: str) -> ContainerHolding | None:

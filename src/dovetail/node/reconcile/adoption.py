@@ -101,7 +101,7 @@ class Adoption:
         if self._store.pod(sandbox.uid) is None:
             await self._gate.admit_pod(sandbox)
         if holding_of(self._store.pod(sandbox.uid), observed.container) is None:
-            await self._gate.admit_container(sandbox, observed.container, observed.applied)
+            await self._gate.admit_running(sandbox, observed.container, observed.applied)
 
     async def _give_again(self, resources: Set[str], observed: ObservedContainer) -> None:
         pod = self._store.pod(observed.pod_uid)
@@ -117,7 +117,7 @@ class Adoption:
             annotations=pod.annotations,
         )
         try:
-            await self._gate.admit_container(sandbox, observed.container, observed.applied)
+            await self._gate.admit_running(sandbox, observed.container, observed.applied)
         except AdmissionRejected:
             now = self._store.pod(pod.uid)
             if now is not None:
