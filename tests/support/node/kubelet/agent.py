@@ -44,25 +44,24 @@ class Agent(Process):
         self.stop()
         self.start()
 
-    def ask(self, *arguments: str) -> Any:
+    def told(self, *arguments: str) -> Any:
         """What a command of `dovetail agent` says with -o json."""
         return json.loads(self.say(*arguments, "-o", "json"))
 
     def say(self, *arguments: str) -> str:
-        command = [DOVETAIL, "agent", *arguments, f"--control-socket={self.control}"]
+        command = [str(DOVETAIL), "agent", *arguments, f"--control-socket={self.control}"]
         done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
         assert done.returncode == 0, done.stdout + done.stderr
-        output: str = done.stdout
-        return output
+        return done.stdout
 
     def await_plugins(self, *resources: str) -> None:
         deadline = time.monotonic() + START_SECONDS
         while resources:
             self.check()
-            told = {each["resource"]: each["state"] for each in self.ask("plugins")["plugins"]}
-            if all(told.get(each) == "up" for each in resources):
+            states = {each["resource"]: each["state"] for each in self.told("plugins")["plugins"]}
+            if all(states.get(each) == "up" for each in resources):
                 return
-            assert time.monotonic() < deadline, f"plugins {resources} are wanted: {told}"
+            assert time.monotonic() < deadline, f"plugins {resources} are wanted: {states}"
             time.sleep(0.1)
 
     @property
