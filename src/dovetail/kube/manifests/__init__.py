@@ -14,7 +14,7 @@ from dovetail.kube.manifests.installation import (
 PARTS = {
     "crds": "ResourceClass, the kind itself",
     "scheduler": "the scheduler's account and rights, two replicas of it, and their budget",
-    "guard": "only a binding writes which devices a pod has",
+    "guard": "only who may `allocate` classes writes which devices a pod has",
     "use": "who may ask for a class: the verb `use`, checked when a pod is created",
     "machines-crds": "Machine, MachineNodePool and MachineShape, the kinds themselves",
     "machines": "the operator's account and rights, two replicas of it, and a role for buyers",
