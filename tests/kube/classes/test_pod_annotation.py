@@ -12,14 +12,13 @@ from hypothesis import strategies as st
 
 from dovetail.core.device import DraOrigin, PluginOrigin
 from dovetail.devices.allocation.request import DeviceHolding
-from dovetail.kube.classes.pod_annotation import (
+from dovetail.devices.allocation_document import (
     ALLOCATION,
     Allocation,
     BadAllocation,
-    annotations_of,
     read_allocation,
-    rendered_name,
 )
+from dovetail.kube.classes.pod_annotation import annotations_of, rendered_name
 
 GPU, NIC = "resourceclass.dovetail.dev/gpu", "resourceclass.dovetail.dev/fast.nic"
 HELD = (DeviceHolding("gpu-0", 2, "gpu", "main"), DeviceHolding("eth1", 1, "fast.nic", "side"))

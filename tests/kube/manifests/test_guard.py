@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 import yaml
 
+from dovetail.devices.allocation_document import ALLOCATION
 from dovetail.kube import manifests
-from dovetail.kube.classes.pod_annotation import ALLOCATION
 from tests.support.kube.cluster import Cluster
 
 REFUSED = "is written when devices are allocated"

@@ -15,9 +15,9 @@ import structlog
 
 from dovetail.core.device import Device
 from dovetail.core.errors import DovetailError, Malformed
+from dovetail.devices.allocation_document import ALLOCATION, read_allocation
 from dovetail.intents.names import ClusterName
 from dovetail.kube.classes.node_annotation import DEVICES
-from dovetail.kube.classes.pod_annotation import ALLOCATION, read_allocation
 from dovetail.kube.classes.slices import slice_devices
 from dovetail.kube.classes.sources import devices_of
 from dovetail.kube.mirror.resource_claims import ResourceClaim, uses_of

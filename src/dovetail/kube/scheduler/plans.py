@@ -13,13 +13,9 @@ import msgspec
 
 from dovetail.core.device import Origin
 from dovetail.devices.allocation.request import DeviceHolding
+from dovetail.devices.allocation_document import ALLOCATION, BadAllocation, read_allocation
 from dovetail.kube.classes.device_requests import requested_classes
-from dovetail.kube.classes.pod_annotation import (
-    ALLOCATION,
-    BadAllocation,
-    annotations_of,
-    read_allocation,
-)
+from dovetail.kube.classes.pod_annotation import annotations_of
 from dovetail.podfit.objects import Pod
 from dovetail.podfit.pod_sum import ENDED_PHASES
 
