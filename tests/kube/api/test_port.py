@@ -153,14 +153,14 @@ async def test_a_pod_is_bound_once_with_its_annotations(connected: Api) -> None:
         unbound = await api.get(Pod, "one", space)
         binding = {
             "metadata": {"name": "one", "uid": unbound.metadata.uid, "annotations": {"a": "1"}},
-            "target": {"apiVersion": "v1", "kind": "Node", "name": "n"},
+            "target": {"apiVersion": "v1", "kind": "Node", "name": space},
         }
         other = {**binding, "metadata": {"name": "one", "uid": "another"}}
         with pytest.raises(ApiConflict):
             await api.create(Pod, other, namespace=space, sub="binding")
         await api.create(Pod, binding, namespace=space, sub="binding")
         bound = await api.get(Pod, "one", space)
-        assert bound.spec.node_name == "n"
+        assert bound.spec.node_name == space
         assert bound.metadata.annotations == {"a": "1"}
         assert [(each.type, each.status) for each in bound.status.conditions] == [
             ("PodScheduled", "True")
@@ -177,7 +177,7 @@ async def test_a_gated_pod_is_not_bound(connected: Api) -> None:
         body = pod("one")
         body["spec"]["schedulingGates"] = [{"name": "dovetail.dev/wait"}]
         await api.create(Pod, body, namespace=space)
-        binding = {"metadata": {"name": "one"}, "target": {"name": "n"}}
+        binding = {"metadata": {"name": "one"}, "target": {"name": space}}
         with pytest.raises(ApiConflict, match="schedulingGates"):
             await api.create(Pod, binding, namespace=space, sub="binding")
 
@@ -186,7 +186,7 @@ async def test_a_bound_pod_stays_until_its_kubelet_is_done_with_it(connected: Ap
     async with connected() as (api, space):
         for name in ("bound", "unbound"):
             await api.create(Pod, pod(name), namespace=space)
-        binding = {"metadata": {"name": "bound"}, "target": {"name": "n"}}
+        binding = {"metadata": {"name": "bound"}, "target": {"name": space}}
         await api.create(Pod, binding, namespace=space, sub="binding")
         for name in ("bound", "unbound"):
             await api.delete(Pod, name, space)
@@ -245,9 +245,9 @@ async def test_selections_have_their_own_comings_and_goings(connected: Api) -> N
         ]
         assert all(int(each.metadata.resource_version) > int(version) for _, each in found)
 
-        binding = {"metadata": {"name": "a"}, "target": {"name": "n"}}
+        binding = {"metadata": {"name": "a"}, "target": {"name": space}}
         await api.create(Pod, binding, namespace=space, sub="binding")
-        for fields, name in (("spec.nodeName=n", "a"), ("spec.nodeName=", "b")):
+        for fields, name in ((f"spec.nodeName={space}", "a"), ("spec.nodeName=", "b")):
             listing = await api.list(Pod, namespace=space, fields=fields)
             assert [each.metadata.name for each in listing.items] == [name]
 
