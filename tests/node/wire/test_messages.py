@@ -12,14 +12,16 @@ from google.protobuf.message import Message as Theirs
 from hypothesis import given, settings
 from hypothesis import strategies as some
 
-from dovetail.node.wire import pod_resources, registration, resource_plugin
+from dovetail.node.wire import device_plugin, pod_resources, registration, resource_plugin
 from dovetail.wire.codec import Message, decode, encode
 from tests.node.wire import tables
+from tests.support.node import device_plugin_program
 
 APIS = (
     (registration, tables.REGISTRATION),
     (resource_plugin, tables.RESOURCE_PLUGIN),
     (pod_resources, tables.POD_RESOURCES),
+    (device_plugin, device_plugin_program.TABLE),
 )
 
 SCALARS: dict[int, some.SearchStrategy[Any]] = {
@@ -48,7 +50,7 @@ PAIRS = [
 
 @pytest.mark.parametrize(("module", "table"), APIS)
 def test_every_message_of_the_tables_is_declared(module: ModuleType, table: str) -> None:
-    inside = {"NUMANode"} if module is pod_resources else set()
+    inside = {"NUMANode"} if module in (pod_resources, device_plugin) else set()
     assert set(tables.classes(table)) == set(declared(module)) | inside
 
 
