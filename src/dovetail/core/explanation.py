@@ -115,6 +115,8 @@ class Reason(StrEnum):
     BAD_REQUEST = "bad_request"
     POD_UNKNOWN = "pod_unknown"
     CHECKPOINT_FAILED = "checkpoint_failed"
+    RESIZE_UNDER_WAY = "resize_under_way"
+    """Of a container that may still run on what is to be given out."""
     AGENT_FAILED = "agent_failed"
     """By a fault of the agent's own."""
 

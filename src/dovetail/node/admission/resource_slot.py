@@ -8,6 +8,8 @@ from fractions import Fraction
 from functools import partial
 from math import ceil
 
+import msgspec
+
 from dovetail.core.quantity import format as written
 from dovetail.node.admission import resource_requests
 from dovetail.node.admission.admission_log import HintRecord, ResourceRecord
@@ -18,7 +20,12 @@ from dovetail.node.common.pods import ContainerSpec, Pod
 from dovetail.node.common.ports import AdmissionRejected, Plugin, Plugins
 from dovetail.node.common.reasons import CONFLICTING_SETTINGS
 from dovetail.node.hints.hint import Hint, Hints
-from dovetail.node.state.pod_state import Allocations, ContainerHolding, PodState
+from dovetail.node.state.pod_state import (
+    Allocations,
+    ContainerHolding,
+    PodState,
+    amount_texts,
+)
 from dovetail.node.wire.resource_plugin import ContainerType, ResourceAllocationInfo
 
 BYTES = ("memory", "hugepages-", "ephemeral-storage")
@@ -68,6 +75,10 @@ class ResourceSlot:
         self.given = given
         self.record.allocation = given.get(self.request.resource)
 
+    def reopen(self) -> None:
+        """It is to be asked for anew, for another amount."""
+        self.given, self.record.allocation, self.record.reused = None, None, False
+
     def keep(self) -> None:
         """What it has will do."""
         assert self.stored is not None
@@ -106,12 +117,9 @@ def slots(
     whole: dict[str, RequestedResource] = {}
     if configuration.scope is Scope.POD:
         whole = {each.resource: each for each in resource_requests.of_pod(pod, configuration.names)}
-    counted = partial(_besides, plugins)
     found = []
     for container in containers:
-        own = resource_requests.together(
-            resource_requests.of_container(container, configuration.names), counted
-        )
+        own = requests_of(container, plugins, configuration)
         lent = _lent(pod, whole, own)
         for request in sorted((*own, *lent)):
             slot = _slot(request, container, before, plugins, whole.get(request.resource, request))
@@ -119,6 +127,14 @@ def slots(
                 slot.borrowed = request in lent
                 found.append(slot)
     return found
+
+
+def requests_of(
+    container: ContainerSpec, plugins: Plugins, configuration: AdmissionConfiguration
+) -> tuple[RequestedResource, ...]:
+    """As the plugins are asked for them."""
+    requests = resource_requests.of_container(container, configuration.names)
+    return resource_requests.together(requests, partial(_besides, plugins))
 
 
 def _besides(plugins: Plugins, resource: str) -> list[str]:
@@ -190,10 +206,13 @@ def holdings(
     found = {}
     for container in containers:
         own = [each for each in slots if each.container.name == container.name]
-        allocations = {**held(before, container.name).allocations, **_given(own)}
-        found[container.name] = ContainerHolding(
-            allocations=dict(sorted(allocations.items())),
+        had = held(before, container.name)
+        found[container.name] = msgspec.structs.replace(
+            had,
+            allocations=dict(sorted({**had.allocations, **_given(own)}.items())),
             missing=tuple(each.request.resource for each in own if each.missing),
+            requests=amount_texts(container.requests),
+            limits=amount_texts(container.limits),
         )
     return found
 

@@ -27,6 +27,7 @@ from dovetail.node.admission.merge_settings import settings_of
 from dovetail.node.admission.outage_policy import OutagePolicy
 from dovetail.node.admission.pod_admission import PodAdmission
 from dovetail.node.admission.remove_pod_queue import RemovePodQueue
+from dovetail.node.admission.resize_transaction import ResizeTransactions
 from dovetail.node.admission.resource_slot import ResourceSlot, holdings, slots
 from dovetail.node.admission.turns import Turns
 from dovetail.node.common import pod_identity
@@ -49,9 +50,11 @@ class AdmissionTransactions:
         store: StateStore,
         removals: RemovePodQueue,
         turns: Turns,
+        resizes: ResizeTransactions,
     ) -> None:
         self._configuration, self._plugins = configuration, plugins
         self._store, self._removals, self._turns = store, removals, turns
+        self._resizes = resizes
 
     async def admit(
         self, pod: Pod, containers: Sequence[ContainerSpec], record: AdmissionRecord
@@ -69,12 +72,15 @@ class AdmissionTransactions:
         async with AsyncExitStack() as stack:
             async with _or_else(undo):
                 draft = await self._announce(admission, draft, wanted)
+                asked = {each.request.resource for each in wanted if each.open and each.plugin}
                 if plugins := [each.plugin for each in wanted if each.open and each.plugin]:
                     await outage_policy.await_up(plugins)
+                    await self._resizes.others_settled((pod.uid, record.container), asked)
                     taken = self._turns.taken(draft.plugins)
                     outage_policy.turn = await stack.enter_async_context(taken)
             # In the turn, so that nobody sees what is taken back.
             async with _or_else(undo):
+                self._resizes.check_settled((pod.uid, record.container), asked)
                 await self._decide(admission, wanted, record)
         async with _or_else(partial(self._undo_in_turn, draft, undo)):
             held = holdings(containers, wanted, before)

@@ -88,6 +88,21 @@ class Manager:
     ) -> ContainerSettings:
         return await self.gate.admit_container(sandbox, container, asked)
 
+    async def resize_container(
+        self, sandbox: Sandbox, container: str, asked: ContainerSettings
+    ) -> ContainerSettings:
+        return await self.gate.resize_container(sandbox, container, asked)
+
+    async def container_resized(
+        self, sandbox: Sandbox, container: str, id_: str, given: ContainerSettings
+    ) -> None:
+        self.gate.container_created(sandbox, container, id_, given)
+        self.collector.look_soon.set()
+
+    async def resize_failed(self, sandbox: Sandbox, container: str) -> None:
+        self.collector.look_soon.set()
+        await self.gate.resize_failed(sandbox, container)
+
     def current_settings(self, uid: str, container: str) -> ContainerSettings:
         return self.gate.current_settings(uid, container)
 

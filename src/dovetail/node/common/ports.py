@@ -123,6 +123,25 @@ class AdmissionPort(Protocol):
         """After that: what is applied to it now."""
         ...
 
+    async def resize_container(
+        self, sandbox: Sandbox, container: str, asked: ContainerSettings
+    ) -> ContainerSettings:
+        """Before a container that runs is changed from outside: what it is given.
+
+        Raises AdmissionRejected; then it has what it had.
+        """
+        ...
+
+    async def container_resized(
+        self, sandbox: Sandbox, container: str, id_: str, given: ContainerSettings
+    ) -> None:
+        """After that. Who can't tell need not: the container is looked at before long."""
+        ...
+
+    async def resize_failed(self, sandbox: Sandbox, container: str) -> None:
+        """The runtime did not do it: the container has what it had."""
+        ...
+
     async def sandbox_gone(self, sandbox: Sandbox) -> None:
         """After a sandbox was removed: a reason to look soon whether its pod is."""
         ...

@@ -136,4 +136,5 @@ def with_holding(pod: PodState, container: str, holding: ContainerHolding) -> Po
 def without(holding: ContainerHolding, resources: Set[str]) -> ContainerHolding:
     """What makes the manager ask for the resources."""
     left = {name: info for name, info in holding.allocations.items() if name not in resources}
-    return ContainerHolding(allocations=left, missing=tuple(sorted({*holding.missing, *resources})))
+    missing = tuple(sorted({*holding.missing, *resources}))
+    return msgspec.structs.replace(holding, allocations=left, missing=missing)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from fractions import Fraction
 
 import msgspec
 
@@ -18,6 +19,13 @@ class ContainerHolding(msgspec.Struct, frozen=True, kw_only=True):
     allocations: Allocations = {}
     missing: tuple[str, ...] = ()
     """Resources it does without, because their plugins were down and its role allows that."""
+    requests: Mapping[str, str] = {}
+    limits: Mapping[str, str] = {}
+    """What that was given for, as fractions; nothing if it was before these were kept."""
+    told: Mapping[str, int] = {}
+    """What the kubelet told the runtime of it last, as far as that tells amounts."""
+    resizing: tuple[str, ...] = ()
+    """Resources whose plugins may know another amount, or of which it may still run on more."""
 
 
 class PodState(msgspec.Struct, frozen=True, kw_only=True):
@@ -74,6 +82,15 @@ class AgentState(msgspec.Struct, frozen=True, kw_only=True):
         if left := tuple(waiting):
             removals[uid] = left
         return msgspec.structs.replace(self, removals=removals)
+
+
+def amount_texts(amounts: Mapping[str, Fraction]) -> dict[str, str]:
+    """Exact, for a file."""
+    return {name: str(amount) for name, amount in sorted(amounts.items())}
+
+
+def amounts_of(texts: Mapping[str, str]) -> dict[str, Fraction]:
+    return {name: Fraction(text) for name, text in texts.items()}
 
 
 def refreshed_allocations(known: Allocations, found: Allocations) -> Allocations:

@@ -93,10 +93,8 @@ class StateStore:
         if allocations == holding.allocations:
             return False
         missing = tuple(each for each in holding.missing if each not in allocations)
-        holdings = {
-            **pod.containers,
-            container: ContainerHolding(allocations=allocations, missing=missing),
-        }
+        renewed = msgspec.structs.replace(holding, allocations=allocations, missing=missing)
+        holdings = {**pod.containers, container: renewed}
         self.put(msgspec.structs.replace(pod, containers=holdings))
         return True
 
