@@ -119,6 +119,15 @@ class Reason(StrEnum):
     """Of a container that may still run on what is to be given out."""
     AGENT_FAILED = "agent_failed"
     """By a fault of the agent's own."""
+    DEVICE_UNKNOWN = "device_unknown"
+    """One that was given by class, and that its plugin does not list."""
+    DEVICE_UNHEALTHY = "device_unhealthy"
+    DEVICE_TAKEN = "device_taken"
+    """By another pod."""
+    CANNOT_INJECT = "cannot_inject"
+    """The runtime, or the way to it, leaves out something that the container needs."""
+    ANNOTATION_NOT_TRUSTED = "annotation_not_trusted"
+    """Whoever edits a pod could have written which devices it gets."""
 
     # Device classes.
     EMPTY_SELECTOR = "empty_selector"

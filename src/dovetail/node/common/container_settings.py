@@ -25,6 +25,8 @@ class ContainerSettings(msgspec.Struct, frozen=True, kw_only=True):
     annotations: Mapping[str, str] = {}
     mounts: tuple[Mount, ...] = ()
     devices: tuple[DeviceSpec, ...] = ()
+    cdi_devices: tuple[str, ...] = ()
+    """By their full names, as vendor.com/gpu=0."""
 
 
 CPUSET_CPUS, CPUSET_MEMS = "CpusetCpus", "CpusetMems"

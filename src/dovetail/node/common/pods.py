@@ -13,6 +13,21 @@ Amounts = Mapping[str, Fraction]
 """By resource: CPUs, bytes, or pieces."""
 
 
+class DeviceChoice(msgspec.Struct, frozen=True, kw_only=True):
+    """A device that the scheduler gave to a pod, for a container to use."""
+
+    resource: str
+    id: str = ""
+    """Empty if it is any one of a pool: then the agent chooses."""
+    units: int = 1
+    place: str = ""
+    """Of one that is open: what the pod's containers that share it have in common."""
+
+    @property
+    def key(self) -> str:
+        return self.id or self.place
+
+
 class ContainerSpec(msgspec.Struct, frozen=True, kw_only=True):
     name: str
     type: ContainerType

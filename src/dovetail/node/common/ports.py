@@ -36,9 +36,12 @@ class PluginFailure(StrEnum):
 
 
 class PluginError(DovetailError):
-    def __init__(self, resource: str, failure: PluginFailure, words: str) -> None:
+    def __init__(
+        self, resource: str, failure: PluginFailure, words: str, *, reason: str = ""
+    ) -> None:
+        """`reason`: a stable token, where that of the failure would say too little."""
         super().__init__(words)
-        self.resource, self.failure = resource, failure
+        self.resource, self.failure, self.reason = resource, failure, reason
 
 
 class Plugin(Protocol):
@@ -174,6 +177,14 @@ class Runtime(Protocol):
 
     async def update(self, id_: str, change: ContainerSettings) -> None:
         """Apply the fields that are not empty; raises RuntimeRefused."""
+        ...
+
+
+class Injector(Protocol):
+    """What a back end can bring into containers besides resources of a cgroup."""
+
+    async def why_not(self, settings: ContainerSettings) -> str | None:
+        """Why a container would start without a part of these; None if it has them all."""
         ...
 
 

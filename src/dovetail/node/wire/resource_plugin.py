@@ -54,6 +54,15 @@ class ListOfTopologyHints(Message):
     hints: Annotated[tuple[TopologyHint, ...], 1] = ()
 
 
+class ChosenDevice(Message):
+    """A device that the scheduler gave to the container: that one is meant, and no other."""
+
+    resource: Annotated[str, 1] = ""
+    id: Annotated[str, 2] = ""
+    units: Annotated[int, 3] = 0
+    """Of one that is a pool, as huge pages of a NUMA node."""
+
+
 class ResourceRequest(Message):
     pod_uid: Annotated[str, 1] = ""
     pod_namespace: Annotated[str, 2] = ""
@@ -74,6 +83,8 @@ class ResourceRequest(Message):
     """Ours, as all from 100 on: others skip it. By the names of resource_requests."""
     resource_names: Annotated[dict[str, str], 101] = {}
     """The plugin's own names of resources that the pod calls otherwise, by the pod's."""
+    chosen_devices: Annotated[tuple[ChosenDevice, ...], 110] = ()
+    """A plugin that gives them says so in `device_ids`; one that cannot must refuse."""
 
 
 class ResourceHintsResponse(Message):
@@ -118,6 +129,10 @@ class ResourceAllocationInfo(Message):
     topology_assignments: Annotated[dict[int, int], 9] = {}
     mounts: Annotated[tuple[Mount, ...], 10] = ()
     devices: Annotated[tuple[DeviceSpec, ...], 11] = ()
+    device_ids: Annotated[tuple[str, ...], 100] = ()
+    """Ours: which of the `chosen_devices` of a request it is."""
+    cdi_devices: Annotated[tuple[str, ...], 101] = ()
+    """Ours: full names, as vendor.com/gpu=0, of devices that the runtime knows by CDI."""
 
 
 class ResourceAllocation(Message):
@@ -159,6 +174,8 @@ class PodResourceRequest(Message):
     resource_names: Annotated[dict[str, str], 101] = {}
     pod_level: Annotated[bool, 102] = False
     """Whether the pod itself asks for it (`spec.resources`); else it is its containers' sum."""
+    chosen_devices: Annotated[tuple[ChosenDevice, ...], 110] = ()
+    """Of all containers."""
 
 
 class PodResourceHintsResponse(Message):

@@ -30,13 +30,14 @@ from tests.support.node.containerd import Containerd
 from tests.support.node.kubelet import network
 from tests.support.node.kubelet.agent import Agent
 from tests.support.node.kubelet.kubelet import Kubelet
-from tests.support.node.kubelet.node import Options, RealNode
+from tests.support.node.kubelet.node import Options, RealNode, programs
 from tests.support.node.kubelet.pods import pod_object
 from tests.support.node.pods_on import Pinned
 from tests.support.paths import DOVETAIL
 from tests.support.processes import Process
 
-WITHIN = 60.0
+WITHIN = 120.0
+"""Seconds of a wait: others may be busy on the machine."""
 PODS = "/api/v1/namespaces/default/pods"
 AGENT = "dovetail-agent"
 """The account whose token the agent shows to the kubelet."""
@@ -243,6 +244,8 @@ def node_bed(
     """
     lacking = assets.missing()
     assert not lacking, f"`make kube` builds {lacking}"
+    # As long as there is a network to get them from.
+    programs()
     made = Options(**options)
     with ExitStack() as stack:
         stack.enter_context(network.own_network(nodes))

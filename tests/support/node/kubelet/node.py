@@ -6,7 +6,7 @@ import shutil
 import subprocess
 import tempfile
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -61,6 +61,15 @@ class Options(msgspec.Struct, frozen=True):
     kubelet_settings: Mapping[str, Any] = {}
 
 
+def programs() -> Path:
+    """Of a containerd that has NRI and CDI, which Debian 12's has not; runc is the installed one.
+
+    What is missing is installed, which is not possible any more in a network of one's own.
+    """
+    debian.needs("containerd", "runc", "busybox-static", "iproute2")
+    return newer.unpacked("trixie", "containerd") / "usr/bin"
+
+
 class RealNode:
     """Started part by part by `running`; each part can be stopped, killed and started again."""
 
@@ -68,7 +77,7 @@ class RealNode:
         self, cluster: Cluster, number: int, options: Options, directory: Path, logs: Path
     ) -> None:
         self.name, self.options, self.directory = f"node-{number}", options, directory
-        self._logs, self._prefix_of_logs = logs, f"{self.name}-"
+        self._logs = logs
         self.address = network.address(number)
         self.mounts = MountNamespace(directory / "m")
         self.mounts.start()
@@ -121,13 +130,12 @@ class RealNode:
         self.kubelet.start()
 
     def end(self) -> None:
-        for each in (self.kubelet, self.agent, *self.plugins.values()):
-            each.kill()
-        try:
-            self.containerd.end()
-        finally:
-            # Its mounts go with the last process in it.
-            self.mounts.kill()
+        """Its mounts go with the last process that has them."""
+        with ExitStack() as stack:
+            stack.callback(self.mounts.kill)
+            stack.callback(self.containerd.end)
+            for each in (*self.plugins.values(), self.agent, self.kubelet):
+                stack.callback(each.kill)
 
     def await_plugins(self) -> None:
         """Until the agent has found them."""
@@ -168,12 +176,11 @@ class RealNode:
         return int((tasks / container_id / "init.pid").read_text())
 
     def _containerd(self) -> Containerd:
-        debian.needs("containerd", "runc", "busybox-static", "iproute2")
         directory = self.directory / "c"
         directory.mkdir()
         return Containerd(
             directory,
-            newer.unpacked("trixie", "containerd") / "usr/bin",
+            programs(),
             nri=True,
             for_kubelet=True,
             prefix=self.mounts.prefix,

@@ -23,7 +23,7 @@ def pod_object(
 ) -> dict[str, Any]:
     """Of a container `main` (`container` is about it, as in `container_object`), or of these.
 
-    It ends at once when it is deleted; `spec` has what else there is.
+    It ends in a second when it is deleted; `spec` has what else there is.
     """
     marks = {**({ROLE: role} if role else {}), **(annotations or {})}
     found = [container_object(**container)] if containers is None else list(containers)
@@ -33,7 +33,8 @@ def pod_object(
         "metadata": {"name": name, "namespace": "default", "annotations": marks},
         "spec": {
             "containers": found,
-            "terminationGracePeriodSeconds": 0,
+            # With none, the API server would forget it before the kubelet ended it.
+            "terminationGracePeriodSeconds": 1,
             "automountServiceAccountToken": False,
             "dnsPolicy": "Default",
             "enableServiceLinks": False,
