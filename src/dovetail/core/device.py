@@ -21,7 +21,7 @@ MOST_UNITS = 2**31 - 1
 """Of one device: sums over a fleet then stay far below where whole numbers of arrays end."""
 
 
-class PluginOrigin(msgspec.Struct, frozen=True):
+class PluginOrigin(msgspec.Struct, frozen=True, tag="plugin"):
     """A plugin of the node has it: the node agent gets it there for a container, by its ID."""
 
     resource: str
@@ -30,7 +30,7 @@ class PluginOrigin(msgspec.Struct, frozen=True):
     """The plugin's, of whatever form: real ones have colons."""
 
 
-class DraOrigin(msgspec.Struct, frozen=True):
+class DraOrigin(msgspec.Struct, frozen=True, tag="dra"):
     """A DRA driver has it: the kubelet gets it there for a container that a claim names."""
 
     driver: str

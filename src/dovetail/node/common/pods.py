@@ -37,6 +37,8 @@ class ContainerSpec(msgspec.Struct, frozen=True, kw_only=True):
     """An init container that stays: a sidecar in the words of Kubernetes."""
     requests: Amounts = {}
     limits: Amounts = {}
+    chosen: Mapping[str, tuple[DeviceChoice, ...]] = {}
+    """By resource of `requests`: the devices that are meant, and no others."""
 
 
 class Pod(msgspec.Struct, frozen=True, kw_only=True):

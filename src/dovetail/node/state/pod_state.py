@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from fractions import Fraction
+from typing import TypeVar
 
 import msgspec
 
 from dovetail.node.wire.resource_plugin import ResourceAllocationInfo, ResourcePluginOptions
+
+V = TypeVar("V")
 
 Allocations = Mapping[str, ResourceAllocationInfo]
 """By resource, accompanying ones included."""
@@ -45,6 +48,9 @@ class PodState(msgspec.Struct, frozen=True, kw_only=True):
     """Resources that were allocated to the pod as a whole: each container has all of it."""
     at: float = 0.0
     """When it was admitted, in seconds since 1970."""
+    devices: Mapping[str, Mapping[str, str]] = {}
+    """By resource: IDs of the devices that are the pod's from before its plugins are asked, by what
+    the pod's choice calls them, which is the ID itself unless that was left open."""
 
 
 class AgentState(msgspec.Struct, frozen=True, kw_only=True):
@@ -54,6 +60,9 @@ class AgentState(msgspec.Struct, frozen=True, kw_only=True):
     """Pods that went, by uid, and the resources whose plugins have not been told."""
     plugins: Mapping[str, ResourcePluginOptions] = {}
     """Plugins that have been here, by resource: one that is missing later is down, not unknown."""
+    ended_devices: Mapping[str, Mapping[str, tuple[str, ...]]] = {}
+    """Devices of pods that went, by uid and resource, as long as their plugins have not been told:
+    until then nobody else may have them."""
 
     def with_pod(self, pod: PodState) -> AgentState:
         return msgspec.structs.replace(self, pods={**self.pods, pod.uid: pod})
@@ -62,12 +71,29 @@ class AgentState(msgspec.Struct, frozen=True, kw_only=True):
         """The pod is forgotten; the plugins of these resources are to be told."""
         pods = {each: pod for each, pod in self.pods.items() if each != uid}
         waiting = sorted({*self.removals.get(uid, ()), *tell})
-        return msgspec.structs.replace(self, pods=pods)._waiting(uid, waiting)
+        had = self.pods[uid].devices if uid in self.pods else {}
+        ended = {name: {*ids} for name, ids in self.ended_devices.get(uid, {}).items()}
+        for name in had.keys() & set(waiting):
+            ended.setdefault(name, set()).update(had[name].values())
+        return msgspec.structs.replace(
+            self,
+            pods=pods,
+            ended_devices=_with(
+                self.ended_devices,
+                uid,
+                {name: tuple(sorted(ids)) for name, ids in sorted(ended.items())},
+            ),
+        )._waiting(uid, waiting)
 
     def without_removal(self, uid: str, resource: str) -> AgentState:
         """The plugin knows that the pod went."""
         waiting = [each for each in self.removals.get(uid, ()) if each != resource]
-        return self._waiting(uid, waiting)
+        ended = {
+            name: ids for name, ids in self.ended_devices.get(uid, {}).items() if name != resource
+        }
+        return msgspec.structs.replace(
+            self, ended_devices=_with(self.ended_devices, uid, ended)
+        )._waiting(uid, waiting)
 
     def with_plugin(self, resource: str, options: ResourcePluginOptions) -> AgentState:
         return msgspec.structs.replace(self, plugins={**self.plugins, resource: options})
@@ -78,10 +104,13 @@ class AgentState(msgspec.Struct, frozen=True, kw_only=True):
         return msgspec.structs.replace(self, plugins=plugins)
 
     def _waiting(self, uid: str, waiting: Iterable[str]) -> AgentState:
-        removals = {each: tell for each, tell in self.removals.items() if each != uid}
-        if left := tuple(waiting):
-            removals[uid] = left
-        return msgspec.structs.replace(self, removals=removals)
+        return msgspec.structs.replace(self, removals=_with(self.removals, uid, tuple(waiting)))
+
+
+def _with(known: Mapping[str, V], uid: str, found: V) -> dict[str, V]:
+    """With what there is of the pod, if anything."""
+    others = {each: value for each, value in known.items() if each != uid}
+    return {**others, uid: found} if found else others
 
 
 def amount_texts(amounts: Mapping[str, Fraction]) -> dict[str, str]:

@@ -7,7 +7,7 @@ disk at the same time share one write.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 
 import msgspec
@@ -51,6 +51,8 @@ class StateStore:
         self._saved: AgentState | None = None
         self.applied: dict[tuple[str, str], AppliedSettings] = {}
         """By uid and container. Not saved: after a restart, only what is observed counts."""
+        self.listeners: list[Callable[[AgentState], None]] = []
+        """Called at each change, before it is durable."""
         self._count()
 
     @classmethod
@@ -126,6 +128,8 @@ class StateStore:
     def _become(self, state: AgentState) -> None:
         self._state = state
         self._count()
+        for each in self.listeners:
+            each(state)
 
     def _count(self) -> None:
         PODS.set(len(self._state.pods))
