@@ -24,7 +24,8 @@ from dovetail.node.agent.settings import AgentSettings, RoleSettings, seconds
 from dovetail.node.common.cpus import CpuSet
 from dovetail.node.hints import BadPolicy, TopologyPolicy
 from dovetail.node.sources.directory import ManifestDirectory
-from dovetail.node.sources.kubelet import BadSource, KubeletPods
+from dovetail.node.sources.kubelet import KubeletPods
+from dovetail.node.sources.kubelet_client import BadSource
 from dovetail.node.topology import synthetic
 from tests.support.paths import ROOT
 
@@ -243,12 +244,12 @@ def test_machines_with_many_nodes_need_a_say() -> None:
 
 
 def test_pods_come_from_where_the_settings_say(tmp_path: Path) -> None:
-    assert source_of(loaded(pods_source="none").pods) is None
+    assert source_of(loaded(pods_source="none").pods, "") is None
     directory = loaded(pods_source="directory", pods_directory=str(tmp_path)).pods
-    assert isinstance(source_of(directory), ManifestDirectory)
-    assert isinstance(source_of(loaded(pods_url="http://127.0.0.1:10255").pods), KubeletPods)
+    assert isinstance(source_of(directory, ""), ManifestDirectory)
+    assert isinstance(source_of(loaded(pods_url="http://127.0.0.1:10255").pods, ""), KubeletPods)
     with pytest.raises(BadSource):
-        source_of(loaded(pods_url="http://192.0.2.1:10255").pods)
+        source_of(loaded(pods_url="http://192.0.2.1:10255").pods, "")
 
 
 @pytest.mark.parametrize(

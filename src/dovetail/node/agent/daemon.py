@@ -8,6 +8,7 @@ under way still find their plugins.
 from __future__ import annotations
 
 import asyncio
+import socket
 from collections.abc import Callable
 from contextlib import AsyncExitStack
 from pathlib import Path
@@ -27,9 +28,14 @@ from dovetail.node.common.metrics import AGENT_METRICS
 from dovetail.node.common.ports import ManagerPort, PodSource
 from dovetail.node.hints import TopologyOptions, TopologyPolicy, check
 from dovetail.node.registry.registry import Registry
+from dovetail.node.sources import pod_memory
+from dovetail.node.sources.away import PodsWhileAway
 from dovetail.node.sources.directory import ManifestDirectory
 from dovetail.node.sources.implicit_resources import ImplicitResources
 from dovetail.node.sources.kubelet import KubeletPods
+from dovetail.node.sources.kubelet_client import KubeletClient, names_at
+from dovetail.node.sources.pod_memory import PodMemory
+from dovetail.node.sources.static_pods import StaticPods
 from dovetail.node.state.store import StateStore
 from dovetail.node.topology import Machine
 from dovetail.node.topology.reader import read
@@ -108,9 +114,10 @@ async def open_registry(
 
 
 def open_source(settings: AgentSettings, stack: AsyncExitStack) -> PodSource | None:
-    source = source_of(settings.pods)
+    source = source_of(settings.pods, node_of(settings))
     if isinstance(source, KubeletPods):
         stack.push_async_callback(source.close)
+        source = while_away(settings, source)
     needs = {name: role.needs for name, role in settings.roles.items()}
     if source is None:
         return None
@@ -148,16 +155,40 @@ def options_of(settings: TopologySettings) -> TopologyOptions:
     )
 
 
-def source_of(settings: PodSettings) -> KubeletPods | ManifestDirectory | None:
+def source_of(settings: PodSettings, node: str) -> KubeletPods | ManifestDirectory | None:
     """Raises BadSource."""
     if settings.source == "none":
         return None
     if settings.source == "directory":
         assert settings.directory is not None
         return ManifestDirectory(Path(settings.directory))
+    names = (settings.server_name,) if settings.server_name else names_at(settings.url, node)
     return KubeletPods(
-        settings.url, token_file=path_of(settings.token_file), ca_file=path_of(settings.ca_file)
+        KubeletClient(
+            settings.url,
+            token_file=path_of(settings.token_file),
+            ca_file=path_of(settings.ca_file),
+            certificate=path_of(settings.client_certificate),
+            key=path_of(settings.client_key),
+            server_names=names,
+        )
     )
+
+
+def while_away(settings: AgentSettings, source: KubeletPods) -> PodsWhileAway:
+    """The pods also while the kubelet cannot be asked."""
+    manifests = settings.pods.manifests
+    return PodsWhileAway(
+        source,
+        PodMemory(Path(settings.state_dir) / pod_memory.NAME),
+        StaticPods(Path(manifests), node_of(settings)) if manifests else None,
+        strangers_start=settings.pods.strangers == "start",
+    )
+
+
+def node_of(settings: AgentSettings) -> str:
+    """Its name, as a kubelet that is told nothing else takes it."""
+    return settings.devices.node or socket.gethostname().lower()
 
 
 def path_of(text: str | None) -> Path | None:

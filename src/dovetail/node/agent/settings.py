@@ -92,6 +92,34 @@ class PodSettings(SettingsStruct, frozen=True):
         str | None,
         Meta(description="File with the authority that the kubelet's certificate is of."),
     ] = None
+    server_name: Annotated[
+        str,
+        Meta(
+            description="Name that the kubelet's certificate has to have; empty for the address, "
+            "or, where that is a loopback address, for the address or the node's name."
+        ),
+    ] = ""
+    client_certificate: Annotated[
+        str | None,
+        Meta(description="File with a certificate to show to the kubelet, instead of a token."),
+    ] = None
+    client_key: Annotated[
+        str | None, Meta(description="File with its key, unless that is in the same file.")
+    ] = None
+    manifests: Annotated[
+        str,
+        Meta(
+            description="The kubelet's `staticPodPath`: where static pods are read while it cannot "
+            "be asked; empty for nowhere."
+        ),
+    ] = "/etc/kubernetes/manifests"
+    strangers: Annotated[
+        Literal["refuse", "start"],
+        Meta(
+            description="Pods that the kubelet told nothing of before it could not be asked: "
+            "refuse them for now, or start them by what the runtime is told of them."
+        ),
+    ] = "refuse"
     directory: Annotated[str | None, Meta(description="Directory of manifests.")] = None
     skip_owners: Annotated[
         tuple[str, ...],

@@ -70,3 +70,7 @@ class Sandbox(msgspec.Struct, frozen=True, kw_only=True):
     labels: Mapping[str, str] = {}
     annotations: Mapping[str, str] = {}
     runtime_class: str = ""
+    creating: ContainerSpec | None = None
+    """The container that is about to be created, as far as the runtime is told of it."""
+    qos_class: str = ""
+    """By the same; nothing as long as no container comes."""
