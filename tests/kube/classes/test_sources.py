@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dovetail.core.device import MOST_UNITS, Device, PluginOrigin
+from dovetail.core.device import MOST_UNITS, Device, DraOrigin, PluginOrigin
 from dovetail.core.errors import BadDevices
 from dovetail.core.selectors.selector import compile_selector
 from dovetail.devices.classes.dra import from_device_class
@@ -178,9 +178,34 @@ def test_slices_of_other_nodes_do_not_count() -> None:
     assert devices_of(node(), [slice_of({"name": "a"}, on="n2")]) == ()
 
 
-def test_parts_of_one_another_are_left_to_dra() -> None:
-    part = {"name": "a", "consumesCounters": [{"counterSet": "s", "counters": {}}]}
-    assert devices_of(node(), [slice_of(part)]) == ()
+@pytest.mark.parametrize(
+    "about",
+    [
+        {"consumesCounters": [{"counterSet": "s", "counters": {}}]},
+        {"bindingConditions": ["attached"], "bindingFailureConditions": ["broken"]},
+        {"allowMultipleAllocations": True},
+        {"nodeAllocatableResourceMappings": {"cpu": {}}},
+    ],
+)
+def test_what_is_not_handed_out_whole_and_at_once_is_left_to_dra(about: dict[str, Any]) -> None:
+    assert devices_of(node(), [slice_of({"name": "a", **about})]) == ()
+
+
+def test_fields_that_say_nothing_leave_a_device_here() -> None:
+    about = {"consumesCounters": [], "bindingConditions": None, "allowMultipleAllocations": False}
+    assert len(devices_of(node(), [slice_of({"name": "a", **about})])) == 1
+
+
+def test_a_device_of_a_slice_knows_its_driver_pool_and_name() -> None:
+    (found,) = devices_of(node(), [slice_of({"name": "a"})])
+    assert found.origin == DraOrigin(DRIVER, "n1", "a")
+
+
+@pytest.mark.parametrize(("effect", "healthy"), [("NoSchedule", False), ("None", True)])
+def test_a_taint_that_keeps_nobody_away_is_none(effect: str, healthy: bool) -> None:
+    taint = {"key": "watched", "effect": effect}
+    (found,) = devices_of(node(), [slice_of({"name": "a", "taints": [taint]})])
+    assert found.healthy == healthy
 
 
 def test_a_device_plugin_reports_a_number_and_labels_tell_the_rest() -> None:

@@ -4,8 +4,10 @@ Of a pool only the newest generation counts, and only if all its slices are ther
 is its attribute `kind` or `type`, or else the driver's name. Its attributes and capacities are its
 properties, with their domain; by their plain name, too, if they are the driver's own; `Driver` is
 the driver's name. So classes read well, and those that were DeviceClasses find what they look for.
-Devices that share counters are parts of one another; handed out by themselves they would be handed
-out twice, so they are left to DRA.
+Some devices are left to DRA: those that share counters are parts of one another, and handed out by
+themselves they would be handed out twice; those with binding conditions have to be waited for,
+those that several may have are not handed out whole, and those that count as CPU or memory of the
+node are no devices beside these. Taints are read from the slice; DeviceTaintRules are not.
 """
 
 from __future__ import annotations
@@ -14,13 +16,20 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from dovetail.core.device import RESERVED, Device
+from dovetail.core.device import RESERVED, Device, DraOrigin
 from dovetail.devices.classes.dra.convention import DRIVER
 from dovetail.podfit.objects import ResourceSlice
 
 KINDS = ("kind", "type")
 VENDOR = "vendor"
 REPELLING = ("NoSchedule", "NoExecute")
+LEFT_TO_DRA = (
+    "consumesCounters",
+    "bindingConditions",
+    "allowMultipleAllocations",
+    "nodeAllocatableResourceMappings",
+)
+"""Fields of a device that is not handed out here, where they say something."""
 
 
 def slice_devices(node: str, slices: Iterable[ResourceSlice]) -> Iterator[Device]:
@@ -30,7 +39,7 @@ def slice_devices(node: str, slices: Iterable[ResourceSlice]) -> Iterator[Device
             pools[each.spec.driver, each.spec.pool.name].append(each)
     for (driver, pool), of_pool in sorted(pools.items()):
         for written in _devices(of_pool):
-            if "consumesCounters" not in written and "name" in written:
+            if "name" in written and not any(written.get(field) for field in LEFT_TO_DRA):
                 yield _device(node, driver, pool, written)
 
 
@@ -66,6 +75,7 @@ def _device(node: str, driver: str, pool: str, written: Mapping[str, Any]) -> De
             **{key: text for key, text in told.items() if key not in RESERVED},
             DRIVER: driver,
         },
+        origin=DraOrigin(driver, pool, written["name"]),
     )
 
 

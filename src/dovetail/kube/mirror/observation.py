@@ -18,9 +18,10 @@ from dovetail.core.errors import DovetailError, Malformed
 from dovetail.devices.allocation_document import ALLOCATION, read_allocation
 from dovetail.intents.names import ClusterName
 from dovetail.kube.classes.node_annotation import DEVICES
+from dovetail.kube.classes.resource_claims import ResourceClaim
 from dovetail.kube.classes.slices import slice_devices
 from dovetail.kube.classes.sources import devices_of
-from dovetail.kube.mirror.resource_claims import ResourceClaim, uses_of
+from dovetail.kube.mirror.resource_claims import uses_of
 from dovetail.ledger.devices import refuse_unfit
 from dovetail.ledger.intents.node_names import root_name
 from dovetail.ledger.intents.observed import (
