@@ -28,6 +28,19 @@ class Open:
     ) -> None:
         pass
 
+    async def resize_container(
+        self, sandbox: Sandbox, container: str, asked: ContainerSettings
+    ) -> ContainerSettings:
+        return ContainerSettings()
+
+    async def container_resized(
+        self, sandbox: Sandbox, container: str, id_: str, given: ContainerSettings
+    ) -> None:
+        pass
+
+    async def resize_failed(self, sandbox: Sandbox, container: str) -> None:
+        pass
+
     async def sandbox_gone(self, sandbox: Sandbox) -> None:
         pass
 

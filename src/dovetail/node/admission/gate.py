@@ -76,7 +76,7 @@ class AdmissionGate:
         self._on_admitted, self._grace_seconds = on_admitted, grace_seconds
         self._resizes = ResizeTransactions(configuration, plugins, store, turns)
         self._transactions = AdmissionTransactions(
-            configuration, plugins, store, removals, turns, self._resizes
+            configuration, plugins, store, removals, turns, resizes=self._resizes
         )
         self._admissions = Background()
         self.log = AdmissionLog()

@@ -17,8 +17,8 @@ A crash leaves the mark. The reconciler then has the plugins asked for what was 
 from __future__ import annotations
 
 import asyncio
-import time
 from collections.abc import Collection, Sequence
+from contextlib import suppress
 
 import msgspec
 import structlog
@@ -27,7 +27,7 @@ from dovetail.node.admission import resource_requests
 from dovetail.node.admission.admission_log import AdmissionRecord
 from dovetail.node.admission.configuration import AdmissionConfiguration, Outage, Scope
 from dovetail.node.admission.merge_settings import settings_of
-from dovetail.node.admission.outage_policy import LOOK_PERIOD_SECONDS, OutagePolicy
+from dovetail.node.admission.outage_policy import OutagePolicy
 from dovetail.node.admission.pod_admission import PodAdmission
 from dovetail.node.admission.resize_amounts import Told, as_held, as_told
 from dovetail.node.admission.resource_slot import ResourceSlot, holdings, requests_of, slots
@@ -68,6 +68,8 @@ class ResizeTransactions:
         """Containers with a mark whose plugins know the amounts that we do."""
         self._previous: dict[Key, ContainerHolding] = {}
         """What those had that are on their way to the runtime."""
+        self._settled = asyncio.Event()
+        """Set with each mark that is taken away."""
 
     async def resize(self, pod: Pod, name: str, told: Told, record: AdmissionRecord) -> None:
         """To the amounts that are told; on AdmissionRejected the container has what it had."""
@@ -142,13 +144,16 @@ class ResizeTransactions:
         self._agreed.discard(key)
         self._previous.pop(key, None)
         self._put(key, resizing=())
+        self._settled.set()
         return True
 
     async def others_settled(self, key: Key, resources: Collection[str]) -> None:
         """Before a turn: wait for a moment for what is on its way to the runtime."""
-        until = time.monotonic() + self._configuration.settle_seconds
-        while unsettled(self._store, key, resources) and time.monotonic() < until:
-            await asyncio.sleep(LOOK_PERIOD_SECONDS)
+        with suppress(TimeoutError):
+            async with asyncio.timeout(self._configuration.settle_seconds):
+                while unsettled(self._store, key, resources):
+                    self._settled.clear()
+                    await self._settled.wait()
 
     def check_settled(self, key: Key, resources: Collection[str]) -> None:
         """In a turn; raises AdmissionRejected."""

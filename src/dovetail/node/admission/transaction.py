@@ -50,6 +50,7 @@ class AdmissionTransactions:
         store: StateStore,
         removals: RemovePodQueue,
         turns: Turns,
+        *,
         resizes: ResizeTransactions,
     ) -> None:
         self._configuration, self._plugins = configuration, plugins

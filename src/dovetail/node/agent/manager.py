@@ -91,7 +91,10 @@ class Manager:
     async def resize_container(
         self, sandbox: Sandbox, container: str, asked: ContainerSettings
     ) -> ContainerSettings:
-        return await self.gate.resize_container(sandbox, container, asked)
+        try:
+            return await self.gate.resize_container(sandbox, container, asked)
+        finally:
+            self.collector.look_soon.set()
 
     async def container_resized(
         self, sandbox: Sandbox, container: str, id_: str, given: ContainerSettings

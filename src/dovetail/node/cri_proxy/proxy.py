@@ -1,8 +1,9 @@
 """The CRI proxy: the kubelet's runtime endpoint is ours, and behind it is the real runtime.
 
 Four methods are looked at. RunPodSandbox: the pod is admitted first. CreateContainer: the container
-gets its settings. UpdateContainerResources: the kubelet must not undo them. RemovePodSandbox: a pod
-may be gone. Everything else is passed on unseen, and works whatever state the agent is in.
+gets its settings. UpdateContainerResources: one that is resized is admitted anew, and the kubelet
+must not undo its settings. RemovePodSandbox: a pod may be gone. Everything else is passed on, and
+works whatever state the agent is in.
 """
 
 from __future__ import annotations
@@ -17,7 +18,6 @@ import grpc
 import grpc.aio
 import structlog
 
-from dovetail.node.common.container_settings import ContainerSettings
 from dovetail.node.common.pods import Sandbox
 from dovetail.node.common.ports import AdmissionPort, AdmissionRejected
 from dovetail.node.cri import injection
@@ -110,11 +110,24 @@ class Proxy:
 
     async def _update_container_resources(self, body: bytes, send: Send) -> None:
         request = _parsed(cri.UpdateContainerResourcesRequest, body)
-        settings = await self._held(request.container_id)
+        found = await self._container_by_id(request.container_id)
+        if found is None:
+            # The runtime knows what to say to that.
+            await send(body)
+            return
+        sandbox, name = found
+        asked = injection.read_back(cooked(cri.LinuxContainerResources, request.linux))
+        settings = await self._manager.resize_container(sandbox, name, asked)
         if injection.has_resources(settings):
             injection.put_resources(request.linux, settings)
             body = request.SerializeToString()
-        await send(body)
+        try:
+            await send(body)
+        except BaseException:
+            self._soon(self._manager.resize_failed(sandbox, name))
+            raise
+        resized = self._manager.container_resized(sandbox, name, request.container_id, settings)
+        await self._quietly(resized)
 
     async def _remove_pod_sandbox(self, body: bytes, send: Send) -> None:
         sandbox = await self._sandbox_by_id(
@@ -124,18 +137,18 @@ class Proxy:
         if sandbox:
             self._soon(self._manager.sandbox_gone(sandbox))
 
-    async def _held(self, id_: str) -> ContainerSettings:
-        """By a container that is there. It must not fail: the kubelet may change what runs."""
+    async def _container_by_id(self, id_: str) -> tuple[Sandbox, str] | None:
+        """Its pod and its name. It must not fail: a resize that goes by is found out later."""
         question = cri.ListContainersRequest(filter=cri.ContainerFilter(id=id_))
         try:
             listed = await call(self._channel, cri.LIST_CONTAINERS, question, LOOK_TIMEOUT_SECONDS)
             container = _only(listed.containers, id_)
             sandbox = container and await self._sandbox_by_id(container.pod_sandbox_id)
             if container and sandbox:
-                return self._manager.current_settings(sandbox.uid, container.metadata.name)
-        except (grpc.aio.AioRpcError, BadMessage, AdmissionRejected) as error:
+                return sandbox, container.metadata.name
+        except (grpc.aio.AioRpcError, BadMessage) as error:
             LOG.warning("update passed as it came", container=id_, why=str(error))
-        return ContainerSettings()
+        return None
 
     async def _sandbox_by_id(self, id_: str) -> Sandbox | None:
         question = cri.ListPodSandboxRequest(filter=cri.PodSandboxFilter(id=id_))

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from msgspec.structs import replace
+
 from dovetail.node.common.container_settings import ContainerSettings
 from dovetail.node.cri.injection import has_resources, normal
 from dovetail.node.wire import nri
@@ -93,14 +95,21 @@ def resources(settings: ContainerSettings) -> nri.LinuxResources | None:
 
 def read_back(container: nri.Container) -> ContainerSettings:
     """What the runtime was told to give it."""
-    found = container.linux.resources or nri.LinuxResources()
+    oom = container.linux.oom_score_adj
+    found = settings_of(container.linux.resources)
+    if not (oom and oom.value):
+        return found
+    return replace(found, numbers={**found.numbers, "OomScoreAdj": oom.value})
+
+
+def settings_of(resources: nri.LinuxResources | None) -> ContainerSettings:
+    found = resources or nri.LinuxResources()
     cpu, memory = found.cpu or nri.LinuxCPU(), found.memory or nri.LinuxMemory()
     said = {
         "CpuPeriod": cpu.period,
         "CpuQuota": cpu.quota,
         "CpuShares": cpu.shares,
         "MemoryLimitInBytes": memory.limit,
-        "OomScoreAdj": container.linux.oom_score_adj,
         "MemorySwapLimitInBytes": memory.swap,
     }
     return ContainerSettings(

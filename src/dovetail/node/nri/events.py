@@ -112,13 +112,13 @@ class NriEvents:
         return nri.CreateContainerResponse(adjust=adjusted)
 
     async def _update_container(self, event: nri.PodEvent) -> Message:
-        """The kubelet changes something that runs: it may, but not what is ours."""
-        container = event.container
-        try:
-            settings = self._manager.current_settings(event.pod.uid, container.name)
-        except AdmissionRejected as error:
-            LOG.warning("update passed as it came", container=container.id, why=str(error))
-            return nri.UpdateContainerResponse()
+        """The kubelet changes something that runs: it may, but not what is ours. Whether the
+        runtime does it is not told: the manager looks."""
+        container, sandbox = event.container, sandbox_of(event.pod)
+        asked = adjustment.settings_of(event.linux_resources)
+        settings = await self._in_time(
+            self._manager.resize_container(sandbox, container.name, asked)
+        )
         if not has_resources(settings):
             return nri.UpdateContainerResponse()
         return nri.UpdateContainerResponse(update=(adjustment.update(container.id, settings),))

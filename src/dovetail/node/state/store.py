@@ -20,7 +20,6 @@ from dovetail.node.state.checkpoint import Checkpoint
 from dovetail.node.state.pod_state import (
     AgentState,
     Allocations,
-    ContainerHolding,
     PodState,
     refreshed_allocations,
 )

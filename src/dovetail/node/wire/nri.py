@@ -136,6 +136,8 @@ class PodEvent(Message):
 
     pod: Annotated[PodSandbox, 1] = field(default_factory=PodSandbox)
     container: Annotated[Container, 2] = field(default_factory=Container)
+    linux_resources: Annotated[LinuxResources | None, 3] = None
+    """Of UpdateContainer: what it is to have."""
 
 
 class StateChangeEvent(Message):
