@@ -17,6 +17,10 @@ UNHEALTHY = "Unhealthy"
 RESERVED = ("Kind", "Vendor", "Name", "Health")
 """Keys that stand for a device's own fields; no property may be called so."""
 
+HELD_BY, KUBELET = "held-by", "kubelet"
+"""Property of a device that the kubelet gave to a pod, on a node where both it and classes hand out
+devices of one plugin. Such a device is not healthy: classes cannot have it."""
+
 MOST_UNITS = 2**31 - 1
 """Of one device: sums over a fleet then stay far below where whole numbers of arrays end."""
 

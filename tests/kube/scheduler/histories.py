@@ -82,7 +82,8 @@ class History:
     def node(self) -> None:
         rng, name = self._rng, self._rng.choice(NODES)
         body = worlds.node(rng, name)
-        written = [a_device(rng, number) for number in range(rng.randint(0, 3))]
+        made = rng.choice((a_device, of_plugin))
+        written = [made(rng, number) for number in range(rng.randint(0, 3))]
         body["metadata"]["annotations"] = {"dovetail.dev/devices": json.dumps(written)}
         self.put(msgspec.convert(body, Node))
 
@@ -182,6 +183,19 @@ def a_device(rng: Random, number: int) -> dict[str, Any]:
         "units": rng.randint(1, 2),
         "healthy": rng.random() < 0.85,
         "properties": properties | ({"slot": "1"} if rng.random() < 0.3 else {}),
+    }
+
+
+def of_plugin(rng: Random, number: int) -> dict[str, Any]:
+    """A device that a plugin has, by ID; the kubelet may have given it to somebody."""
+    with_kubelet = rng.random() < 0.4
+    return {
+        "name": f"d{number}",
+        "kind": worlds.GPU,
+        "healthy": not with_kubelet and rng.random() < 0.85,
+        "properties": {"held-by": "kubelet"} if with_kubelet else {},
+        "resource": worlds.GPU,
+        "id": f"GPU:{number}",
     }
 
 

@@ -13,12 +13,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Set
 from contextlib import contextmanager
+from functools import partial
 
 from dovetail.core.rows import Rows
 from dovetail.devices.allocation.request import DeviceHolding
 from dovetail.kube.classes.catalogue import DeviceCatalogue, DevicesOf
 from dovetail.kube.classes.device_requests import requested_classes
-from dovetail.kube.classes.extended_resources import Pools, direct_holdings_of, pool_name, pools_of
+from dovetail.kube.classes.extended_resources import direct_holdings_of, pool_name, pools_of
 from dovetail.kube.runtime.workqueue import WorkQueue
 from dovetail.kube.scheduler.device_holders import (
     Amounts,
@@ -48,8 +49,6 @@ class ClusterState:
         self._queue = queue
         self._releases = releases
         self._plans: dict[str, BindingPlan] = {}
-        self._pools: dict[str, Pools] = {}
-        """By node."""
         self._change_counts = dict.fromkeys(Wake, 0)
         self._changed_device_nodes: set[str] = set()
 
@@ -74,7 +73,7 @@ class ClusterState:
     def exhausted_resource(self, node: str, direct: Iterable[DeviceHolding]) -> str:
         """The first resource of which too few units are left there for a pod that asks for so many
         directly; empty if there is none, or the node has no such devices."""
-        resources = {pool_name(resource): resource for _, resource in self._pools.get(node, ())}
+        resources = {pool_name(pool.resource): pool.resource for pool in self.holders.pools(node)}
         for each in direct:
             resource = resources.get(each.device)
             if resource is not None and self.nodes.free(node, resource) < each.units:
@@ -197,11 +196,14 @@ class ClusterState:
             return
         if self.nodes.set_node(new):
             self._cluster_changed(Wake.NODE)
+        name = new.metadata.name
         if self.catalogue.set_node(new):
-            self._devices_changed(new.metadata.name)
+            self._devices_changed(name)
+        elif self.holders.has_devices_by_id(name):
+            self._count_pools(name)
 
     def _node_gone(self, name: str) -> None:
-        self._pools.pop(name, None)
+        self.holders.set_pools(name, ())
         self.nodes.set_aside(name, {})
         self.nodes.drop_node(name)
         self.catalogue.drop_node(name)
@@ -214,7 +216,7 @@ class ClusterState:
             self._devices_changed(node)
 
     def _devices_changed(self, node: str) -> None:
-        self._pools[node] = pools_of(self.devices[node])
+        self.holders.set_pools(node, pools_of(self.devices[node]))
         self._count_pools(node)
         self._changed_device_nodes.add(node)
         self._cluster_changed(Wake.DEVICES)
@@ -225,7 +227,8 @@ class ClusterState:
 
     def _count_pools(self, node: str) -> None:
         """What is held otherwise is no room for pods that ask for the same units directly."""
-        self.nodes.set_aside(node, self.holders.units_set_aside(node, self._pools.get(node, ())))
+        amounts = partial(self.nodes.allocatable, node)
+        self.nodes.set_aside(node, self.holders.units_set_aside(node, amounts))
 
     def on_class(self, old: ResourceClass | None, new: ResourceClass | None) -> None:
         if self.catalogue.set_class(old, new):
