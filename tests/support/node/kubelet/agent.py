@@ -94,6 +94,12 @@ class Plugin(Process):
     def resource(self) -> str:
         return self.socket.stem
 
+    @property
+    def reads(self) -> int:
+        """How often it read its roles since the bed was made, the first time aside."""
+        assert "roles stay as they were" not in self.output, self.output
+        return self.output.count('"roles read"')
+
     def start(self) -> None:
         self.socket.unlink(missing_ok=True)
         super().start()

@@ -87,8 +87,8 @@ class RealNode:
             write(options.machine, directory)
             for each in ("pods", "plugins"):
                 (directory / each).mkdir()
-            self.write_roles(options.roles)
             self.plugins = {kind: self._plugin(kind) for kind in options.plugins}
+            self.write_roles(options.roles)
             self.agent = Agent(
                 directory,
                 self._agent_settings(cluster, 10250 + 10 * number),
@@ -165,10 +165,14 @@ class RealNode:
         return subprocess.run(words, capture_output=True, text=True, check=True, timeout=60).stdout
 
     def write_roles(self, text: str) -> None:
-        """The plugins follow it by themselves."""
+        """Until the plugins that run go by it."""
+        running = [each for each in self.plugins.values() if each.is_running]
+        before = [each.reads for each in running]
         draft = self.directory / "roles.draft"
         draft.write_text(text)
         draft.rename(self.directory / "roles.toml")
+        for plugin, reads in zip(running, before, strict=True):
+            plugin.await_ready(lambda plugin=plugin, reads=reads: plugin.reads > reads)  # type: ignore[misc]
 
     def process_of(self, container_id: str) -> int:
         """The pid of a container that runs."""
