@@ -69,15 +69,40 @@ class DevicePlugin(Protocol):
         """Of these, the ones that the kubelet gave to a pod: it shares the plugin with us."""
         ...
 
-    async def allocate(self, ids: Sequence[str]) -> DeviceGrant: ...
+    @property
+    def held_elsewhere_unknown(self) -> str:
+        """Why it is not known what the kubelet gave to pods; empty if it is, or shares nothing."""
+        ...
 
-    async def pre_start(self, ids: Sequence[str]) -> None: ...
+    async def allocate(self, ids: Sequence[str]) -> DeviceGrant:
+        """For one container. Refused if one is unknown, unhealthy, or the kubelet's pod has it.
+
+        From the call on the kubelet does not get them: until it fails, until `deallocate`, or until
+        `set_held` named them once and does not any more. Who of the classes' pods has which is for
+        the caller to know: it may ask again for what it holds.
+        """
+        ...
+
+    async def pre_start(self, ids: Sequence[str]) -> None:
+        """Nothing happens if the plugin does not ask for it."""
+        ...
 
     async def preferred(
         self, available: Collection[str], must_include: Collection[str], size: int
-    ) -> Sequence[str]: ...
+    ) -> Sequence[str]:
+        """So many of those available, the ones included that must be.
 
-    async def deallocate(self, ids: Sequence[str]) -> None: ...
+        Fails as UNIMPLEMENTED if the plugin has no preferences.
+        """
+        ...
+
+    async def deallocate(self, ids: Sequence[str]) -> None:
+        """Call it at the end of every allocation, or when one came to nothing.
+
+        The plugin is told if it serves Deallocate; while it is down that fails, and is to be called
+        again.
+        """
+        ...
 
 
 class DevicePlugins(Protocol):
@@ -88,5 +113,9 @@ class DevicePlugins(Protocol):
         ...
 
     def set_held(self, resource: str, ids: Collection[str]) -> None:
-        """What classes hold of it now: the kubelet, where it shares the plugin, must not."""
+        """What classes hold of it now: the kubelet, where it shares the plugin, must not.
+
+        Those included of whose end the plugin has still to be told. Called for what the checkpoint
+        has before device plugins are started, and at each change.
+        """
         ...
