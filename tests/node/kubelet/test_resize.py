@@ -69,7 +69,7 @@ def await_resized(bed: NodeBed, name: str, cpu: str) -> None:
 
 def test_own_cpus_grow_shrink_and_are_shared(node: NodeBed) -> None:
     before = container_id(node.run_pod("own", role="storage", cpu="1"))
-    assert node.pinned("own") == ON_FIRST
+    node.await_pinned("own", ON_FIRST)
     resize(node, "own", cpu="2")
     await_resized(node, "own", "2")
     node.await_pinned("own", ON_BOTH)
@@ -86,12 +86,12 @@ def test_own_cpus_grow_shrink_and_are_shared(node: NodeBed) -> None:
 
 def test_what_was_left_is_the_next_ones(node: NodeBed) -> None:
     node.run_pod("own", role="storage", cpu="1")
-    assert node.pinned("own") == ON_FIRST
+    node.await_pinned("own", ON_FIRST)
     resize(node, "own", cpu="500m")
     await_resized(node, "own", "500m")
     node.await_pinned("own", ON_BOTH)
     node.run_pod("next", role="storage", cpu="1")
-    assert node.pinned("next") == ON_FIRST
+    node.await_pinned("next", ON_FIRST)
     node.await_pinned("own", Pinned("1", "0", "1", "0"))
 
 
@@ -103,7 +103,7 @@ def test_refused_resize_is_in_the_condition_of_the_pod(node: NodeBed) -> None:
         lambda: any(each.get("receiver") == "offline" for each in moves(node)), "pools of the file"
     )
     node.run_pod("own", role="storage", cpu="1")
-    assert node.pinned("own") == ON_FIRST
+    node.await_pinned("own", ON_FIRST)
     resize(node, "own", cpu="2")
 
     def refused(pod: dict[str, Any]) -> bool:
@@ -127,7 +127,7 @@ def moves(bed: NodeBed) -> list[dict[str, Any]]:
 
 def test_container_of_a_pool_stays_there(node: NodeBed) -> None:
     node.run_pod("shared", cpu="500m")
-    assert node.pinned("shared") == ON_BOTH
+    node.await_pinned("shared", ON_BOTH)
     resize(node, "shared", cpu="700m")
     await_resized(node, "shared", "700m")
     assert node.pinned("shared") == ON_BOTH
