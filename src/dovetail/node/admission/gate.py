@@ -26,6 +26,9 @@ from dovetail.node.admission.resize_amounts import as_held, told_now
 from dovetail.node.admission.resize_transaction import ResizeTransactions
 from dovetail.node.admission.transaction import AdmissionTransactions
 from dovetail.node.admission.turns import Turns
+from dovetail.node.class_devices.injecting import InjectionCheck
+from dovetail.node.class_devices.reserving import DeviceReservations
+from dovetail.node.class_devices.source import check_has_none
 from dovetail.node.common.container_settings import ContainerSettings
 from dovetail.node.common.metrics import AGENT_METRICS, SECONDS
 from dovetail.node.common.pods import Pod, Sandbox
@@ -63,6 +66,7 @@ class AdmissionGate:
         locks: PodLocks,
         removals: RemovePodQueue,
         turns: Turns,
+        reservations: DeviceReservations,
         on_admitted: Callable[[str, float], None],
         grace_seconds: float = GRACE_SECONDS,
     ) -> None:
@@ -75,8 +79,16 @@ class AdmissionGate:
         self._store, self._locks = store, locks
         self._on_admitted, self._grace_seconds = on_admitted, grace_seconds
         self._resizes = ResizeTransactions(configuration, plugins, store, turns)
+        self.injection = InjectionCheck()
         self._transactions = AdmissionTransactions(
-            configuration, plugins, store, removals, turns, resizes=self._resizes
+            configuration,
+            plugins,
+            store,
+            removals,
+            turns,
+            resizes=self._resizes,
+            reservations=reservations,
+            injection=self.injection,
         )
         self._admissions = Background()
         self.log = AdmissionLog()
@@ -217,7 +229,7 @@ class AdmissionGate:
 
     async def _pod(self, sandbox: Sandbox) -> Pod:
         if self._source is None:
-            return told_by_runtime.pod_of(sandbox)
+            return check_has_none(told_by_runtime.pod_of(sandbox))
         pod = await self._source.pod(sandbox)
         if pod is None:
             name = f"{sandbox.namespace}/{sandbox.name}"

@@ -169,6 +169,7 @@ class PodAdmission:
             given = plugin_answers.allocations(
                 answer.allocation_result, slot.request, optional=slot.optional
             )
+            plugin_answers.check_chosen(given, slot.request, slot.chosen)
         except PluginError as error:
             self.outage_policy.settle(slot, error)
         else:
@@ -189,6 +190,8 @@ class PodAdmission:
         try:
             answer = await self.outage_policy.call(plugin, ALLOCATE_FOR_POD, question)
             given = plugin_answers.allocations(answer.allocation_result, request, optional=False)
+            chosen = [choice for each in slots for choice in each.chosen]
+            plugin_answers.check_chosen(given, request, chosen)
         except PluginError as error:
             for slot in asking:
                 if error.failure is PluginFailure.UNIMPLEMENTED:

@@ -7,11 +7,14 @@ from fractions import Fraction
 from math import ceil
 from typing import NamedTuple
 
+import msgspec
+
 from dovetail.node.common.pod_identity import PodIdentity
-from dovetail.node.common.pods import Amounts, ContainerSpec, Pod
+from dovetail.node.common.pods import Amounts, ContainerSpec, DeviceChoice, Pod
 from dovetail.node.common.ports import AdmissionRejected
 from dovetail.node.common.reasons import BAD_REQUEST
 from dovetail.node.wire.resource_plugin import (
+    ChosenDevice,
     ContainerType,
     PodResourceRequest,
     ResourceRequest,
@@ -169,7 +172,32 @@ def container_question(
         runtime_class=pod.runtime_class,
         limits=request.limits,
         resource_names=request.names,
+        chosen_devices=_written_choices(chosen_of(container, request)),
     )
+
+
+def chosen_of(container: ContainerSpec, request: RequestedResource) -> tuple[DeviceChoice, ...]:
+    """The devices that are meant, if the scheduler chose some."""
+    requested = (each.original for each in (request, *request.besides))
+    return tuple(each for name in requested for each in container.chosen.get(name, ()))
+
+
+def _written_choices(choices: Iterable[DeviceChoice]) -> tuple[ChosenDevice, ...]:
+    return tuple(
+        ChosenDevice(resource=each.resource, id=each.id, units=each.units) for each in choices
+    )
+
+
+def _chosen_of_pod(pod: Pod, request: RequestedResource) -> tuple[DeviceChoice, ...]:
+    """Each once: init containers use what others have later."""
+    found: dict[tuple[str, str], DeviceChoice] = {}
+    for container in sorted(pod.containers, key=stays):
+        for each in chosen_of(container, request):
+            known = found.get((each.resource, each.id))
+            more = known.units if known and stays(container) else 0
+            units = max(each.units + more, known.units if known else 0)
+            found[each.resource, each.id] = msgspec.structs.replace(each, units=units)
+    return tuple(found[key] for key in sorted(found))
 
 
 def pod_question(
@@ -190,4 +218,5 @@ def pod_question(
         limits=request.limits,
         resource_names=request.names,
         pod_level=request.original in pod.requests,
+        chosen_devices=_written_choices(_chosen_of_pod(pod, request)),
     )

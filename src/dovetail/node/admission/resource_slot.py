@@ -16,9 +16,9 @@ from dovetail.node.admission.admission_log import HintRecord, ResourceRecord
 from dovetail.node.admission.configuration import AdmissionConfiguration, Scope
 from dovetail.node.admission.resource_requests import RequestedResource
 from dovetail.node.common.container_settings import CPUSET_MEMS
-from dovetail.node.common.pods import ContainerSpec, Pod
+from dovetail.node.common.pods import ContainerSpec, DeviceChoice, Pod
 from dovetail.node.common.ports import AdmissionRejected, Plugin, Plugins
-from dovetail.node.common.reasons import CONFLICTING_SETTINGS
+from dovetail.node.common.reasons import CONFLICTING_SETTINGS, PLUGIN_DOWN
 from dovetail.node.hints.hint import Hint, Hints
 from dovetail.node.state.pod_state import (
     Allocations,
@@ -60,6 +60,11 @@ class ResourceSlot:
     @property
     def open(self) -> bool:
         return self.given is None
+
+    @property
+    def chosen(self) -> tuple[DeviceChoice, ...]:
+        """The devices that are meant, if the scheduler chose some."""
+        return resource_requests.chosen_of(self.container, self.request)
 
     @property
     def aligned(self) -> bool:
@@ -135,6 +140,23 @@ def requests_of(
     """As the plugins are asked for them."""
     requests = resource_requests.of_container(container, configuration.names)
     return resource_requests.together(requests, partial(_besides, plugins))
+
+
+def check_served(containers: Iterable[ContainerSpec], slots: Iterable[ResourceSlot]) -> None:
+    """A device that the scheduler chose has somebody to give it. Raises AdmissionRejected."""
+    asked = {
+        (slot.container.name, each.original)
+        for slot in slots
+        for each in (slot.request, *slot.request.besides)
+    }
+    for container in containers:
+        for name, chosen in sorted(container.chosen.items()):
+            if (container.name, name) not in asked:
+                words = (
+                    f"container {container.name} was given {chosen[0].resource} {chosen[0].id} by "
+                    f"class, and there is no plugin for {name} on this node"
+                )
+                raise AdmissionRejected(PLUGIN_DOWN, words, later=True)
 
 
 def _besides(plugins: Plugins, resource: str) -> list[str]:

@@ -21,9 +21,12 @@ from dovetail.node.admission.pod_locks import PodLocks
 from dovetail.node.admission.remove_pod_queue import RemovePodQueue
 from dovetail.node.admission.turns import PATIENCE_SECONDS, Turns
 from dovetail.node.agent import views
+from dovetail.node.class_devices.plugins import NoDevicePlugins, PluginsAndDevices
+from dovetail.node.class_devices.reserving import DeviceReservations
 from dovetail.node.common.container_settings import ContainerSettings
+from dovetail.node.common.device_plugins import DevicePlugins
 from dovetail.node.common.pods import Sandbox
-from dovetail.node.common.ports import PluginRegistry, PodSource, Runtime
+from dovetail.node.common.ports import Injector, PluginRegistry, PodSource, Runtime
 from dovetail.node.reconcile.plugin_retirement import PluginRetirement
 from dovetail.node.reconcile.pod_liveness import PodCollector, PodLiveness
 from dovetail.node.reconcile.reconciler import PERIOD_SECONDS, Reconciler
@@ -49,6 +52,7 @@ class Manager:
         store: StateStore,
         source: PodSource | None,
         *,
+        devices: DevicePlugins | None = None,
         period: float = PERIOD_SECONDS,
         grace_seconds: float = GRACE_SECONDS,
         patience: float = PATIENCE_SECONDS,
@@ -58,10 +62,15 @@ class Manager:
         `period`: seconds between looks at plugins and containers. `patience`: seconds for a plugin
         while pods wait that do not need it.
         """
+        devices = devices or NoDevicePlugins()
+        plugins = PluginsAndDevices(plugins, devices, store)
         self.store, self._plugins = store, plugins
         self._names, self._period = configuration.names, period
         locks, liveness, turns = PodLocks(), PodLiveness(), Turns(patience)
         self.removals = RemovePodQueue(store, plugins, locks, patience=patience)
+        self.collector = PodCollector(
+            store, source, locks=locks, removals=self.removals, turns=turns, liveness=liveness
+        )
         self.gate = AdmissionGate(
             configuration,
             plugins,
@@ -70,15 +79,21 @@ class Manager:
             locks=locks,
             removals=self.removals,
             turns=turns,
+            reservations=DeviceReservations(
+                store,
+                devices,
+                configuration.names,
+                look_soon=self.collector.look_soon.set,
+            ),
             on_admitted=liveness.pod_admitted,
             grace_seconds=grace_seconds,
-        )
-        self.collector = PodCollector(
-            store, source, locks=locks, removals=self.removals, turns=turns, liveness=liveness
         )
         self._retirement = PluginRetirement(store, plugins)
         self._capacity = NodeCapacity(store, plugins)
         self._pod_resources = PodResourcesApi(store, plugins, self._capacity, source)
+
+    def attach(self, injector: Injector) -> None:
+        self.gate.injection.injector = injector
 
     async def admit_pod(self, sandbox: Sandbox) -> None:
         await self.gate.admit_pod(sandbox)

@@ -7,6 +7,7 @@ checkpoint. The parts:
     names       what resources of device plugins are called at the admission
     choice      which devices each container of a pod uses, by the allocation on the pod
     source      a pod source around another: pods with their devices
+    injecting   whether the runtime brings them in
     reserving   devices are taken before their plugin is asked, and by one pod at a time
     adapter     a device plugin as a resource plugin
     plugins     these beside the resource plugins of the node

@@ -227,6 +227,10 @@ class ManagerPort(AdmissionPort, Protocol):
         """Inside, containers of the runtime are kept as plugins want them, until it is left."""
         ...
 
+    def attach(self, injector: Injector) -> None:
+        """Before anybody is let in: what the back end can bring into containers."""
+        ...
+
     async def stop(self) -> None:
         """Let admissions under way end, or be taken back."""
         ...
