@@ -35,7 +35,7 @@ from dovetail.kube.scheduler.binding import Binder, BindingOutcome
 from dovetail.kube.scheduler.claims import PodClaims
 from dovetail.kube.scheduler.decide import holdings_for
 from dovetail.kube.scheduler.ledger_watch import LedgerWatch
-from dovetail.kube.scheduler.plans import BindingPlan, fence_of
+from dovetail.kube.scheduler.plans import BindingPlan, fence_of, unwritable_reason
 from dovetail.kube.scheduler.reporting import PodReporter
 from dovetail.kube.scheduler.state import ClusterState
 from dovetail.podfit.objects import Pod
@@ -82,7 +82,11 @@ class Extender:
                 if (resource := self._state.exhausted_resource(name, direct))
             }
         names = [name for name in names if name not in crowded]
-        failed = self._nodes_without_devices(args.pod, requests, names) if requests else {}
+        failed: dict[str, str] = {}
+        if requests and (why := self._state.mapped_reason(pod_request_of(args.pod))):
+            failed = dict.fromkeys(names, why)
+        elif requests:
+            failed = self._nodes_without_devices(args.pod, requests, names)
         kept = [name for name in names if name not in failed]
         # Evicting pods is no way to devices here: what those held would not come to this pod.
         found = FilterResult(failed_nodes=crowded, failed_and_unresolvable_nodes=failed)
@@ -211,7 +215,7 @@ class Extender:
                 self._state.forget(plan.uid)
         if outcome is not BindingOutcome.BOUND:
             return f"not bound to {plan.node}: {outcome.value}"
-        self._parts.reporter.report_scheduled(plan.pod, plan.node, plan.holdings)
+        self._parts.reporter.report_scheduled(plan)
         return None
 
     def _plan(self, pod: Pod, node: str) -> BindingPlan | str:
@@ -248,4 +252,5 @@ class Extender:
                     node, requests, self._state.name_of, self._strategy
                 )
                 return f"no devices left on {node}: {why}"
-        return self._state.plan(pod, node, chosen)
+        plan = self._state.plan(pod, node, chosen)
+        return unwritable_reason(plan) or plan

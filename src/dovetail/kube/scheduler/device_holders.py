@@ -1,9 +1,10 @@
-"""Device holders: who holds which devices, put together from three witnesses for the inventory.
+"""Device holders: who holds which devices, put together from four witnesses for the inventory.
 
 The cluster state passes on what each witness says; what is to be believed goes to the inventory.
 The ledger knows of everybody, but late. A pod's annotation speaks for bound pods, even if the
-ledger was lost. A plan that is being carried out speaks before both. A device counts as held while
-any of them says so: the inventory may be too careful for a moment, never too generous.
+ledger was lost. A plan that is being carried out speaks before both. ResourceClaims speak for pods
+of other schedulers, and of ours until they are gone. A device counts as held while any of them says
+so: the inventory may be too careful for a moment, never too generous.
 
 Pools of device plugins are also held by pods that ask for them directly, without a class. Of most
 of these neither ledger nor annotations know, only what the pods ask for and where they are. Where
@@ -91,6 +92,8 @@ class DeviceHolders:
         """The consumers that the ledger has, by node."""
         self._pods: dict[str, HeldOnNode] = {}
         self._assumed: dict[str, HeldOnNode] = {}
+        self._allocated: dict[str, Mapping[str, frozenset[str]]] = {}
+        """What ResourceClaims have, by holder and node."""
         self._direct: dict[str, DirectUse] = {}
         self._direct_users: dict[str, set[str]] = {}
         """By node, those that use something there without a class."""
@@ -145,6 +148,15 @@ class DeviceHolders:
     def forget(self, uid: str) -> None:
         """The plan was carried out, or came to nothing: it holds no devices any more."""
         self._witness(self._assumed, uid, None)
+
+    def on_resource_claims(self, holder: str, devices: Mapping[str, frozenset[str]]) -> None:
+        """All that a holder has by ResourceClaims, by node."""
+        before = self._allocated.pop(holder, {})
+        if devices:
+            self._allocated[holder] = devices
+        for node in sorted(before.keys() | devices.keys()):
+            if before.get(node) != devices.get(node):
+                self._believe(holder, node)
 
     def use(self, uid: str, used: DirectUse | None) -> None:
         """What a pod uses without a class; None: nothing any more."""
@@ -317,6 +329,13 @@ class DeviceHolders:
             self._hold_unknown(node)
 
     def _belief(self, uid: str, node: str) -> tuple[DeviceHolding, ...]:
+        found = self._held_here(uid, node)
+        allocated = self._allocated.get(uid, {}).get(node, frozenset())
+        beyond = allocated - {each.device for each in found} if allocated else ()
+        return (*found, *(DeviceHolding(device, 1) for device in sorted(beyond)))
+
+    def _held_here(self, uid: str, node: str) -> tuple[DeviceHolding, ...]:
+        """What our own witnesses say."""
         told = [
             each.holdings
             for each in (self._assumed.get(uid), self._pods.get(uid))

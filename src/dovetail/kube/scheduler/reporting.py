@@ -9,12 +9,11 @@ from collections.abc import Mapping
 
 import msgspec
 
-from dovetail.devices.allocation.request import DeviceHolding
 from dovetail.kube.api.port import ApiNotFound, KubeApi
 from dovetail.kube.runtime.conditions import timestamp
 from dovetail.kube.runtime.events import Recorder
 from dovetail.kube.runtime.workqueue import WorkQueue
-from dovetail.kube.scheduler.plans import amounts
+from dovetail.kube.scheduler.plans import BindingPlan, amounts, claim_wanted_by
 from dovetail.podfit.objects import Pod
 
 SCHEDULED = "PodScheduled"
@@ -59,15 +58,17 @@ class PodReporter:
         if self._set_condition(pod, PodCondition(SCHEDULED, "False", "SchedulerError", why)):
             self._recorder.event(pod, "Warning", "FailedScheduling", "Scheduling", why)
 
-    def report_scheduled(self, pod: Pod, node: str, holdings: tuple[DeviceHolding, ...]) -> None:
-        note = f"Assigned {pod.key} to {node}"
-        if holdings:
+    def report_scheduled(self, plan: BindingPlan) -> None:
+        note = f"Assigned {plan.pod.key} to {plan.node}"
+        if plan.holdings:
             devices = ", ".join(
                 f"{device} ({units})" if units > 1 else device
-                for device, units in sorted(amounts(holdings).items())
+                for device, units in sorted(amounts(plan.holdings).items())
             )
             note += f", with {devices}"
-        self._recorder.event(pod, "Normal", "Scheduled", "Binding", note)
+        if wanted := claim_wanted_by(plan):
+            note += f", by ResourceClaim {wanted.name}"
+        self._recorder.event(plan.pod, "Normal", "Scheduled", "Binding", note)
 
     def report_lost_devices(self, pod: Pod, reason: str, why: str) -> None:
         if self._set_condition(pod, PodCondition(DEVICES, "False", reason, why)):

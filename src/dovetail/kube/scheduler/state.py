@@ -20,6 +20,12 @@ from dovetail.devices.allocation.request import DeviceHolding
 from dovetail.kube.classes.catalogue import DeviceCatalogue, DevicesOf
 from dovetail.kube.classes.device_requests import requested_classes
 from dovetail.kube.classes.extended_resources import direct_holdings_of, pool_name, pools_of
+from dovetail.kube.classes.resource_claims import (
+    KubeDeviceClass,
+    ResourceClaim,
+    allocated_devices,
+    mapped_resource,
+)
 from dovetail.kube.runtime.workqueue import WorkQueue
 from dovetail.kube.scheduler.device_holders import (
     Amounts,
@@ -28,10 +34,11 @@ from dovetail.kube.scheduler.device_holders import (
     HeldOnNode,
     holder_of,
 )
+from dovetail.kube.scheduler.dra.claimed_devices import ClaimedDevices
 from dovetail.kube.scheduler.plans import BindingPlan, holdings_of, is_over
 from dovetail.kube.scheduler.queue import SchedulingQueue, Wake
 from dovetail.podfit.objects import Namespace, Node, Pod, ResourceClass, ResourceSlice
-from dovetail.podfit.pod_request import pod_request_of
+from dovetail.podfit.pod_request import PodRequest, pod_request_of
 from dovetail.podfit.table import NodeTable
 
 
@@ -44,11 +51,16 @@ class ClusterState:
         self.devices = self.catalogue.devices
         self.classes = self.catalogue.classes
         self.holders = DeviceHolders(self.inventory)
+        self.claimed = ClaimedDevices()
+        self.device_classes: dict[str, str] = {}
+        """DeviceClasses of Kubernetes, by the extended resource that they say they are."""
         self.pods: dict[str, Pod] = {}
         """By uid: all that are not over."""
         self._queue = queue
         self._releases = releases
         self._plans: dict[str, BindingPlan] = {}
+        self._mapped: dict[str, str] = {}
+        """The extended resources of DeviceClasses, by their names."""
         self._change_counts = dict.fromkeys(Wake, 0)
         self._changed_device_nodes: set[str] = set()
 
@@ -59,8 +71,21 @@ class ClusterState:
     def name_of(self, holder: str) -> str:
         """What users call a holder: the pod's name, where it is a pod of this cluster."""
         uid = holder_of(holder)
-        pod = self.pods.get(uid)
+        pod, claim = self.pods.get(uid), self.claimed.find(uid)
+        if pod is None and claim is not None:
+            return f"ResourceClaim {claim.key}"
         return f"pod {pod.key}" if pod is not None else uid or "the pod itself"
+
+    def mapped_reason(self, pod_request: PodRequest) -> str:
+        """Why a pod that asks for classes cannot have what else it asks for; empty if it can."""
+        found = mapped_resource((name for name, _ in pod_request.amounts), self.device_classes)
+        if found is None:
+            return ""
+        return (
+            f"{found[0]} is devices of DeviceClass {found[1]!r}, and a pod has one ResourceClaim"
+            " for all its extended resources: with resource classes it cannot ask for that, too;"
+            " ask for a resource class of those devices instead."
+        )
 
     def has_node(self, name: str) -> bool:
         return self.catalogue.has_node(name)
@@ -185,6 +210,8 @@ class ClusterState:
         self.holders.on_pod(uid, HeldOnNode(pod.spec.node_name, holdings) if holdings else None)
         if self._plans.pop(uid, None) is not None:
             self.holders.forget(uid)
+        if holdings and self.claimed.rival_of(uid) is not None:
+            self._changed_device_nodes.add(pod.spec.node_name)
         self._recount_pools()
         self._queue.drop(uid)
         self._cluster_changed(changes)
@@ -212,8 +239,30 @@ class ClusterState:
         self._cluster_changed(Wake.NODE_GONE)
 
     def on_slice(self, old: ResourceSlice | None, new: ResourceSlice | None) -> None:
+        for holder in self.claimed.set_slice(old, new):
+            self.holders.on_resource_claims(holder, self.claimed.held_by(holder))
         for node in self.catalogue.set_slice(old, new):
             self._devices_changed(node)
+        self._recount_pools()
+
+    def on_resource_claim(self, old: ResourceClaim | None, new: ResourceClaim | None) -> None:
+        before, now = (allocated_devices(each) if each else frozenset() for each in (old, new))
+        for holder in self.claimed.set_claim(old, new):
+            held = self.claimed.held_by(holder)
+            self.holders.on_resource_claims(holder, held)
+            if self.claimed.rival_of(holder) is not None:
+                self._changed_device_nodes |= held.keys()
+        self._recount_pools()
+        if before - now:
+            self._cluster_changed(Wake.DEVICES)
+
+    def on_device_class(self, old: KubeDeviceClass | None, new: KubeDeviceClass | None) -> None:
+        if old is not None:
+            self._mapped.pop(old.metadata.name, None)
+        if new is not None and new.spec.extended_resource_name:
+            self._mapped[new.metadata.name] = new.spec.extended_resource_name
+        self.device_classes = {resource: name for name, resource in sorted(self._mapped.items())}
+        self._cluster_changed(Wake.CLASS)
 
     def _devices_changed(self, node: str) -> None:
         self.holders.set_pools(node, pools_of(self.devices[node]))
