@@ -61,7 +61,7 @@ def plugin_devices(node: Node) -> Iterator[Device]:
                 node=node.metadata.name,
                 name=pool_name(resource),
                 kind=resource,
-                vendor=resource.partition("/")[0],
+                vendor=vendor_of(resource),
                 units=min(units, _whole(allocatable.get(resource, "0"))) or units,
                 # The plugin took all of them back: they are there, but nobody can have them.
                 healthy=_whole(allocatable.get(resource, "0")) > 0,
@@ -72,6 +72,10 @@ def plugin_devices(node: Node) -> Iterator[Device]:
 def pool_name(resource: str) -> str:
     """Of the device that a resource is."""
     return resource.replace("/", ".")
+
+
+def vendor_of(resource: str) -> str:
+    return resource.partition("/")[0]
 
 
 def is_extended(resource: str) -> bool:

@@ -27,6 +27,15 @@ DEVICES = "dovetail.dev/devices"
 NAME = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9_.-]*[A-Za-z0-9])?", re.ASCII)
 LONGEST = 200
 
+ALL_ANNOTATIONS = 256 * 1024
+"""Bytes that the annotations of one object may have in all: Kubernetes refuses more."""
+LEFT_TO_OTHERS = 16 * 1024
+"""Of these: kubelets, network plugins and volumes write some, too."""
+
+
+class TooManyDevices(BadDevices):
+    """More than an annotation can hold."""
+
 
 class AnnotatedDevice(
     msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True
@@ -67,9 +76,16 @@ def text_of(devices: Sequence[Device]) -> str:
 
 
 async def publish(api: KubeApi, node: str, devices: Sequence[Device]) -> None:
-    """Raises NotFound if there is no such node: only a kubelet makes one."""
-    annotations = {DEVICES: text_of(devices)}
-    await api.merge(Node, node, {"metadata": {"annotations": annotations}})
+    """Raises TooManyDevices, and NotFound if there is no such node: only a kubelet makes one."""
+    text = text_of(devices)
+    if len(text.encode()) > ALL_ANNOTATIONS - LEFT_TO_OTHERS:
+        raise TooManyDevices(
+            f"annotation {DEVICES} of node {node}: {len(devices)} devices take"
+            f" {len(text.encode()) / 1024:.0f} KiB, and at most"
+            f" {(ALL_ANNOTATIONS - LEFT_TO_OTHERS) // 1024} KiB are possible: tell fewer properties"
+            " of each, or have a DRA driver publish them in ResourceSlices"
+        )
+    await api.merge(Node, node, {"metadata": {"annotations": {DEVICES: text}}})
 
 
 def _device(node: str, written: AnnotatedDevice) -> Device:

@@ -12,8 +12,13 @@ from collections.abc import Iterable, Iterator
 
 from msgspec.structs import replace
 
-from dovetail.core.device import Device
-from dovetail.kube.classes.extended_resources import is_by_id, label_properties, plugin_devices
+from dovetail.core.device import Device, PluginOrigin
+from dovetail.kube.classes.extended_resources import (
+    is_by_id,
+    label_properties,
+    plugin_devices,
+    vendor_of,
+)
 from dovetail.kube.classes.node_annotation import annotated_devices
 from dovetail.kube.classes.slices import slice_devices
 from dovetail.podfit.objects import Node, ResourceSlice
@@ -37,12 +42,19 @@ def devices_of(node: Node, slices: Iterable[ResourceSlice] = ()) -> tuple[Device
 
 
 def with_labels(node: Node, devices: Iterable[Device]) -> Iterator[Device]:
-    """What is said of a device itself counts more than what is said of all on the node."""
+    """Devices by ID with what follows from their resource; what is said of one itself counts more
+    than what is said of all on the node."""
     told: dict[str, dict[str, str]] = {}
     for device in devices:
         if not is_by_id(device):
             yield device
             continue
+        assert isinstance(device.origin, PluginOrigin)
         if device.kind not in told:
             told[device.kind] = dict(label_properties(node, device.kind))
-        yield replace(device, properties={**told[device.kind], **device.properties})
+        known = {**told[device.kind], "id": device.origin.id}
+        yield replace(
+            device,
+            vendor=device.vendor or vendor_of(device.kind),
+            properties={**known, **device.properties},
+        )

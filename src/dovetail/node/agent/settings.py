@@ -138,8 +138,22 @@ class DeviceSettings(SettingsStruct, frozen=True):
     publish: Annotated[
         bool,
         Meta(
-            description="Write NICs and hugepages of this machine to an annotation of its node in "
-            "Kubernetes, for resource classes."
+            description="Write the devices of this machine, NICs, hugepages and those of device "
+            "plugins, to an annotation of its node in Kubernetes, for resource classes."
+        ),
+    ] = False
+    properties_file: Annotated[
+        str | None,
+        Meta(
+            description="File (TOML, YAML) with properties of device plugins' devices, by resource "
+            "and ID; read again when it changes."
+        ),
+    ] = None
+    trust_annotations: Annotated[
+        bool,
+        Meta(
+            description="Give pods the devices that are written on them even if the API server "
+            "does not say that only the scheduler can write them there (manifests, part `guard`)."
         ),
     ] = False
     node: Annotated[str, Meta(description="Name of the node; empty for the host's.")] = ""
@@ -161,6 +175,23 @@ class OutageSettings(SettingsStruct, frozen=True):
         ),
     ] = "reject"
     wait: Annotated[Duration, Meta(description="How long `retry` waits for the plugin.")] = "5s"
+
+
+class RefusalSettings(SettingsStruct, frozen=True):
+    fail_pods: Annotated[
+        bool,
+        Meta(
+            description="Fail a refused pod at the API server, as the kubelet's own admission "
+            "would, so that its controller makes another: else it stays, and is tried again."
+        ),
+    ] = False
+    after: Annotated[
+        Duration, Meta(description="How long a pod has to be refused before it is failed.")
+    ] = "10s"
+    kubeconfig: Annotated[
+        str | None,
+        Meta(description="How to reach the API server; as for devices if not given."),
+    ] = None
 
 
 class RoleSettings(SettingsStruct, frozen=True):
@@ -218,6 +249,9 @@ class AgentSettings(SettingsStruct, frozen=True):
     )
     outages: Annotated[OutageSettings, Meta(description="Plugins that are down.")] = (
         OutageSettings()
+    )
+    refusals: Annotated[RefusalSettings, Meta(description="Pods that are refused.")] = (
+        RefusalSettings()
     )
     roles: Annotated[
         Mapping[str, RoleSettings],
