@@ -54,6 +54,8 @@ class SettingsDraft:
         self.annotations: OwnedSettings[str] = OwnedSettings("annotation")
         self.mounts: OwnedSettings[Any] = OwnedSettings("mount at")
         self.devices: OwnedSettings[Any] = OwnedSettings("device at")
+        self.cdi_devices: dict[str, None] = {}
+        """In order. The runtime merges what they bring along, and refuses what does not fit."""
 
     def add(self, resource: str, info: ResourceAllocationInfo) -> None:
         if info.oci_property_name and info.allocation_result:
@@ -65,6 +67,7 @@ class SettingsDraft:
             self.mounts.set(mount.container_path, mount, resource)
         for device in info.devices:
             self.devices.set(device.container_path, device, resource)
+        self.cdi_devices |= dict.fromkeys(info.cdi_devices)
 
     def _property(self, resource: str, name: str, result: str) -> None:
         if name in INTEGER_PROPERTIES:
@@ -98,6 +101,7 @@ class SettingsDraft:
             annotations=dict(self.annotations),
             mounts=tuple(self.mounts.values()),
             devices=tuple(self.devices.values()),
+            cdi_devices=tuple(self.cdi_devices),
         )
 
 

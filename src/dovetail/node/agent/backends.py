@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Protocol
 
 from dovetail.node.agent.settings import RuntimeSettings
+from dovetail.node.common.container_settings import ContainerSettings
 from dovetail.node.common.ports import AdmissionPort, Runtime
 from dovetail.node.cri.client import CriRuntime
 from dovetail.node.cri_proxy.proxy import Proxy
@@ -19,6 +20,10 @@ class RuntimeBackend(Protocol):
     @property
     def runtime(self) -> Runtime: ...
 
+    async def why_not(self, settings: ContainerSettings) -> str | None:
+        """As an `Injector`."""
+        ...
+
     async def start(self) -> None: ...
 
     async def stop(self) -> None: ...
@@ -29,6 +34,12 @@ class CriBackend:
 
     def __init__(self, settings: RuntimeSettings) -> None:
         self.runtime = CriRuntime(Path(settings.socket))
+
+    async def why_not(self, settings: ContainerSettings) -> str | None:  # noqa: ARG002
+        return (
+            "the back end cri sees containers after they started, and can bring no device into "
+            "them: runtime.backend has to be proxy or nri"
+        )
 
     async def start(self) -> None:
         return
@@ -44,6 +55,9 @@ class ProxyBackend:
         self.runtime = CriRuntime(Path(settings.socket))
         self._proxy = Proxy(Path(settings.listen), Path(settings.socket), manager)
 
+    async def why_not(self, settings: ContainerSettings) -> str | None:
+        return await self.runtime.why_no_cdi() if settings.cdi_devices else None
+
     async def start(self) -> None:
         await self._proxy.start()
 
@@ -58,6 +72,11 @@ class NriBackend:
     def __init__(self, settings: RuntimeSettings, manager: AdmissionPort) -> None:
         self._seen = CriRuntime(Path(settings.socket))
         self.runtime = NriRuntime(Path(settings.nri_socket), self._seen, manager)
+
+    async def why_not(self, settings: ContainerSettings) -> str | None:
+        if not settings.cdi_devices:
+            return None
+        return self.runtime.why_no_cdi() or await self._seen.why_no_cdi()
 
     async def start(self) -> None:
         await self.runtime.start()

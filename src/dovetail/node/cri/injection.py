@@ -56,6 +56,10 @@ def inject(request: Any, settings: ContainerSettings) -> None:
                 host_path=device.host_path,
                 permissions=device.permissions,
             )
+    taken = {each.name for each in config.CDI_devices}
+    for name in settings.cdi_devices:
+        if name not in taken:
+            config.CDI_devices.add(name=name)
 
 
 def put_resources(resources: Any, settings: ContainerSettings) -> None:

@@ -56,6 +56,7 @@ def adjustment(
             resources=resources(settings),
             oom_score_adj=None if oom is None else nri.OptionalInt(value=oom),
         ),
+        CDI_devices=tuple(nri.CDIDevice(name=name) for name in settings.cdi_devices),
     )
 
 

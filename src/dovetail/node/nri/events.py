@@ -42,9 +42,15 @@ class NriEvents:
     """Of one connection. What there is is not followed: a runtime that was restarted is silent
     about the end of pods from before."""
 
-    def __init__(self, manager: AdmissionPort, synchronized: asyncio.Event) -> None:
+    def __init__(
+        self,
+        manager: AdmissionPort,
+        synchronized: asyncio.Event,
+        on_configured: Callable[[nri.ConfigureRequest], None] = lambda _: None,
+    ) -> None:
         """`synchronized` is set as soon as the runtime takes calls of ours."""
         self._manager, self._synchronized = manager, synchronized
+        self._on_configured = on_configured
         self._timeout = REQUEST_TIMEOUT_SECONDS
         self._going_on: set[asyncio.Task[Any]] = set()
         self._handlers: dict[nri.Event, Handler] = {
@@ -77,6 +83,7 @@ class NriEvents:
 
     def _configure(self, request: nri.ConfigureRequest) -> nri.ConfigureResponse:
         self._timeout = request.request_timeout / 1000 or REQUEST_TIMEOUT_SECONDS
+        self._on_configured(request)
         LOG.info("nri configured", runtime=request.runtime_name, version=request.runtime_version)
         return nri.ConfigureResponse(events=sum(1 << (event - 1) for event in self._handlers))
 
