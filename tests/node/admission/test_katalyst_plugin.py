@@ -8,6 +8,7 @@ from __future__ import annotations
 import sys
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,7 @@ from dovetail.node.admission.configuration import AdmissionConfiguration, Scope
 from dovetail.node.agent.manager import Manager
 from dovetail.node.common.container_settings import ContainerSettings
 from dovetail.node.common.pods import Pod
+from dovetail.node.common.ports import AdmissionRejected
 from dovetail.node.sources.implicit_resources import ImplicitResources
 from dovetail.node.state.checkpoint import Checkpoint
 from dovetail.node.state.store import StateStore
@@ -90,3 +92,12 @@ async def test_a_container_without_requests_has_cpus_of_some_pool(directory: Pat
     reclaimed = pod("reclaimed", container(**{MILLI: 1000}), container("aide", 1), **RECLAIMED)
     async with katalyst(directory, reclaimed) as manager:
         assert await started(manager, reclaimed) == {"main": ("0", ""), "aide": ("0", "")}
+
+
+async def test_a_pod_that_asks_as_a_whole_is_refused_with_the_reason(directory: Path) -> None:
+    own = pod("whole", container(), requests={"cpu": Fraction(1)}, limits={"cpu": Fraction(1)})
+    async with katalyst(directory, own) as manager:
+        with pytest.raises(AdmissionRejected) as caught:
+            await started(manager, own)
+        assert caught.value.reason == "plugin_refused"
+        assert "does not know AllocateForPod" in str(caught.value)

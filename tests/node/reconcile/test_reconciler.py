@@ -95,8 +95,8 @@ class Runtime:
 
 class World:
     def __init__(self, directory: Path, *uids: str, **more: Any) -> None:
-        self.cpu = Pools(aligned=False)
-        self.pods = [pod(uid, container(cpu=2)) for uid in uids]
+        self.cpu: Pools = more.pop("cpu", None) or Pools(aligned=False)
+        self.pods = [*more.pop("pods", ()), *(pod(uid, container(cpu=2)) for uid in uids)]
         plugins: list[FakePlugin] = [self.cpu, *more.pop("others", ())]
         names = more.pop("names", None)
         timing = {key: more.pop(key) for key in ("wait_seconds", "shortest_pause") if key in more}

@@ -25,7 +25,7 @@ import structlog
 
 from dovetail.node.admission import resource_requests
 from dovetail.node.admission.admission_log import AdmissionRecord
-from dovetail.node.admission.configuration import AdmissionConfiguration, Outage, Scope
+from dovetail.node.admission.configuration import AdmissionConfiguration, Outage
 from dovetail.node.admission.merge_settings import settings_of
 from dovetail.node.admission.outage_policy import OutagePolicy
 from dovetail.node.admission.pod_admission import PodAdmission
@@ -201,7 +201,7 @@ class ResizeTransactions:
             admission.outage_policy.turn = turn
             try:
                 self.check_settled((pod.uid, wanted.name), asked)
-                await self._decide(admission, own)
+                await admission.decide(own)
                 given = holdings([wanted], own, before)[wanted.name]
                 settings_of(given.allocations)
             except BaseException as error:
@@ -245,11 +245,11 @@ class ResizeTransactions:
                 slot.reopen()
         admission = self._admission(_with(pod, held, before))
         if in_turn:
-            await self._decide(admission, own)
+            await admission.decide(own)
         else:
             async with self._turns.taken(resources) as turn:
                 admission.outage_policy.turn = turn
-                await self._decide(admission, own)
+                await admission.decide(own)
         return holdings([held], own, before)[held.name]
 
     def _admission(self, pod: Pod) -> PodAdmission:
@@ -257,12 +257,6 @@ class ResizeTransactions:
         go on without it."""
         policy = OutagePolicy(Outage.REJECT, 0.0)
         return PodAdmission(self._configuration, pod, pod_identity.identity_of(pod), policy)
-
-    async def _decide(self, admission: PodAdmission, own: Sequence[ResourceSlot]) -> None:
-        if self._configuration.scope is Scope.POD:
-            await admission.by_pod(own)
-        else:
-            await admission.by_container(own)
 
     async def _mark(self, key: Key, resources: Collection[str]) -> None:
         self._agreed.discard(key)

@@ -113,6 +113,11 @@ def of_pod(pod: Pod, names: Mapping[str, str]) -> tuple[RequestedResource, ...]:
     return requested_resources("the pod", pod_requests_of(pod), pod_limits_of(pod), names)
 
 
+def is_pod_level(request: RequestedResource, pod: Pod) -> bool:
+    """Whether the pod itself asks for it, or for something that is counted with it."""
+    return any(each.original in pod.requests for each in (request, *request.besides))
+
+
 def pod_requests_of(pod: Pod) -> Amounts:
     """Kubernetes' pod sum of requests; what the pod itself says wins."""
     steps = (
@@ -217,6 +222,6 @@ def pod_question(
         native_qos_class=pod.qos_class,
         limits=request.limits,
         resource_names=request.names,
-        pod_level=request.original in pod.requests,
+        pod_level=is_pod_level(request, pod),
         chosen_devices=_written_choices(_chosen_of_pod(pod, request)),
     )

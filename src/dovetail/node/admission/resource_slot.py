@@ -41,8 +41,10 @@ class ResourceSlot:
     given: Allocations | None = None
     """What it got; None as long as that is open."""
     hints: Hints = None
+    whole: RequestedResource | None = None
+    """What the pod itself asks for: the container has what the pod gets."""
     borrowed: bool = False
-    """Only the pod as a whole asks for it: the container has what the pod gets."""
+    """Only the pod asks for it, and the container does not."""
     missing: bool = False
     """It does without, because its plugin is down."""
     record: ResourceRecord = field(init=False)
@@ -119,9 +121,7 @@ def slots(
     configuration: AdmissionConfiguration,
 ) -> list[ResourceSlot]:
     """Resources that have a plugin, or had one, by container; settled if nothing need be asked."""
-    whole: dict[str, RequestedResource] = {}
-    if configuration.scope is Scope.POD:
-        whole = {each.resource: each for each in resource_requests.of_pod(pod, configuration.names)}
+    whole = _wholes(pod, plugins, configuration)
     found = []
     for container in containers:
         own = requests_of(container, plugins, configuration)
@@ -130,8 +130,30 @@ def slots(
             slot = _slot(request, container, before, plugins, whole.get(request.resource, request))
             if slot is not None:
                 slot.borrowed = request in lent
+                slot.whole = _asked_by_pod(pod, whole.get(request.resource))
                 found.append(slot)
     return found
+
+
+def _wholes(
+    pod: Pod, plugins: Plugins, configuration: AdmissionConfiguration
+) -> dict[str, RequestedResource]:
+    """What plugins are asked for the pod as a whole, by resource."""
+    if configuration.scope is not Scope.POD and not pod.requests:
+        return {}
+    requests = resource_requests.together(
+        resource_requests.of_pod(pod, configuration.names), partial(_besides, plugins)
+    )
+    return {
+        each.resource: each
+        for each in requests
+        if configuration.scope is Scope.POD or _asked_by_pod(pod, each)
+    }
+
+
+def _asked_by_pod(pod: Pod, request: RequestedResource | None) -> RequestedResource | None:
+    asked = request is not None and resource_requests.is_pod_level(request, pod)
+    return request if asked else None
 
 
 def requests_of(
@@ -174,7 +196,7 @@ def _lent(
     return [
         each
         for each in whole.values()
-        if each.original in pod.requests and each.resource not in asked
+        if resource_requests.is_pod_level(each, pod) and each.resource not in asked
     ]
 
 

@@ -22,7 +22,7 @@ from functools import partial
 import msgspec
 
 from dovetail.node.admission.admission_log import AdmissionRecord
-from dovetail.node.admission.configuration import AdmissionConfiguration, Scope
+from dovetail.node.admission.configuration import AdmissionConfiguration
 from dovetail.node.admission.merge_settings import settings_of
 from dovetail.node.admission.outage_policy import OutagePolicy
 from dovetail.node.admission.pod_admission import PodAdmission
@@ -112,10 +112,10 @@ class AdmissionTransactions:
     async def _decide(
         self, admission: PodAdmission, wanted: Sequence[ResourceSlot], record: AdmissionRecord
     ) -> None:
-        if self._configuration.scope is Scope.POD and not record.container:
-            await admission.by_pod(wanted)
-        else:
+        if record.container:
             await admission.by_container(wanted)
+        else:
+            await admission.decide(wanted)
 
     async def _undo_in_turn(self, draft: PodState, undo: Undo) -> None:
         async with self._turns.taken(draft.plugins):

@@ -181,9 +181,21 @@ class Reconciler:
                 continue
             for uid, containers in sorted(answer.value.pod_resources.items()):
                 for name, told in sorted(containers.container_resources.items()):
-                    if self._same((uid, name), resource, answer.context):
-                        self._refresh(resource, uid, name, self._own(resource, told))
+                    for each in self._meant(uid, name, resource):
+                        if self._same((uid, each), resource, answer.context):
+                            self._refresh(resource, uid, each, self._own(resource, told))
         await self._save()
+
+    def _meant(self, uid: str, name: str, resource: str) -> Iterable[str]:
+        """The containers that a plugin tells of: what a pod has as a whole is under no name."""
+        pod = self._store.pod(uid)
+        if name or pod is None or resource not in pod.pod_wide:
+            return (name,)
+        return sorted(
+            each
+            for each, holding in pod.containers.items()
+            if resource in holding.allocations or resource in holding.missing
+        )
 
     def _same(self, key: Key, resource: str, before: AgentState) -> bool:
         """Whether it has what it had when the plugin was asked: else the answer is out of date."""
@@ -248,14 +260,20 @@ class Reconciler:
                 for name, each in pod.container_resources.items()
                 if each.resource_allocation
             }
+            pods = {uid for uid, _ in told}
             for key in sorted(alive.keys() - told):
+                if self._is_pod_wide(key, resource) and key[0] in pods:
+                    continue
                 if self._same(key, resource, answer.context) and self._needs(key, resource):
                     await self._adoption.give_again(key, resource, alive[key])
 
-    def _needs(self, key: Key, resource: str) -> bool:
+    def _is_pod_wide(self, key: Key, resource: str) -> bool:
         pod = self._store.pod(key[0])
-        holding = holding_of(pod, key[1])
-        if pod is None or holding is None or resource in pod.pod_wide:
+        return pod is not None and resource in pod.pod_wide
+
+    def _needs(self, key: Key, resource: str) -> bool:
+        holding = holding_of(self._store.pod(key[0]), key[1])
+        if holding is None:
             return False
         return resource in holding.allocations or resource in holding.missing
 

@@ -148,7 +148,12 @@ class PodResourcesApi:
                             pod.uid,
                             name,
                             holding,
-                            exclusive_cpus(holding, specified.get(name), held),
+                            exclusive_cpus(
+                                holding,
+                                specified.get(name),
+                                held,
+                                known.requests if known else {},
+                            ),
                         )
                         for name, holding in chosen.items()
                     )

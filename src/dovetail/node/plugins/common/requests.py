@@ -37,6 +37,8 @@ class PluginRequest(msgspec.Struct, frozen=True, kw_only=True):
     name: str
     container: str
     """Empty: the pod as a whole."""
+    pod_level: bool = False
+    """The pod itself asks for it, not its containers together."""
     init: bool = False
     """It is over before the others start, so what it had can be theirs."""
     role: PodRole
@@ -80,6 +82,7 @@ def pod_request(book: RoleBook, request: PodResourceRequest, nodes: CpuSet) -> P
         namespace=request.pod_namespace,
         name=request.pod_name,
         container="",
+        pod_level=request.pod_level,
         role=book.role(described),
         amounts=_amounts(request),
         nodes=_nodes(request, nodes),
