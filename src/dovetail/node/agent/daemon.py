@@ -24,6 +24,8 @@ from dovetail.node.agent.control import ControlSocket
 from dovetail.node.agent.device_publisher import DevicePublisher, Publish
 from dovetail.node.agent.manager import Manager, regularly
 from dovetail.node.agent.settings import AgentSettings, PodSettings, TopologySettings, seconds
+from dovetail.node.class_devices.source import ClassDevices
+from dovetail.node.class_devices.trust import Trusting
 from dovetail.node.common.metrics import AGENT_METRICS
 from dovetail.node.common.ports import ManagerPort, PodSource
 from dovetail.node.hints import TopologyOptions, TopologyPolicy, check
@@ -82,6 +84,7 @@ async def start(settings: AgentSettings, stack: AsyncExitStack) -> None:
     stack.push_async_callback(manager.stop)
     # 4. The way to containers.
     backend = backend_of(settings.runtime, manager)
+    manager.attach(backend)
     await open_part(backend, stack)
     await stack.enter_async_context(manager.reconciling(backend.runtime))
     # 5. Those who only want to know.
@@ -121,7 +124,9 @@ def open_source(settings: AgentSettings, stack: AsyncExitStack) -> PodSource | N
     needs = {name: role.needs for name, role in settings.roles.items()}
     if source is None:
         return None
-    return ImplicitResources(source, needs, settings.pods.always, settings.plugins.names)
+    names = settings.plugins.names
+    implicit = ImplicitResources(source, needs, settings.pods.always, names)
+    return ClassDevices(implicit, Trusting(), node_of(settings), names)
 
 
 async def open_part(part: RuntimeBackend | GrpcListener | Registry, stack: AsyncExitStack) -> None:
