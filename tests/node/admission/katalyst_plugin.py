@@ -33,7 +33,9 @@ def quantity(request: Any) -> int:
     """Of the one resource that may be asked for."""
     if len(request.resource_requests) != 1:
         raise Invalid(f"invalid req.ResourceRequests length: {len(request.resource_requests)}")
-    ((name, amount),) = request.resource_requests.items()
+    name, amount = next(
+        (str(name), float(each)) for name, each in request.resource_requests.items()
+    )
     if name == MILLI:
         return max(math.ceil(amount / 1000.0), 0)
     if name in (CPU, MEMORY, RECLAIMED_MEMORY):

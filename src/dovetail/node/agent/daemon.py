@@ -117,7 +117,7 @@ async def open_registry(
 
 
 def open_source(settings: AgentSettings, stack: AsyncExitStack) -> PodSource | None:
-    source = source_of(settings.pods, node_of(settings))
+    source: PodSource | None = source_of(settings.pods, node_of(settings))
     if isinstance(source, KubeletPods):
         stack.push_async_callback(source.close)
         source = while_away(settings, source)
