@@ -20,6 +20,7 @@ from dovetail.node.agent import checks
 from dovetail.node.agent.daemon import run as run_agent
 from dovetail.node.agent.device_publisher import Publish
 from dovetail.node.agent.settings import AgentSettings, DeviceSettings
+from dovetail.node.refusals.refused_pods import FailPod
 from dovetail.telemetry import logs
 
 
@@ -44,7 +45,8 @@ async def _run(settings: AgentSettings) -> None:
         asyncio.get_running_loop().add_signal_handler(number, stop.set)
     async with AsyncExitStack() as stack:
         publish = await publisher(settings.devices, stack) if settings.devices.publish else None
-        await run_agent(settings, stop, lambda: readiness.notify("READY=1"), publish)
+        fail_pod = await pod_failer(settings, stack) if settings.refusals.fail_pods else None
+        await run_agent(settings, stop, lambda: readiness.notify("READY=1"), publish, fail_pod)
 
 
 async def publisher(settings: DeviceSettings, stack: AsyncExitStack) -> Publish:
@@ -55,3 +57,12 @@ async def publisher(settings: DeviceSettings, stack: AsyncExitStack) -> Publish:
 
     api = await stack.enter_async_context(connect(settings.kubeconfig, agent="dovetail-agent"))
     return partial(publish, api)
+
+
+async def pod_failer(settings: AgentSettings, stack: AsyncExitStack) -> FailPod:
+    from dovetail.kube.api.client import connect
+    from dovetail.kube.runtime.pod_failure import fail_pod
+
+    kubeconfig = settings.refusals.kubeconfig or settings.devices.kubeconfig
+    api = await stack.enter_async_context(connect(kubeconfig, agent="dovetail-agent"))
+    return partial(fail_pod, api)

@@ -29,6 +29,7 @@ from dovetail.node.class_devices.trust import Trusting
 from dovetail.node.common.metrics import AGENT_METRICS
 from dovetail.node.common.ports import ManagerPort, PodSource
 from dovetail.node.hints import TopologyOptions, TopologyPolicy, check
+from dovetail.node.refusals.refused_pods import FailPod, RefusedPods
 from dovetail.node.registry.registry import Registry
 from dovetail.node.sources import pod_memory
 from dovetail.node.sources.away import PodsWhileAway
@@ -51,11 +52,12 @@ async def run(
     stop: asyncio.Event,
     ready: Callable[[], None],
     publish: Publish | None = None,
+    fail_pod: FailPod | None = None,
 ) -> None:
     """Until told to stop. Raises DovetailError if it cannot start."""
     with checks.alone(Path(settings.state_dir)):
         async with AsyncExitStack() as stack:
-            await start(settings, stack)
+            await start(settings, stack, fail_pod)
             if publish is not None:
                 look = DevicePublisher(settings, publish).look
                 publishing = Background()
@@ -68,7 +70,9 @@ async def run(
     LOG.info("agent ended")
 
 
-async def start(settings: AgentSettings, stack: AsyncExitStack) -> None:
+async def start(
+    settings: AgentSettings, stack: AsyncExitStack, fail_pod: FailPod | None = None
+) -> None:
     machine = read(Path(settings.sysfs))
     configuration = configuration_of(settings, machine)
     # 1. What was known before.
@@ -80,7 +84,10 @@ async def start(settings: AgentSettings, stack: AsyncExitStack) -> None:
     # 3. Who decides.
     source = open_source(settings, stack)
     period = seconds(settings.reconcile_period)
-    manager: ManagerPort = Manager(configuration, registry, store, source, period=period)
+    refusals = RefusedPods(fail_pod, seconds(settings.refusals.after)) if fail_pod else None
+    manager: ManagerPort = Manager(
+        configuration, registry, store, source, period=period, refusals=refusals
+    )
     stack.push_async_callback(manager.stop)
     # 4. The way to containers.
     backend = backend_of(settings.runtime, manager)

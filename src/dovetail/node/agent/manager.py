@@ -26,10 +26,17 @@ from dovetail.node.class_devices.reserving import DeviceReservations
 from dovetail.node.common.container_settings import ContainerSettings
 from dovetail.node.common.device_plugins import DevicePlugins
 from dovetail.node.common.pods import Sandbox
-from dovetail.node.common.ports import Injector, PluginRegistry, PodSource, Runtime
+from dovetail.node.common.ports import (
+    AdmissionRejected,
+    Injector,
+    PluginRegistry,
+    PodSource,
+    Runtime,
+)
 from dovetail.node.reconcile.plugin_retirement import PluginRetirement
 from dovetail.node.reconcile.pod_liveness import PodCollector, PodLiveness
 from dovetail.node.reconcile.reconciler import PERIOD_SECONDS, Reconciler
+from dovetail.node.refusals.refused_pods import RefusedPods
 from dovetail.node.report import capacity
 from dovetail.node.report.capacity import NodeCapacity
 from dovetail.node.report.pod_resources import PodResourcesApi
@@ -56,15 +63,16 @@ class Manager:
         period: float = PERIOD_SECONDS,
         grace_seconds: float = GRACE_SECONDS,
         patience: float = PATIENCE_SECONDS,
+        refusals: RefusedPods | None = None,
     ) -> None:
         """Without a `source`, pods are what the runtime tells of them.
 
         `period`: seconds between looks at plugins and containers. `patience`: seconds for a plugin
-        while pods wait that do not need it.
+        while pods wait that do not need it. `refusals`: who fails pods that are refused, if anybody.
         """
         devices = devices or NoDevicePlugins()
         plugins = PluginsAndDevices(plugins, devices, store)
-        self.store, self._plugins = store, plugins
+        self.store, self._plugins, self._refusals = store, plugins, refusals
         self._names, self._period = configuration.names, period
         locks, liveness, turns = PodLocks(), PodLiveness(), Turns(patience)
         self.removals = RemovePodQueue(store, plugins, locks, patience=patience)
@@ -96,7 +104,14 @@ class Manager:
         self.gate.injection.injector = injector
 
     async def admit_pod(self, sandbox: Sandbox) -> None:
-        await self.gate.admit_pod(sandbox)
+        try:
+            await self.gate.admit_pod(sandbox)
+        except AdmissionRejected as error:
+            if self._refusals:
+                self._refusals.refused(sandbox, error)
+            raise
+        if self._refusals:
+            self._refusals.admitted(sandbox.uid)
 
     async def admit_container(
         self, sandbox: Sandbox, container: str, asked: ContainerSettings
@@ -170,6 +185,8 @@ class Manager:
     async def stop(self) -> None:
         await self._capacity.stop()
         await self.gate.stop()
+        if self._refusals:
+            await self._refusals.stop()
 
 
 async def regularly(work: Callable[[], Awaitable[object]], period: float) -> None:
