@@ -25,7 +25,7 @@ PARTS = {
 """Name of the file, and what is in it."""
 SCHEDULER, EXTENDER_PART, KUBE_SCHEDULER = "scheduler", "extender", "kube-scheduler"
 OPTIONAL_PARTS = {
-    "agent": "the node agents' account: their node's pods, and the status of refused ones",
+    "agent": "the node agents' account: pods, refused ones' status, devices of nodes, the guard",
     "machines-webhook": "guests are refused at once; only for operators that serve it",
     EXTENDER_PART: "the scheduler as above, but kube-scheduler can ask it about devices",
     KUBE_SCHEDULER: "what kube-scheduler has to be told for that: a file for its --config",
