@@ -39,6 +39,18 @@ async def test_a_default_kubelet_names_the_node_and_no_address(tmp_path: Path) -
             await each.close()
 
 
+async def test_a_new_kubelet_makes_its_certificate_when_the_agent_is_there(tmp_path: Path) -> None:
+    authority = Authority(tmp_path, "ca")
+    there, later = authority.file, tmp_path / "later.crt"
+    async with serving(presenting(authority.sign("kubelet"))) as (_, url):
+        client = KubeletClient(url, ca_file=later)
+        with pytest.raises(Unanswered, match=r"later\.crt is not there"):
+            await client.get("/pods")
+        there.rename(later)
+        assert await client.get("/pods")
+        await client.close()
+
+
 def test_elsewhere_than_on_this_machine_the_address_counts() -> None:
     assert names_at("https://10.0.0.1:10250", "node-1") == ("10.0.0.1",)
 

@@ -2,7 +2,8 @@
 
 A kubelet makes its own certificate by default, which names the node and no address; so one that is
 asked at a loopback address may answer by either name. Files are read again when they changed:
-tokens and certificates are replaced before they run out.
+tokens and certificates are replaced before they run out, and a new kubelet makes its own only after
+the agent, which it needs to start, is there.
 """
 
 from __future__ import annotations
@@ -51,23 +52,26 @@ class KubeletClient:
 
         `certificate`: of the one who asks, with its `key` unless that is in the same file.
         `server_names`: of which the kubelet's certificate has to have one; by default the address.
-        Raises BadSource.
+        Raises BadSource, but for files that are not there yet.
         """
         self.url = checked_url(url)
         self._token_file, self._timeout, self._largest_bytes = token_file, timeout, largest_bytes
         self._ca_file, self._certificate, self._key = ca_file, certificate, key
         self._names = [*server_names] or [httpx2.URL(self.url).host]
         self._stamp = self._stamped()
-        self._http = self._opened(tls_context(ca_file, certificate, key))
+        self._http = None if self._missing() else self._opened(self._tls_context())
 
     async def get(self, path: str) -> bytes:
         """Raises Unanswered."""
         await self._follow_files()
+        if self._http is None:
+            missing = " and ".join(map(str, self._missing()))
+            raise Unanswered(f"the kubelet at {self.url} cannot be asked: {missing} is not there")
         url = f"{self.url}{path}"
         try:
             # The client's own timeout begins anew with every piece that comes.
             async with asyncio.timeout(self._timeout):
-                status, content = await self._by_any_name(url)
+                status, content = await self._by_any_name(self._http, url)
         except (httpx2.HTTPError, TimeoutError, OSError) as error:
             why = str(error) or type(error).__name__
             raise Unanswered(f"the kubelet at {self.url} cannot be asked: {why}") from error
@@ -76,13 +80,14 @@ class KubeletClient:
         return content
 
     async def close(self) -> None:
-        await self._http.aclose()
+        if self._http is not None:
+            await self._http.aclose()
 
-    async def _by_any_name(self, url: str) -> tuple[int, bytes]:
+    async def _by_any_name(self, http: httpx2.AsyncClient, url: str) -> tuple[int, bytes]:
         """Those names first that were right before."""
         for name in [*self._names]:
             try:
-                return await self._asked(url, name)
+                return await self._asked(http, url, name)
             except httpx2.ConnectError as error:
                 if not _names_another(error):
                     raise
@@ -94,8 +99,8 @@ class KubeletClient:
             "pods.server_name is the name to expect"
         ) from last
 
-    async def _asked(self, url: str, name: str) -> tuple[int, bytes]:
-        async with self._http.stream(
+    async def _asked(self, http: httpx2.AsyncClient, url: str, name: str) -> tuple[int, bytes]:
+        async with http.stream(
             "GET", url, headers=self._headers(), extensions={"sni_hostname": name}
         ) as response:
             return response.status_code, await _content(response, self._largest_bytes)
@@ -122,19 +127,27 @@ class KubeletClient:
     async def _follow_files(self) -> None:
         """Certificates that were replaced; half of a file is no reason to give up the old ones."""
         stamp = self._stamped()
-        if stamp == self._stamp:
+        if stamp == self._stamp or self._missing():
             return
         try:
-            context = tls_context(self._ca_file, self._certificate, self._key)
+            context = self._tls_context()
         except BadSource as error:
             LOG.warning("certificates not replaced", why=str(error))
             return
         self._stamp, before = stamp, self._http
         self._http = self._opened(context)
-        await before.aclose()
+        if before is not None:
+            await before.aclose()
+
+    def _tls_context(self) -> ssl.SSLContext:
+        return tls_context(self._ca_file, self._certificate, self._key)
 
     def _stamped(self) -> tuple[tuple[int, ...] | None, ...]:
         return tuple(_stamp(each) for each in (self._ca_file, self._certificate, self._key))
+
+    def _missing(self) -> list[Path]:
+        files = (self._ca_file, self._certificate, self._key)
+        return [each for each in files if each is not None and not each.exists()]
 
 
 def tls_context(

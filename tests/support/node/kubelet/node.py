@@ -238,6 +238,7 @@ class RealNode:
                 "url": f"https://127.0.0.1:{port}",
                 "token_file": str(cluster.directory / "agent.token"),
                 "ca_file": str(cluster.authority.certificate),
+                "manifests": str(here / "k" / "static-pods"),
                 "directory": str(self.manifests),
             },
             "devices": {"node": self.name},
