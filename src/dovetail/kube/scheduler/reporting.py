@@ -10,10 +10,11 @@ from collections.abc import Mapping
 import msgspec
 
 from dovetail.kube.api.port import ApiNotFound, KubeApi
+from dovetail.kube.classes.device_ways import chain_text
 from dovetail.kube.runtime.conditions import timestamp
 from dovetail.kube.runtime.events import Recorder
 from dovetail.kube.runtime.workqueue import WorkQueue
-from dovetail.kube.scheduler.plans import BindingPlan, amounts, claim_wanted_by
+from dovetail.kube.scheduler.plans import BindingPlan, claim_wanted_by
 from dovetail.podfit.objects import Pod
 
 SCHEDULED = "PodScheduled"
@@ -61,13 +62,9 @@ class PodReporter:
     def report_scheduled(self, plan: BindingPlan) -> None:
         note = f"Assigned {plan.pod.key} to {plan.node}"
         if plan.holdings:
-            devices = ", ".join(
-                f"{device} ({units})" if units > 1 else device
-                for device, units in sorted(amounts(plan.holdings).items())
-            )
-            note += f", with {devices}"
-        if wanted := claim_wanted_by(plan):
-            note += f", by ResourceClaim {wanted.name}"
+            wanted = claim_wanted_by(plan)
+            claim = wanted.name if wanted else ""
+            note += f": {chain_text(plan.holdings, plan.origins, claim)}"
         self._recorder.event(plan.pod, "Normal", "Scheduled", "Binding", note)
 
     def report_lost_devices(self, pod: Pod, reason: str, why: str) -> None:
