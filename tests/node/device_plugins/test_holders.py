@@ -6,7 +6,7 @@ from hypothesis import settings
 from hypothesis import strategies as some
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
-from dovetail.node.device_plugins.holders import GRANT_SECONDS, LINGER_SECONDS, DeviceHolders
+from dovetail.node.device_plugins.holders import GRANT_SECONDS, LINGER_SECONDS, PluginDeviceHolders
 
 IDS = ("a", "b", "c")
 
@@ -17,7 +17,7 @@ class HoldersMachine(RuleBasedStateMachine):
     def __init__(self) -> None:
         super().__init__()
         self.now = 0.0
-        self.holders = DeviceHolders(lambda: self.now)
+        self.holders = PluginDeviceHolders(lambda: self.now)
         self.classes: set[str] = set()
         self.under_way: set[str] = set()
         self.kubelet: set[str] = set()
@@ -86,7 +86,7 @@ TestHolders = HoldersMachine.TestCase
 
 def test_what_was_just_given_to_the_kubelet_is_not_free_because_it_is_not_written_yet() -> None:
     now = 100.0
-    holders = DeviceHolders(lambda: now)
+    holders = PluginDeviceHolders(lambda: now)
     assert not holders.take_for_kubelet(["a"])
     holders.passed_to_kubelet(["a"], given=True)
     holders.kubelet_holds([], now + 1)
@@ -98,7 +98,7 @@ def test_what_was_just_given_to_the_kubelet_is_not_free_because_it_is_not_writte
 
 def test_a_grant_that_nobody_confirms_ends_some_time() -> None:
     now = [0.0]
-    holders = DeviceHolders(lambda: now[0])
+    holders = PluginDeviceHolders(lambda: now[0])
     assert not holders.take_for_class(["a"])
     # Another pod's holdings are told meanwhile.
     holders.set_held(["b"])
@@ -108,7 +108,7 @@ def test_a_grant_that_nobody_confirms_ends_some_time() -> None:
 
 
 def test_what_a_class_has_it_may_ask_for_again_while_the_kubelet_is_unknown() -> None:
-    holders = DeviceHolders(lambda: 0.0)
+    holders = PluginDeviceHolders(lambda: 0.0)
     holders.set_held(["a"])
     holders.unknown = "not asked"
     assert not holders.take_for_class(["a"])

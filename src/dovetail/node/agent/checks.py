@@ -12,7 +12,10 @@ from pathlib import Path
 
 from dovetail.config.values import BadSettings
 from dovetail.core.errors import DovetailError
-from dovetail.node.agent.settings import GATE, AgentSettings, seconds
+from dovetail.node.agent.settings import GATE, AgentSettings, DevicePluginSettings, seconds
+from dovetail.node.device_plugins.introductions import resource_objection
+from dovetail.node.device_plugins.sharing import fits
+from dovetail.node.wire.device_plugin import KUBELET_SOCKET
 
 STATIC = {
     "cpu_manager_state": ("CPU", "--cpu-manager-policy=none"),
@@ -50,8 +53,26 @@ def check(settings: AgentSettings) -> None:
                 raise BadSettings(
                     f"roles.{name}.needs: pods.source is none, so nobody tells what pods ask for"
                 )
+    if settings.device_plugins.enabled:
+        check_device_plugins(settings.device_plugins)
     check_sockets(settings)
     metrics_address(settings.metrics_address)
+
+
+def check_device_plugins(settings: DevicePluginSettings) -> None:
+    directory, kubelet = Path(settings.directory), Path(settings.kubelet_directory)
+    if not settings.directory or directory.absolute() == kubelet.absolute():
+        raise BadSettings(
+            "device_plugins.directory: it must be one of the agent's own; a kubelet that starts "
+            "deletes every socket in its directory"
+        )
+    if len(os.fsencode(directory / KUBELET_SOCKET)) > LONGEST_SOCKET_BYTES:
+        raise BadSettings("device_plugins.directory: it is too long for sockets in it")
+    if settings.shared and not fits(kubelet):
+        raise BadSettings("device_plugins.kubelet_directory: it is too long for sockets in it")
+    for each in settings.shared:
+        if wrong := resource_objection(each):
+            raise BadSettings(f"device_plugins.shared: {wrong}")
 
 
 def check_sockets(settings: AgentSettings) -> None:

@@ -28,6 +28,7 @@ from dovetail.node.class_devices.source import ClassDevices
 from dovetail.node.class_devices.trust import Trusting
 from dovetail.node.common.metrics import AGENT_METRICS
 from dovetail.node.common.ports import ManagerPort, PodSource
+from dovetail.node.device_plugins.manager import DevicePluginManager
 from dovetail.node.hints import TopologyOptions, TopologyPolicy, check
 from dovetail.node.refusals.refused_pods import FailPod, RefusedPods
 from dovetail.node.registry.registry import Registry
@@ -85,10 +86,14 @@ async def start(
     source = open_source(settings, stack)
     period = seconds(settings.reconcile_period)
     refusals = RefusedPods(fail_pod, seconds(settings.refusals.after)) if fail_pod else None
+    devices = device_plugins_of(settings, stack)
     manager: ManagerPort = Manager(
-        configuration, registry, store, source, period=period, refusals=refusals
+        configuration, registry, store, source, devices=devices, period=period, refusals=refusals
     )
     stack.push_async_callback(manager.stop)
+    # What classes hold is known by now: the kubelet may have the rest.
+    if devices:
+        await devices.start()
     # 4. The way to containers.
     backend = backend_of(settings.runtime, manager)
     manager.attach(backend)
@@ -99,7 +104,7 @@ async def start(
         Path(settings.pod_resources_socket), served=tuple(manager.pod_resources())
     )
     await open_part(resources, stack)
-    control = ControlSocket(manager)
+    control = ControlSocket(manager, devices.statuses if devices else tuple)
     await open_part(
         GrpcListener(Path(settings.control_socket), handlers=[control.handler()]), stack
     )
@@ -121,6 +126,22 @@ async def open_registry(
     except OSError as error:
         raise CannotServe(f"plugin directory {error.filename}: {error.strerror}") from error
     return registry
+
+
+def device_plugins_of(settings: AgentSettings, stack: AsyncExitStack) -> DevicePluginManager | None:
+    """To be started; it ends after those who use it."""
+    own = settings.device_plugins
+    if not own.enabled:
+        return None
+    devices = DevicePluginManager(
+        Path(own.directory),
+        Path(settings.state_dir),
+        shared=own.shared,
+        kubelet_directory=Path(own.kubelet_directory),
+        kubelet_pod_resources=Path(own.kubelet_pod_resources),
+    )
+    stack.push_async_callback(devices.stop)
+    return devices
 
 
 def open_source(settings: AgentSettings, stack: AsyncExitStack) -> PodSource | None:

@@ -166,6 +166,36 @@ class DeviceSettings(SettingsStruct, frozen=True):
     ] = "1m"
 
 
+class DevicePluginSettings(SettingsStruct, frozen=True):
+    enabled: Annotated[
+        bool,
+        Meta(
+            description="Be the device manager of device plugins, whose devices are given out by "
+            "resource classes."
+        ),
+    ] = False
+    directory: Annotated[
+        str,
+        Meta(
+            description="Directory of device plugins, with a `kubelet.sock` to register at: "
+            "mounted in their pods where they expect the kubelet's."
+        ),
+    ] = "/var/lib/dovetail-agent/device-plugins"
+    shared: Annotated[
+        tuple[str, ...],
+        Meta(
+            description="Resources whose devices pods can get of the kubelet, too, as `vendor.com/"
+            "gpu`: the agent registers there in the plugin's place."
+        ),
+    ] = ()
+    kubelet_directory: Annotated[
+        str, Meta(description="The kubelet's own directory of device plugins, for shared ones.")
+    ] = "/var/lib/kubelet/device-plugins"
+    kubelet_pod_resources: Annotated[
+        str, Meta(description="Where the kubelet serves its pod resources API, for shared ones.")
+    ] = "/var/lib/kubelet/pod-resources/kubelet.sock"
+
+
 class OutageSettings(SettingsStruct, frozen=True):
     outage: Annotated[
         Outage,
@@ -246,6 +276,9 @@ class AgentSettings(SettingsStruct, frozen=True):
     pods: Annotated[PodSettings, Meta(description="Where pods are known.")] = PodSettings()
     devices: Annotated[DeviceSettings, Meta(description="Devices of the machine.")] = (
         DeviceSettings()
+    )
+    device_plugins: Annotated[DevicePluginSettings, Meta(description="Device plugins.")] = (
+        DevicePluginSettings()
     )
     outages: Annotated[OutageSettings, Meta(description="Plugins that are down.")] = (
         OutageSettings()

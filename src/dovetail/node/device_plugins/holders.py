@@ -17,7 +17,7 @@ GRANT_SECONDS = 600.0
 """For what a class was given and nobody confirmed: an admission does not take that long."""
 
 
-class DeviceHolders:
+class PluginDeviceHolders:
     def __init__(self, clock: Callable[[], float]) -> None:
         self._clock = clock
         self._held: frozenset[str] = frozenset()

@@ -31,6 +31,7 @@ from dovetail.node.device_plugins.records import DevicePluginRecord, RecordFile
 from dovetail.node.device_plugins.registration_server import DeviceRegistrationServer
 from dovetail.node.device_plugins.sharing import KubeletShare
 from dovetail.node.wire.device_plugin import RegisterRequest
+from dovetail.node.wire.listening import CannotServe
 from dovetail.wire.rpc import Refused
 
 LOG = structlog.get_logger("dovetail.node.device_plugins")
@@ -78,7 +79,10 @@ class DevicePluginManager:
 
     async def start(self) -> None:
         """Plugins of before are dialled, and others register from now on. Raises CannotServe."""
-        self._directory.mkdir(mode=0o755, parents=True, exist_ok=True)
+        try:
+            self._directory.mkdir(mode=0o755, parents=True, exist_ok=True)
+        except OSError as error:
+            raise CannotServe(f"directory {self._directory}: {error.strerror}") from error
         for resource in sorted(self._plugins):
             self._follow(resource)
         await self._server.start()

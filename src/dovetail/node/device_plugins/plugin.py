@@ -15,7 +15,7 @@ from dovetail.node.common.device_plugins import DeviceGrant, PluginDevice, Plugi
 from dovetail.node.common.ports import PluginError, PluginFailure
 from dovetail.node.device_plugins.changes import ChangeFeed
 from dovetail.node.device_plugins.grants import grant_of, preferred_of
-from dovetail.node.device_plugins.holders import DeviceHolders
+from dovetail.node.device_plugins.holders import PluginDeviceHolders
 from dovetail.node.device_plugins.limits import DevicePluginDeadlines
 from dovetail.node.device_plugins.metrics import DEVICE_PLUGIN_CALLS, DEVICE_PLUGINS_UP
 from dovetail.node.registry.endpoint import ask, failure_of
@@ -50,7 +50,7 @@ class KnownDevicePlugin:
         """Down at first, with the devices that it had before."""
         self.resource, self.options = resource, options
         self.deadlines, self.clock = deadlines, clock
-        self.holders = DeviceHolders(clock)
+        self.holders = PluginDeviceHolders(clock)
         self.changes = ChangeFeed()
         """Of its devices, of whether it is there, and of what classes hold."""
         self.channel: grpc.aio.Channel | None = None
