@@ -22,7 +22,7 @@ from dovetail.node.admission.remove_pod_queue import RemovePodQueue
 from dovetail.node.admission.turns import PATIENCE_SECONDS, Turns
 from dovetail.node.agent import views
 from dovetail.node.class_devices.plugins import NoDevicePlugins, PluginsAndDevices
-from dovetail.node.class_devices.reserving import DeviceReservations
+from dovetail.node.class_devices.reserving import WAIT_SECONDS, DeviceReservations
 from dovetail.node.common.container_settings import ContainerSettings
 from dovetail.node.common.device_plugins import DevicePlugins
 from dovetail.node.common.pods import Sandbox
@@ -60,6 +60,7 @@ class Manager:
         source: PodSource | None,
         *,
         devices: DevicePlugins | None = None,
+        device_wait: float = WAIT_SECONDS,
         period: float = PERIOD_SECONDS,
         grace_seconds: float = GRACE_SECONDS,
         patience: float = PATIENCE_SECONDS,
@@ -67,6 +68,7 @@ class Manager:
     ) -> None:
         """Without a `source`, pods are what the runtime tells of them.
 
+        `device_wait`: seconds for the end of a pod whose device is another's by now.
         `period`: seconds between looks at plugins and containers. `patience`: seconds for a plugin
         while pods wait that do not need it. `refusals`: who fails pods that are refused, if anybody.
         """
@@ -92,6 +94,7 @@ class Manager:
                 devices,
                 configuration.names,
                 look_soon=self.collector.look_soon.set,
+                wait_seconds=device_wait,
             ),
             on_admitted=liveness.pod_admitted,
             grace_seconds=grace_seconds,
