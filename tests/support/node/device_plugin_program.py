@@ -308,7 +308,8 @@ class DevicePluginProgram:
         """In place of a socket that is gone, or left over from a process of before."""
         if self.server:
             self.ended.set()
-            self.server.stop(None)
+            # It deletes the name of its socket when it ends.
+            self.server.stop(None).wait()
         self.ended = threading.Event()
         self.server = grpc.server(ThreadPoolExecutor(16))
         handler = grpc.method_handlers_generic_handler("v1beta1.DevicePlugin", self.methods())
