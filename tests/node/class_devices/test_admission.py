@@ -388,6 +388,7 @@ async def test_a_plugin_that_does_not_know_of_choices_is_not_relied_on(tmp_path:
     refused = await here.refusal(own)
     assert refused.reason == "plugin_garbage"
     assert "was asked for eth0" in str(refused)
+    (tmp_path / "other").mkdir()
     nobody = node(tmp_path / "other", plugins=[])
     refused = await nobody.refusal(own)
     assert refused.reason == "plugin_down"

@@ -13,7 +13,12 @@ from dovetail.node.common.cpus import CpuSet
 from dovetail.node.hints.hint import from_wire
 from dovetail.node.plugins.common.roles import PodDescription, PodRole, RoleBook
 from dovetail.node.sdk.plugin import amounts_of
-from dovetail.node.wire.resource_plugin import ContainerType, PodResourceRequest, ResourceRequest
+from dovetail.node.wire.resource_plugin import (
+    ChosenDevice,
+    ContainerType,
+    PodResourceRequest,
+    ResourceRequest,
+)
 
 
 class BadPluginRequest(DovetailError):
@@ -48,6 +53,8 @@ class PluginRequest(msgspec.Struct, frozen=True, kw_only=True):
     """Where the agent wants it; nothing if anywhere will do."""
     preferred: bool = True
     """Not, if these nodes are only the best there are: then others will do if they must."""
+    chosen: tuple[ChosenDevice, ...] = ()
+    """Devices that a resource class gave to the pod: these, or none."""
 
     @property
     def shown(self) -> str:
@@ -68,6 +75,7 @@ def container_request(book: RoleBook, request: ResourceRequest, nodes: CpuSet) -
         amounts=_amounts(request),
         nodes=_nodes(request, nodes),
         preferred=request.hint is None or request.hint.preferred,
+        chosen=request.chosen_devices,
     )
 
 
@@ -87,6 +95,7 @@ def pod_request(book: RoleBook, request: PodResourceRequest, nodes: CpuSet) -> P
         amounts=_amounts(request),
         nodes=_nodes(request, nodes),
         preferred=request.hint is None or request.hint.preferred,
+        chosen=request.chosen_devices,
     )
 
 

@@ -79,6 +79,10 @@ class RolePlugin(ResourcePlugin, ABC, Generic[H]):
     def info(self, holding: H) -> ResourceAllocationInfo:
         """What a container has now."""
 
+    def infos(self, holding: H) -> Mapping[str, ResourceAllocationInfo]:
+        """That, and what accompanies it, by resource."""
+        return {self.resource: self.info(holding)}
+
     @abstractmethod
     def by_node(self, holding: H) -> Mapping[str, Mapping[int, float]]:
         """What a container has now, by resource and NUMA node."""
@@ -119,7 +123,7 @@ class RolePlugin(ResourcePlugin, ABC, Generic[H]):
             self.keep(self.state_with(asked))
         holding = self.state.of(asked.pod, asked.container)
         assert holding
-        return allocation_for(request, {self.resource: self.info(holding)})
+        return allocation_for(request, self.infos(holding))
 
     async def allocate_for_pod(self, request: PodResourceRequest) -> PodResourceAllocationResponse:
         """All containers of a pod share what it asks for itself; else each has its own."""
@@ -138,9 +142,7 @@ class RolePlugin(ResourcePlugin, ABC, Generic[H]):
             pod_role=request.pod_role,
             pod_type=request.pod_type,
             resource_name=request.resource_name,
-            allocation_result=ResourceAllocation(
-                resource_allocation={self.resource: self.info(holding)}
-            ),
+            allocation_result=ResourceAllocation(resource_allocation=dict(self.infos(holding))),
             labels=request.labels,
             annotations=request.annotations,
         )
@@ -157,7 +159,7 @@ class RolePlugin(ResourcePlugin, ABC, Generic[H]):
         for each in self.state.holdings:
             pod = pods.setdefault(each.pod, ContainerResources(container_resources={}))
             pod.container_resources[each.container] = ResourceAllocation(
-                resource_allocation={self.resource: self.info(each)}
+                resource_allocation=dict(self.infos(each))
             )
         return GetResourcesAllocationResponse(pod_resources=pods)
 
