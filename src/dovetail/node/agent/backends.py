@@ -9,7 +9,9 @@ from dovetail.node.agent.settings import RuntimeSettings
 from dovetail.node.common.container_settings import ContainerSettings
 from dovetail.node.common.ports import AdmissionPort, Runtime
 from dovetail.node.cri.client import CriRuntime
+from dovetail.node.cri_proxy.decisions import CallDecisions
 from dovetail.node.cri_proxy.proxy import Proxy
+from dovetail.node.cri_proxy.remote_decisions import decision_server
 from dovetail.node.nri.runtime import NriRuntime
 
 GRACE_SECONDS = 30.0
@@ -66,6 +68,25 @@ class ProxyBackend:
         await self.runtime.close()
 
 
+class RelayedBackend:
+    """A relay stands where the proxy would, and asks us; it goes on while we are away."""
+
+    def __init__(self, settings: RuntimeSettings, manager: AdmissionPort) -> None:
+        assert settings.relay is not None
+        self.runtime = CriRuntime(Path(settings.socket))
+        self._decisions = CallDecisions(Path(settings.socket), manager)
+        self._server = decision_server(Path(settings.relay), self._decisions.handlers)
+
+    async def start(self) -> None:
+        self._decisions.start()
+        await self._server.start()
+
+    async def stop(self) -> None:
+        await self._server.stop(GRACE_SECONDS)
+        await self._decisions.stop()
+        await self.runtime.close()
+
+
 class NriBackend:
     """A plugin of the runtime, by NRI; containers are seen at the runtime itself."""
 
@@ -88,5 +109,6 @@ class NriBackend:
 
 def backend_of(settings: RuntimeSettings, manager: AdmissionPort) -> RuntimeBackend:
     if settings.backend == "proxy":
-        return ProxyBackend(settings, manager)
+        kind = ProxyBackend if settings.relay is None else RelayedBackend
+        return kind(settings, manager)
     return NriBackend(settings, manager) if settings.backend == "nri" else CriBackend(settings)

@@ -82,6 +82,8 @@ def check_sockets(settings: AgentSettings) -> None:
     }
     if settings.runtime.backend == "proxy":
         served["runtime.listen"] = settings.runtime.listen
+        if settings.runtime.relay is not None:
+            served["runtime.relay"] = settings.runtime.relay
         if Path(settings.runtime.listen).absolute() == Path(settings.runtime.socket).absolute():
             raise BadSettings("runtime.listen and runtime.socket are the same: it would ask itself")
     for key, path in served.items():

@@ -70,7 +70,7 @@ class Manager:
 
         `device_wait`: seconds for the end of a pod whose device is another's by now.
         `period`: seconds between looks at plugins and containers. `patience`: seconds for a plugin
-        while pods wait that do not need it. `refusals`: who fails pods that are refused, if anybody.
+        while pods wait that do not need it. `refusals`: who fails refused pods, if anybody.
         """
         devices = devices or NoDevicePlugins()
         plugins = PluginsAndDevices(plugins, devices, store)

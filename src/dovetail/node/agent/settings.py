@@ -51,6 +51,17 @@ class RuntimeSettings(SettingsStruct, frozen=True):
     listen: Annotated[
         str, Meta(description="Where the proxy serves CRI: the kubelet's runtime endpoint.")
     ] = "/run/dovetail-agent/cri.sock"
+    relay: Annotated[
+        str | None,
+        Meta(
+            description="Where the agent answers `dovetail agent relay`, which then serves CRI at "
+            "`runtime.listen` and outlives the agent; none: the agent serves it itself."
+        ),
+    ] = None
+    relay_wait: Annotated[
+        Duration,
+        Meta(description="How long calls that need a decision wait in the relay for the agent."),
+    ] = "10s"
     nri_socket: Annotated[str, Meta(description="Where the runtime serves NRI.")] = (
         "/var/run/nri/nri.sock"
     )
@@ -156,6 +167,13 @@ class DeviceSettings(SettingsStruct, frozen=True):
             "does not say that only the scheduler can write them there (manifests, part `guard`)."
         ),
     ] = False
+    events: Annotated[
+        bool,
+        Meta(
+            description="Say in an event of each pod that has devices of classes what it was given "
+            "on this node; only with `devices.publish` or a kubeconfig."
+        ),
+    ] = True
     node: Annotated[str, Meta(description="Name of the node; empty for the host's.")] = ""
     kubeconfig: Annotated[
         str | None,
