@@ -168,7 +168,7 @@ class AdmissionGate:
                     await self._admit_late(sandbox, container, asked, record)
             elif holding.told and told_now(holding, asked) != holding.told:
                 await self._resized(sandbox, container, asked)
-            self._remember_told(sandbox.uid, container, asked)
+            self.remember_told(sandbox.uid, container, asked)
             holding = self._holding(sandbox.uid, container) or ContainerHolding()
             if starting:
                 await self._pre_start(sandbox, container, holding)
@@ -203,7 +203,7 @@ class AdmissionGate:
         told = ContainerSettings(numbers={**asked.numbers, **told_now(holding, asked)})
         return await self._pod(told_by_runtime.creating(sandbox, name, told, known.containers))
 
-    def _remember_told(self, uid: str, container: str, asked: ContainerSettings) -> None:
+    def remember_told(self, uid: str, container: str, asked: ContainerSettings) -> None:
         """Saved with the next thing that has to be: it is found out again from the runtime."""
         pod, holding = self._store.pod(uid), self._holding(uid, container)
         if pod is not None and holding is not None:

@@ -44,6 +44,11 @@ class UnfinishedResizes:
             for name, holding in pod.containers.items():
                 if holding.resizing:
                     await self._restore(pod, name, alive)
+        for key, observed in alive.items():
+            holding = holding_of(self._store.pod(key[0]), key[1])
+            if holding is not None and not holding.told:
+                # It is from before these were kept, or from before the agent.
+                self._gate.remember_told(*key, said(observed, holding))
         found = {key: told for key in alive if (told := self._news(alive[key], before))}
         for key, told in sorted(found.items()):
             if self._seen.get(key) == told:

@@ -147,7 +147,8 @@ class Memory(ResourceDecisions):
         if before and same and self.intact(before):
             return state
         room = self.room(state, request)
-        nodes = self.group(room, request, wanted) if wanted else CpuSet()
+        own = before.nodes if before else CpuSet()
+        nodes = self.group(room, request, wanted, own) if wanted else CpuSet()
         holding = MemoryHolding(
             **owner_of(request),
             wanted=wanted,
@@ -178,10 +179,12 @@ class Memory(ResourceDecisions):
                 raise Impossible(f"this machine has no {name}; it has {known}")
         return found
 
-    def group(self, room: FreeMemory, request: PluginRequest, wanted: Mapping[str, int]) -> CpuSet:
+    def group(
+        self, room: FreeMemory, request: PluginRequest, wanted: Mapping[str, int], own: CpuSet
+    ) -> CpuSet:
         """The smallest group that suits and contains the nodes that the agent wants.
 
-        For nodes that are preferred a wider group will do only if so much takes as many nodes.
+        Of those, its `own`, if it can stay there: pages that are there do not move. For nodes that are preferred a wider group will do only if so much takes as many nodes.
         """
         pinned = pages_of(request)
         suiting = [nodes for nodes in self.groups(request) if room.suits(nodes, wanted, pinned)]
@@ -195,7 +198,7 @@ class Memory(ResourceDecisions):
         chosen = agreed if agreed or request.preferred else suiting
         if not chosen:
             raise Impossible(self.shortage(room, request, wanted))
-        return chosen[0]
+        return own if own in chosen and len(own) == len(chosen[0]) else chosen[0]
 
     def groups(self, request: PluginRequest) -> Iterator[CpuSet]:
         """Small ones first."""
