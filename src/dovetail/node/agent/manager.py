@@ -101,7 +101,9 @@ class Manager:
         )
         self._retirement = PluginRetirement(store, plugins)
         self._capacity = NodeCapacity(store, plugins)
-        self._pod_resources = PodResourcesApi(store, plugins, self._capacity, source)
+        self._pod_resources = PodResourcesApi(
+            store, plugins, self._capacity, source, devices=devices
+        )
 
     def attach(self, injector: Injector) -> None:
         self.gate.injection.injector = injector
