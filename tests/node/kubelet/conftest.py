@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 
@@ -22,14 +23,14 @@ def _possible() -> None:
 
 
 @pytest.fixture(scope="module")
-def options() -> dict[str, object]:
+def options() -> dict[str, Any]:
     """Of the module's bed; modules that want another say so."""
     return {}
 
 
 @pytest.fixture(scope="module")
 def shared_bed(
-    tmp_path_factory: pytest.TempPathFactory, options: dict[str, object]
+    tmp_path_factory: pytest.TempPathFactory, options: dict[str, Any]
 ) -> Iterator[NodeBed]:
     """Tests leave its parts running."""
     with node_bed(tmp_path_factory.mktemp("bed"), **options) as bed:
@@ -39,6 +40,8 @@ def shared_bed(
 @pytest.fixture
 def bed(shared_bed: NodeBed) -> Iterator[NodeBed]:
     """Without pods and with the usual roles, before and afterwards."""
+    shared_bed.node.revive()
     yield shared_bed
+    shared_bed.node.revive()
     shared_bed.delete_pods()
     shared_bed.node.write_roles(ROLES)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 from tests.support.node.kubelet.bed import NodeBed
 from tests.support.node.kubelet.node import ROLES
@@ -35,6 +36,14 @@ def held(bed: NodeBed) -> dict[str, set[str]]:
     """Containers of pods in the agent's state, by the pods' names."""
     return {
         pod["name"]: {each["name"] for each in pod["containers"]}
+        for pod in bed.agent.told("state")["pods"]
+    }
+
+
+def given(bed: NodeBed) -> dict[str, Any]:
+    """What containers of pods were given, by the pods' names."""
+    return {
+        pod["name"]: {each["name"]: each["allocations"] for each in pod["containers"]}
         for pod in bed.agent.told("state")["pods"]
     }
 

@@ -8,8 +8,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from http.client import HTTPConnection
 from pathlib import Path
+from typing import Any
 
 from tests.node.kubelet.seen import ON_FIRST
+from tests.support.kube.cluster import OK
 from tests.support.node.kubelet.bed import NodeBed, container_id, statuses
 from tests.support.processes import Process
 
@@ -98,7 +100,7 @@ def test_probes(bed: NodeBed) -> None:
     assert bed.pinned("web") == ON_FIRST
 
 
-def is_ready(pod: dict[str, object]) -> bool:
+def is_ready(pod: dict[str, Any]) -> bool:
     found = statuses(pod)
     return bool(found) and all(each["ready"] for each in found)
 
@@ -108,10 +110,10 @@ def test_statistics(bed: NodeBed) -> None:
     path = f"/api/v1/nodes/{bed.node.name}/proxy/stats/summary"
 
     def told() -> bool:
-        pods = json.loads(bed.kubectl("get", "--raw", path))["pods"]
+        status, said = bed.cluster.request("GET", path)
+        pods = json.loads(said)["pods"] if status == OK else []
         mine = [pod for pod in pods if pod["podRef"]["name"] == "web"]
-        return any(
-            "workingSetBytes" in each["memory"] for pod in mine for each in pod["containers"]
-        )
+        containers = [each for pod in mine for each in pod.get("containers", [])]
+        return any("workingSetBytes" in each.get("memory", {}) for each in containers)
 
     bed.await_that(told, "its memory in the summary", about="web")

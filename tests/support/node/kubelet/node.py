@@ -129,6 +129,18 @@ class RealNode:
             self.await_plugins()
         self.kubelet.start()
 
+    def revive(self) -> None:
+        """Whatever does not run, so that one test that fails does not take others with it."""
+        if not self.containerd.is_running:
+            self.containerd.start()
+        if self.options.agent:
+            for each in (*self.plugins.values(), self.agent):
+                if not each.is_running:
+                    each.start()
+            self.await_plugins()
+        if not self.kubelet.is_running:
+            self.kubelet.start()
+
     def end(self) -> None:
         """Its mounts go with the last process that has them."""
         with ExitStack() as stack:
