@@ -7,7 +7,7 @@ rules and conditions to what is refused, and change words, but take nothing away
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache
 from typing import Any, ClassVar
 
@@ -20,7 +20,7 @@ from dovetail.podfit.objects import ApiResource, KubeObject
 
 PART = "guard"
 GROUP, VERSION = "admissionregistration.k8s.io", "v1"
-EVERYTHING = ({}, None)
+EVERYTHING: tuple[Mapping[str, Any] | None, ...] = ({}, None)
 """Selectors that leave nothing out."""
 
 
@@ -42,11 +42,17 @@ class AdmissionPolicyBinding(KubeObject, frozen=True, kw_only=True):
     spec: dict[str, Any] = msgspec.field(default_factory=dict)
 
 
+Gaps = Callable[[Mapping[str, Any], Mapping[str, Any]], Iterator[str]]
+"""Of what is shipped, and of what is found."""
+Kinds = tuple[tuple[type[AdmissionPolicy] | type[AdmissionPolicyBinding], Gaps], ...]
+
+
 async def why_not_guarded(api: KubeApi) -> str | None:
     """What is missing; None if nothing is. Raises ApiError, ApiUnreachable."""
     shipped = shipped_parts()
     name = shipped[AdmissionPolicy.API.kind]["metadata"]["name"]
-    for kind, gaps_of in ((AdmissionPolicy, policy_gaps), (AdmissionPolicyBinding, binding_gaps)):
+    kinds: Kinds = ((AdmissionPolicy, policy_gaps), (AdmissionPolicyBinding, binding_gaps))
+    for kind, gaps_of in kinds:
         try:
             found = await api.get(kind, name)
         except ApiNotFound:

@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import asyncio
 import socket
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import AsyncExitStack
+from functools import partial
 from pathlib import Path
 
 import structlog
@@ -18,19 +19,23 @@ import structlog
 from dovetail import __version__
 from dovetail.aio.background import Background
 from dovetail.node.admission.configuration import AdmissionConfiguration, Outage, Scope
-from dovetail.node.agent import checks
+from dovetail.node.agent import allocation_teller, checks, device_publisher
+from dovetail.node.agent.allocation_teller import AllocationTeller
 from dovetail.node.agent.backends import RuntimeBackend, backend_of
+from dovetail.node.agent.cluster_calls import NO_CALLS, ClusterCalls
 from dovetail.node.agent.control import ControlSocket
-from dovetail.node.agent.device_publisher import DevicePublisher, Publish
+from dovetail.node.agent.device_publisher import DevicePublisher
 from dovetail.node.agent.manager import Manager, regularly
 from dovetail.node.agent.settings import AgentSettings, PodSettings, TopologySettings, seconds
+from dovetail.node.class_devices.guard_trust import Distrusting, GuardTrust
+from dovetail.node.class_devices.names import requested_name
 from dovetail.node.class_devices.source import ClassDevices
-from dovetail.node.class_devices.trust import Trusting
+from dovetail.node.class_devices.trust import Trust, Trusting
 from dovetail.node.common.metrics import AGENT_METRICS
 from dovetail.node.common.ports import ManagerPort, PodSource
 from dovetail.node.device_plugins.manager import DevicePluginManager
 from dovetail.node.hints import TopologyOptions, TopologyPolicy, check
-from dovetail.node.refusals.refused_pods import FailPod, RefusedPods
+from dovetail.node.refusals.refused_pods import RefusedPods
 from dovetail.node.registry.registry import Registry
 from dovetail.node.sources import pod_memory
 from dovetail.node.sources.away import PodsWhileAway
@@ -47,23 +52,20 @@ from dovetail.node.wire.listening import CannotServe, GrpcListener
 
 LOG = structlog.get_logger("dovetail.node.agent")
 
+GUARD_FILE = "guard"
+"""In the state directory: that the cluster guards the devices that are written on pods."""
+
 
 async def run(
     settings: AgentSettings,
     stop: asyncio.Event,
     ready: Callable[[], None],
-    publish: Publish | None = None,
-    fail_pod: FailPod | None = None,
+    calls: ClusterCalls = NO_CALLS,
 ) -> None:
     """Until told to stop. Raises DovetailError if it cannot start."""
     with checks.alone(Path(settings.state_dir)):
         async with AsyncExitStack() as stack:
-            await start(settings, stack, fail_pod)
-            if publish is not None:
-                look = DevicePublisher(settings, publish).look
-                publishing = Background()
-                publishing.start(regularly(look, seconds(settings.devices.period)))
-                stack.push_async_callback(publishing.stop)
+            await start(settings, stack, calls)
             LOG.info("agent started", version=__version__, backend=settings.runtime.backend)
             ready()
             await stop.wait()
@@ -71,9 +73,7 @@ async def run(
     LOG.info("agent ended")
 
 
-async def start(
-    settings: AgentSettings, stack: AsyncExitStack, fail_pod: FailPod | None = None
-) -> None:
+async def start(settings: AgentSettings, stack: AsyncExitStack, calls: ClusterCalls) -> None:
     machine = read(Path(settings.sysfs))
     configuration = configuration_of(settings, machine)
     # 1. What was known before.
@@ -83,8 +83,9 @@ async def start(
     # 2. Plugins: those of before are down until they come back.
     registry = await open_registry(settings, store, stack)
     # 3. Who decides.
-    source = open_source(settings, stack)
+    source = open_source(settings, trust_of(settings, calls), stack)
     period = seconds(settings.reconcile_period)
+    fail_pod = calls.fail_pod
     refusals = RefusedPods(fail_pod, seconds(settings.refusals.after)) if fail_pod else None
     devices = device_plugins_of(settings, stack)
     manager: ManagerPort = Manager(
@@ -109,6 +110,47 @@ async def start(
         GrpcListener(Path(settings.control_socket), handlers=[control.handler()]), stack
     )
     serve_metrics(settings.metrics_address, stack)
+    # 6. The cluster, which is told.
+    open_telling(settings, calls, stack, store=store, registry=registry, devices=devices)
+
+
+def open_telling(
+    settings: AgentSettings,
+    calls: ClusterCalls,
+    stack: AsyncExitStack,
+    *,
+    store: StateStore,
+    registry: Registry,
+    devices: DevicePluginManager | None,
+) -> None:
+    telling = Background()
+    if calls.publish is not None:
+        publisher = DevicePublisher(
+            settings,
+            calls.publish,
+            plugins=devices.all if devices else tuple,
+            delivers=partial(delivers, registry, settings.plugins.names),
+        )
+        telling.start(regularly(publisher.look, device_publisher.LOOK_SECONDS))
+    if calls.tell_pod is not None:
+        teller = AllocationTeller(store, calls.tell_pod)
+        telling.start(regularly(teller.look, allocation_teller.LOOK_SECONDS))
+    stack.push_async_callback(telling.stop)
+
+
+def delivers(registry: Registry, names: Mapping[str, str], resource: str) -> bool:
+    """Whether one of the agent's own plugins brings such devices into containers."""
+    asked = requested_name(resource)
+    served = names.get(asked, asked)
+    return any(served in (each.resource, *each.options.extra_resources) for each in registry.all())
+
+
+def trust_of(settings: AgentSettings, calls: ClusterCalls) -> Trust:
+    if settings.devices.trust_annotations:
+        return Trusting()
+    if calls.ask_guard is None:
+        return Distrusting()
+    return GuardTrust(calls.ask_guard, Path(settings.state_dir) / GUARD_FILE)
 
 
 async def open_registry(
@@ -144,7 +186,7 @@ def device_plugins_of(settings: AgentSettings, stack: AsyncExitStack) -> DeviceP
     return devices
 
 
-def open_source(settings: AgentSettings, stack: AsyncExitStack) -> PodSource | None:
+def open_source(settings: AgentSettings, trust: Trust, stack: AsyncExitStack) -> PodSource | None:
     source: PodSource | None = source_of(settings.pods, node_of(settings))
     if isinstance(source, KubeletPods):
         stack.push_async_callback(source.close)
@@ -154,7 +196,7 @@ def open_source(settings: AgentSettings, stack: AsyncExitStack) -> PodSource | N
         return None
     names = settings.plugins.names
     implicit = ImplicitResources(source, needs, settings.pods.always, names)
-    return ClassDevices(implicit, Trusting(), node_of(settings), names)
+    return ClassDevices(implicit, trust, node_of(settings), names)
 
 
 async def open_part(part: RuntimeBackend | GrpcListener | Registry, stack: AsyncExitStack) -> None:
