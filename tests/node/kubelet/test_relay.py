@@ -78,12 +78,18 @@ def renewed(bed: NodeBed) -> datetime:
 
 def test_without_a_relay_the_node_is_lost_while_the_agent_is_away(bed: NodeBed) -> None:
     """The first of this module: those after it have one."""
+    bed.run_pod("web", role="web")
     bed.agent.kill()
     bed.await_ready("False")
+    with pytest.raises(AssertionError, match="exec"):
+        bed.exec("web", "true")
+    with pytest.raises(AssertionError, match="logs"):
+        bed.logs("web")
     assert "container runtime is down" in ready(bed)["message"]
     bed.agent.start()
     bed.node.await_plugins()
     bed.await_ready()
+    assert bed.pinned("web") == ON_FIRST
 
 
 def test_pods_are_pinned_and_refused_through_the_relay(relayed: NodeBed) -> None:
