@@ -22,7 +22,7 @@ from dovetail.node.cri import injection
 from dovetail.node.cri.client import connect, sandbox_of
 from dovetail.node.cri_proxy.connection import Handler, Send
 from dovetail.node.wire import cri
-from dovetail.wire.codec import BadMessage, M, cooked, decode, raw_class
+from dovetail.wire.codec import BadMessage, cooked, decode, raw
 from dovetail.wire.rpc import Refused, call
 
 LOG = structlog.get_logger("dovetail.node.runtime")
@@ -71,7 +71,7 @@ class CallDecisions:
             raise
 
     async def _create_container(self, body: bytes, send: Send) -> None:
-        request = _parsed(cri.CreateContainerRequest, body)
+        request = raw(cri.CreateContainerRequest, body)
         config = cooked(cri.PodSandboxConfig, request.sandbox_config)
         sandbox, name = _sandbox(config, id_=request.pod_sandbox_id), request.config.metadata.name
         asked = injection.read_back(
@@ -84,7 +84,7 @@ class CallDecisions:
         await self._quietly(self._manager.container_created(sandbox, name, id_, settings))
 
     async def _update_container_resources(self, body: bytes, send: Send) -> None:
-        request = _parsed(cri.UpdateContainerResourcesRequest, body)
+        request = raw(cri.UpdateContainerResourcesRequest, body)
         found = await self._container_by_id(request.container_id)
         if found is None:
             # The runtime knows what to say to that.
@@ -179,12 +179,6 @@ def _code(error: AdmissionRejected) -> grpc.StatusCode:
 def _only(found: Sequence[L], id_: str) -> L | None:
     """What a list for an id gave; for an empty one a runtime lists everything."""
     return found[0] if id_ and len(found) == 1 else None
-
-
-def _parsed(cls: type[M], body: bytes) -> Any:
-    """The library's form, in which unknown fields stay."""
-    decode(cls, body)
-    return raw_class(cls).FromString(body)
 
 
 def _sandbox(config: cri.PodSandboxConfig, *, id_: str = "", runtime_class: str = "") -> Sandbox:
