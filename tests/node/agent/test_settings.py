@@ -30,6 +30,8 @@ from dovetail.node.topology import synthetic
 from tests.support.paths import ROOT
 
 GATE = "--feature-gates=QoSResourceManager=true"
+DEVICES = "--device-plugins-enabled"
+SHARED = "--device-plugins-shared=vendor.com/gpu"
 ON = {"feature_gates": "QoSResourceManager=true"}
 
 
@@ -157,6 +159,16 @@ def test_lists_and_maps_are_written_with_commas() -> None:
         ([GATE, "--control-socket="], "0 bytes; 1 to 103 are possible"),
         ([GATE, "--control-socket=/a", "--pod-resources-socket=/a"], "must be different sockets"),
         ([GATE, "--runtime-listen=/a", "--runtime-socket=/a"], "it would ask itself"),
+        (
+            [GATE, DEVICES, "--device-plugins-directory=/var/lib/kubelet/device-plugins"],
+            "it must be one of the agent's own",
+        ),
+        ([GATE, DEVICES, f"--device-plugins-directory=/{'x' * 100}"], "too long for sockets"),
+        ([GATE, DEVICES, "--device-plugins-shared=gpu"], "'gpu' is no name of an extended"),
+        (
+            [GATE, DEVICES, SHARED, f"--device-plugins-kubelet-directory=/{'x' * 80}"],
+            "kubelet_directory: it is too long",
+        ),
         ([GATE, "--log-level=loud"], "'loud' is not one of"),
         ([GATE, "--log-format=xml"], "'xml' is not one of json, text"),
         ([GATE, "--outages-outage=hope"], "'hope' is not one of"),
