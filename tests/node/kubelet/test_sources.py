@@ -68,6 +68,12 @@ def await_started(bed: NodeBed, name: str, but: str = "") -> tuple[str, int]:
     return bed.await_that(look, f"a container of {name}")
 
 
+def await_remembered(bed: NodeBed, name: str) -> None:
+    """Until the kubelet listed the pod of this uid or name to the agent."""
+    file = bed.node.directory / "state/known_pods.json"
+    bed.await_that(lambda: file.exists() and name in file.read_text(), f"{name} is remembered")
+
+
 def await_told(bed: NodeBed, name: str, id_: str) -> None:
     """Until the API server knows that just this container runs."""
     bed.await_pod(
@@ -109,19 +115,19 @@ def write_static_pod(bed: NodeBed) -> None:
 def test_static_pods_start(bed: NodeBed, static_pod: str) -> None:
     with api_server_away(bed):
         write_static_pod(bed)
-        id_, pid = await_started(bed, static_pod)
+        started = await_started(bed, static_pod)
+        _, pid = started
         assert pods_on.pinned(pid) == ON_SECOND
         known = [each["by"] for each in told(bed, "pod known otherwise")]
         assert "its manifest" in known
-    await_told(bed, static_pod, id_)
+    await_remembered(bed, static_pod)
+    assert await_started(bed, static_pod) == started, "it runs on"
 
 
 @pytest.mark.parametrize("restarted", [False, True])
 def test_pods_are_pinned_again_and_kept(bed: NodeBed, restarted: bool) -> None:
     pod = bed.run_pod("web", role="web")
-    uid = pod["metadata"]["uid"]
-    file = bed.node.directory / "state/known_pods.json"
-    bed.await_that(lambda: file.exists() and uid in file.read_text(), "the pod is remembered")
+    await_remembered(bed, pod["metadata"]["uid"])
     first, _ = await_started(bed, "web")
     with api_server_away(bed):
         if restarted:
