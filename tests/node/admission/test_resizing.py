@@ -231,7 +231,7 @@ async def test_a_plugin_that_is_down_puts_it_off(tmp_path: Path) -> None:
     async def away(*_: Any) -> Any:
         raise PluginError("cpu", PluginFailure.DOWN, "nobody is there")
 
-    plugin.call = away  # type: ignore[method-assign, union-attr, assignment]
+    plugin.call = away  # type: ignore[method-assign, union-attr]
     with pytest.raises(AdmissionRejected) as caught:
         await node.resize(own, told(2))
     assert (caught.value.reason, caught.value.later) == ("plugin_down", True)

@@ -145,7 +145,7 @@ async def test_an_agent_that_dies_while_it_decides_is_asked_again() -> None:
             asked.set()
             await never.wait()
 
-        relay.gate.admit_pod = hang  # type: ignore[method-assign]
+        relay.gate.admit_pod = hang  # type: ignore[method-assign, assignment]
         await relay.agent()
         starting = asyncio.create_task(relay.run())
         await asked.wait()
@@ -179,7 +179,7 @@ async def test_an_agent_hears_that_the_runtime_failed() -> None:
             del relay.runtime.containers[container]
             return await resize(*asked)
 
-        relay.gate.resize_container = too_late  # type: ignore[method-assign]
+        relay.gate.resize_container = too_late  # type: ignore[method-assign, assignment]
         with pytest.raises(grpc.aio.AioRpcError, match="no container"):
             await relay.call("UpdateContainerResources", encode(update))
         await eventually(lambda: relay.gate.not_resized == [("u", "main")])
@@ -197,7 +197,7 @@ async def test_a_call_that_the_client_gives_up_is_cancelled_at_the_agent() -> No
                 cancelled.set()
                 raise
 
-        relay.gate.admit_pod = hang  # type: ignore[method-assign]
+        relay.gate.admit_pod = hang  # type: ignore[method-assign, assignment]
         await relay.agent()
         asking: Any = relay.channel.unary_unary(f"/{cri.SERVICE}/RunPodSandbox")
         call = asking(RUN)

@@ -162,7 +162,7 @@ class DeviceNode(Node):
         configuration: AdmissionConfiguration = TWO_NODES,
         checkpoint: Checkpoint | None = None,
         trust: Trust | None = None,
-        **timing: float,
+        **timing: Any,
     ) -> None:
         self.plugins, self.devices = FakePlugins(*plugins), devices
         self.source = FakeSource(*pods)

@@ -239,7 +239,7 @@ class Node:
         pods: Sequence[Pod] | None = (),
         configuration: AdmissionConfiguration = TWO_NODES,
         checkpoint: Checkpoint | None = None,
-        **timing: float,
+        **timing: Any,
     ) -> None:
         """`pods` of None: nobody knows them."""
         self.plugins = FakePlugins(*plugins)

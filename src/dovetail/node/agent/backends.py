@@ -77,6 +77,9 @@ class RelayedBackend:
         self._decisions = CallDecisions(Path(settings.socket), manager)
         self._server = decision_server(Path(settings.relay), self._decisions.handlers)
 
+    async def why_not(self, settings: ContainerSettings) -> str | None:
+        return await self.runtime.why_no_cdi() if settings.cdi_devices else None
+
     async def start(self) -> None:
         self._decisions.start()
         await self._server.start()
@@ -108,7 +111,8 @@ class NriBackend:
 
 
 def backend_of(settings: RuntimeSettings, manager: AdmissionPort) -> RuntimeBackend:
+    if settings.backend == "proxy" and settings.relay is not None:
+        return RelayedBackend(settings, manager)
     if settings.backend == "proxy":
-        kind = ProxyBackend if settings.relay is None else RelayedBackend
-        return kind(settings, manager)
+        return ProxyBackend(settings, manager)
     return NriBackend(settings, manager) if settings.backend == "nri" else CriBackend(settings)

@@ -44,7 +44,7 @@ Context = grpc.aio.ServicerContext[bytes, bytes]
 
 def decision_server(socket: Path, handlers: Mapping[str, Handler]) -> GrpcListener:
     """What the agent serves; `handlers` by path of the call."""
-    methods = {
+    methods: dict[str, grpc.RpcMethodHandler[bytes, bytes]] = {
         path.rpartition("/")[2]: grpc.stream_stream_rpc_method_handler(partial(_decided, handler))
         for path, handler in handlers.items()
     }

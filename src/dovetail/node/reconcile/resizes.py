@@ -45,10 +45,10 @@ class UnfinishedResizes:
                 if holding.resizing:
                     await self._restore(pod, name, alive)
         for key, observed in alive.items():
-            holding = holding_of(self._store.pod(key[0]), key[1])
-            if holding is not None and not holding.told:
+            known = holding_of(self._store.pod(key[0]), key[1])
+            if known is not None and not known.told:
                 # It is from before these were kept, or from before the agent.
-                self._gate.remember_told(*key, said(observed, holding))
+                self._gate.remember_told(*key, said(observed, known))
         found = {key: told for key in alive if (told := self._news(alive[key], before))}
         for key, told in sorted(found.items()):
             if self._seen.get(key) == told:
