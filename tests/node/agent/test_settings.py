@@ -255,6 +255,11 @@ def test_machines_with_many_nodes_need_a_say() -> None:
         configuration_of(config, synthetic(9, 1, 1, 1))
 
 
+def test_a_key_is_the_key_of_something() -> None:
+    with pytest.raises(BadSettings, match=r"pods.client_key: pods.client_certificate must"):
+        check(loaded(pods_client_key="/k"))
+
+
 def test_pods_come_from_where_the_settings_say(tmp_path: Path) -> None:
     assert source_of(loaded(pods_source="none").pods, "") is None
     directory = loaded(pods_source="directory", pods_directory=str(tmp_path)).pods

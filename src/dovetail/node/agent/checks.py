@@ -47,6 +47,8 @@ def check(settings: AgentSettings) -> None:
         raise BadSettings("plugins.directories: there must be one in which plugins are found")
     if settings.pods.source == "directory" and not settings.pods.directory:
         raise BadSettings("pods.source is directory: pods.directory must say which")
+    if settings.pods.client_key and not settings.pods.client_certificate:
+        raise BadSettings("pods.client_key: pods.client_certificate must say what it is the key of")
     if settings.pods.source == "none":
         for name, role in sorted(settings.roles.items()):
             if role.needs:
