@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections.abc import Sequence
 from fractions import Fraction
@@ -116,8 +117,12 @@ async def test_a_file_of_pods_that_makes_no_sense_is_done_without(tmp_path: Path
 
 
 async def test_the_file_has_no_more_than_is_gone_by(tmp_path: Path) -> None:
-    world = World(tmp_path, pod("a", container(cpu=1)), pod("bad"))
-    await world.source.active()
+    applied = {"kubectl.kubernetes.io/last-applied-configuration": "secret", "role": "a"}
+    own = pod("a", container(cpu=1), annotations=applied)
+    world = World(tmp_path, own, pod("bad"))
+    await asyncio.gather(*(world.source.active() for _ in range(5)))
+    assert "secret" not in world.memory.read_text()
+    assert "role" in world.memory.read_text()
     written = world.memory.stat().st_ino
     await world.source.active()
     assert world.memory.stat().st_ino == written, "nothing is written while nothing changes"

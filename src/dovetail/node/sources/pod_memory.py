@@ -1,6 +1,6 @@
 """The pods that the kubelet listed last, in memory and in a file: `PodsWhileAway` asks for them.
 
-Only what the agent goes by is kept: environments, and what secrets they hold, are not.
+Only what the agent goes by is written down: environments, and what secrets they hold, are not.
 """
 
 from __future__ import annotations
@@ -21,12 +21,16 @@ LOG = structlog.get_logger("dovetail.node.sources")
 
 NAME = "known_pods.json"
 
+APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
+"""An annotation that has the whole specification in it."""
+
 
 class PodMemory:
     def __init__(self, path: Path) -> None:
         self._path = path
         self._pods = {each.uid: each for each in _read(path)}
         self._saved: Sequence[Pod] = [*self._pods.values()]
+        self._saving = asyncio.Lock()
 
     def of(self, uid: str) -> Pod | None:
         return self._pods.get(uid)
@@ -37,20 +41,24 @@ class PodMemory:
 
     async def keep(self, pods: Sequence[Pod]) -> None:
         """All that there are now; those that make no sense have no containers."""
-        known = sorted((each for each in pods if each.uid and each.containers), key=_uid)
-        self._pods = {each.uid: each for each in known}
-        if known == self._saved:
-            return
-        try:
-            await asyncio.to_thread(write_atomically, self._path, _encoded(known))
-        except OSError as error:
-            LOG.warning("pods not saved", file=str(self._path), why=str(error))
-        else:
-            self._saved = known
+        self._pods = {each.uid: each for each in pods if each.uid and each.containers}
+        async with self._saving:
+            known = [_without_environments(self._pods[uid]) for uid in sorted(self._pods)]
+            if known == self._saved:
+                return
+            try:
+                await asyncio.to_thread(write_atomically, self._path, _encoded(known))
+            except OSError as error:
+                LOG.warning("pods not saved", file=str(self._path), why=str(error))
+            else:
+                self._saved = known
 
 
-def _uid(pod: Pod) -> str:
-    return pod.uid
+def _without_environments(pod: Pod) -> Pod:
+    if APPLIED not in pod.annotations:
+        return pod
+    left = {name: value for name, value in pod.annotations.items() if name != APPLIED}
+    return msgspec.structs.replace(pod, annotations=left)
 
 
 def _encoded(pods: Sequence[Pod]) -> bytes:
