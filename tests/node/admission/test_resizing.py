@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import asyncio
 import shutil
+import tempfile
 from collections.abc import Sequence
+from contextlib import suppress
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
 import msgspec
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from dovetail.node.agent.manager import Manager
 from dovetail.node.common.container_settings import ContainerSettings
@@ -334,3 +339,56 @@ async def test_a_resize_that_went_by_is_found_at_the_runtime(tmp_path: Path) -> 
     await reconciler.stop()
     assert node.own("a").amount == 1
     assert runtime.applied.cpus == "0"
+
+
+AMOUNTS = st.sampled_from([0.5, 1, 1.5, 2, 3, 5])
+STEPS = st.lists(
+    st.tuples(st.sampled_from(["start", "resize", "fail", "end"]), st.sampled_from("abc"), AMOUNTS),
+    max_size=25,
+)
+
+
+@given(STEPS, st.sampled_from(["none", "restricted", "single-numa-node"]))
+@settings(deadline=None)
+def test_whatever_happens_nobody_has_what_is_anothers(
+    steps: list[tuple[str, str, float]], policy: str
+) -> None:
+    with tempfile.TemporaryDirectory() as directory:
+        asyncio.run(played(Path(directory), steps, policy))
+
+
+async def played(directory: Path, steps: list[tuple[str, str, float]], policy: str) -> None:
+    node = a_node(directory, machine=TWICE_FOUR, policy=policy, settle_seconds=0.0)
+    running: dict[str, float] = {}
+    for what, uid, cpus in steps:
+        await step(node, running, what, uid, cpus)
+        held = {each.pod: each for each in node.plugins["cpu"].state.holdings}
+        assert {uid: each.amount for uid, each in held.items()} == running
+        own = [cpu for each in held.values() for cpu in each.cpus]
+        assert len(own) == len(set(own))
+        for each, holding in held.items():
+            if holding.cpus:
+                assert node.held(each) == {"main": str(holding.cpus)}
+            assert not node.store.pods[each].containers["main"].resizing
+
+
+async def step(node: Resized, running: dict[str, float], what: str, uid: str, cpus: float) -> None:
+    """What can be done is done; what is refused changes nothing."""
+    own = asking(uid, running.get(uid, cpus))
+    if what == "start" and uid not in running:
+        with suppress(AdmissionRejected):
+            await node.run(own, told(cpus))
+            running[uid] = cpus
+    elif what == "end" and uid in running:
+        await node.end(uid)
+        del running[uid]
+    elif what == "resize" and uid in running:
+        with suppress(AdmissionRejected):
+            await node.resize(own, told(cpus))
+            running[uid] = cpus
+    elif what == "fail" and uid in running:
+        with suppress(AdmissionRejected):
+            await node.manager.resize_container(sandbox(own), "main", told(cpus))
+            await node.manager.resize_failed(sandbox(own), "main")
+            back = node.manager.current_settings(uid, "main")
+            await node.manager.container_resized(sandbox(own), "main", f"id-{uid}", back)

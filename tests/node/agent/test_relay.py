@@ -7,9 +7,12 @@ from pathlib import Path
 
 import pytest
 
+from dovetail.node.wire import cri
+from dovetail.wire.rpc import call
 from tests.node.agent.rig import Rig, Shares, a_kubelet, a_node, a_plugin
 
 CLI_USAGE = 2
+ALL = cri.ListContainersRequest()
 
 
 def sockets(rig: Rig) -> list[str]:
@@ -36,9 +39,10 @@ async def test_relay_asks_the_agent_and_goes_on_without_it() -> None:
             await rig.agent.end(signal.SIGKILL)
             rig.control.unlink()
             rig.manifest("u2", "two", {"cpu": 2})
-            starting = kubelet.start("u2", "two", {})
+            assert (await call(kubelet.channel, cri.LIST_CONTAINERS, ALL, 60)).containers
             await rig.start(*sockets(rig))
-            await starting
+            await rig.up("cpu")
+            await kubelet.start("u2", "two")
             assert rig.runtime.made("two").resources.cpuset_cpus == "2-3"
         assert await relay.end() == 0
         assert not rig.endpoint.exists()

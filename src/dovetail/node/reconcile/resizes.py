@@ -37,6 +37,8 @@ class UnfinishedResizes:
         self._attempts: KeyedBackoff[Key] = KeyedBackoff(FIRST_WAIT_SECONDS, LONGEST_WAIT_SECONDS)
         self._seen: dict[Key, Told] = {}
         """What the last look found that was not as told: the runtime may have been about to."""
+        self._said: dict[Key, str] = {}
+        """Why resizes are not made good, as it was logged."""
 
     async def look(self, alive: Mapping[Key, ObservedContainer], before: AgentState) -> None:
         """`before`: what was known before anybody looked who is alive."""
@@ -55,6 +57,7 @@ class UnfinishedResizes:
                 await self._resize(key, told)
         self._seen = found
         self._attempts.retain(lambda key: key in alive)
+        self._said = {key: words for key, words in self._said.items() if key in alive}
 
     async def _restore(
         self, pod: PodState, name: str, alive: Mapping[Key, ObservedContainer]
@@ -63,8 +66,12 @@ class UnfinishedResizes:
         try:
             await self._gate.restore(sandbox_of(pod), name)
         except AdmissionRejected as error:
-            log.warning("resize not made good", reason=error.reason, why=str(error))
+            # Each time again, since others wait for it; but said once.
+            if self._said.get((pod.uid, name)) != str(error):
+                log.warning("resize not made good", reason=error.reason, why=str(error))
+            self._said[pod.uid, name] = str(error)
             return
+        self._said.pop((pod.uid, name), None)
         if (pod.uid, name) not in alive and self._gate.settle(pod.uid, name):
             log.info("resize through", why="it does not run")
 
