@@ -32,6 +32,7 @@ from tests.support.node.kubelet.agent import Agent
 from tests.support.node.kubelet.kubelet import Kubelet
 from tests.support.node.kubelet.node import Options, RealNode, programs
 from tests.support.node.kubelet.pods import pod_object
+from tests.support.node.kubelet.reaper import Reaper
 from tests.support.node.pods_on import Pinned
 from tests.support.paths import DOVETAIL
 from tests.support.processes import Process
@@ -248,7 +249,8 @@ def node_bed(
     programs()
     made = Options(**options)
     with ExitStack() as stack:
-        stack.enter_context(network.own_network(nodes))
+        outside = stack.enter_context(network.own_network(nodes))
+        reaper = stack.enter_context(Reaper(directory / "reaper.log", outside))
         cluster = stack.enter_context(
             Cluster.running(
                 directory, taint_new_nodes=True, apiserver_flags=_apiserver_flags(directory)
@@ -259,7 +261,7 @@ def node_bed(
         _make_account(cluster)
         bed = NodeBed(cluster)
         for number in range(nodes):
-            entering = RealNode.running(cluster, number, made, directory)
+            entering = RealNode.running(cluster, number, made, directory, reaper)
             bed.nodes.append(stack.enter_context(entering))
         if scheduler:
             bed.scheduler = start_scheduler(cluster, scheduler_flags)

@@ -22,6 +22,7 @@ from tests.support.node.kubelet.agent import PERIOD, Agent, Plugin
 from tests.support.node.kubelet.kubelet import Kubelet, Place
 from tests.support.node.kubelet.merging import merged
 from tests.support.node.kubelet.mounts import MountNamespace
+from tests.support.node.kubelet.reaper import Reaper
 from tests.support.processes import Process
 
 CGROUPS = Path("/sys/fs/cgroup")
@@ -103,7 +104,7 @@ class RealNode:
     @classmethod
     @contextmanager
     def running(
-        cls, cluster: Cluster, number: int, options: Options, logs: Path
+        cls, cluster: Cluster, number: int, options: Options, logs: Path, reaper: Reaper
     ) -> Iterator[RealNode]:
         """However the block ends, no process, cgroup or mount is left behind."""
         # Not where pytest keeps its folders: a socket's path has to be short.
@@ -111,6 +112,7 @@ class RealNode:
         try:
             node = cls(cluster, number, options, directory, logs)
             try:
+                reaper.note(directory, node.containerd.cgroup)
                 node.start()
                 yield node
             finally:
