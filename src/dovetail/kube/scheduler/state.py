@@ -24,6 +24,7 @@ from dovetail.kube.classes.resource_claims import (
     KubeDeviceClass,
     ResourceClaim,
     allocated_devices,
+    holder_name,
     mapped_resource,
 )
 from dovetail.kube.runtime.workqueue import WorkQueue
@@ -247,14 +248,20 @@ class ClusterState:
 
     def on_resource_claim(self, old: ResourceClaim | None, new: ResourceClaim | None) -> None:
         before, now = (allocated_devices(each) if each else frozenset() for each in (old, new))
+        disputed = self._disputed_nodes(old)
         for holder in self.claimed.set_claim(old, new):
-            held = self.claimed.held_by(holder)
-            self.holders.on_resource_claims(holder, held)
-            if self.claimed.rival_of(holder) is not None:
-                self._changed_device_nodes |= held.keys()
+            self.holders.on_resource_claims(holder, self.claimed.held_by(holder))
+        self._changed_device_nodes |= disputed | self._disputed_nodes(new)
         self._recount_pools()
         if before - now:
             self._cluster_changed(Wake.DEVICES)
+
+    def _disputed_nodes(self, claim: ResourceClaim | None) -> Set[str]:
+        """Where somebody else has devices of the claim, too: pods there are told of it."""
+        holder = holder_name(claim) if claim is not None else ""
+        if not holder or self.claimed.rival_of(holder) is None:
+            return frozenset()
+        return self.claimed.held_by(holder).keys()
 
     def on_device_class(self, old: KubeDeviceClass | None, new: KubeDeviceClass | None) -> None:
         if old is not None:

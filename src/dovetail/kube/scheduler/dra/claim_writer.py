@@ -95,7 +95,7 @@ class ClaimWriter:
             if claim.status.allocation is None:
                 claim = await self._with_allocation(wanted, claim)
         except ApiError as error:
-            if error.code >= SERVER_FAULT:
+            if error.code >= SERVER_FAULT or isinstance(error, ApiConflict):
                 raise
             raise ClaimRefused(f"ResourceClaim {wanted.name}: {error}") from error
         await self._look(wanted, claim.metadata.resource_version)
@@ -186,14 +186,23 @@ class ClaimWriter:
 
     async def _with_allocation(self, wanted: WantedClaim, claim: ResourceClaim) -> ResourceClaim:
         """One write: allocated is not without being reserved."""
-        meta = claim.metadata
-        body = {"metadata": {"uid": meta.uid}, "status": wanted.status()}
-        try:
-            return await self._api.merge(
-                ResourceClaim, meta.name, body, namespace=meta.namespace, sub="status"
-            )
-        except (ApiConflict, ApiNotFound) as error:
-            raise ClaimVoid(f"ResourceClaim {claim.key} was removed meanwhile") from error
+        uid, name, namespace = claim.metadata.uid, claim.metadata.name, claim.metadata.namespace
+        for _ in range(TRIES):
+            version = {"uid": uid, "resourceVersion": claim.metadata.resource_version}
+            body = {"metadata": version, "status": wanted.status()}
+            try:
+                with suppress(ApiConflict):
+                    return await self._api.merge(
+                        ResourceClaim, name, body, namespace=namespace, sub="status"
+                    )
+                claim = await self._api.get(ResourceClaim, name, namespace)
+            except ApiNotFound as error:
+                raise ClaimVoid(f"ResourceClaim {claim.key} was removed meanwhile") from error
+            if claim.metadata.uid != uid:
+                raise ClaimVoid(f"ResourceClaim {claim.key} was replaced meanwhile")
+            if claim.status.allocation is not None:
+                return claim
+        raise ApiConflict(409, "Conflict", f"ResourceClaim {claim.key} changes too fast")
 
     async def _look(self, wanted: WantedClaim, version: str) -> None:
         if self._reached is not None:
