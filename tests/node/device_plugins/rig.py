@@ -29,8 +29,10 @@ from tests.support.paths import ROOT
 from tests.support.processes import Process
 
 RESOURCE = "vendor.com/gpu"
-HASTY = DevicePluginDeadlines(call=1.0, allocate=1.0, pre_start=1.0, first_list=1.0)
+HASTY = DevicePluginDeadlines(call=2.0, first_list=2.0)
 """For tests in which a plugin hangs; the others are not to fail because the machine is busy."""
+
+HASTY_ALLOCATE = DevicePluginDeadlines(allocate=2.0)
 
 LONG = 60.0
 POD_RESOURCES = tables.classes(tables.POD_RESOURCES)

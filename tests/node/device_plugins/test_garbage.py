@@ -16,6 +16,7 @@ from dovetail.node.device_plugins.manager import DevicePluginManager
 from dovetail.wire.codec import BadMessage
 from tests.node.device_plugins.rig import (
     HASTY,
+    HASTY_ALLOCATE,
     RESOURCE,
     is_up,
     manager_of,
@@ -113,8 +114,9 @@ async def test_a_plugin_without_a_list_is_not_up_and_tried_again(
 async def test_an_allocation_that_fails_takes_nothing(
     directory: Path, behaviour: dict[str, Any], failure: PluginFailure
 ) -> None:
+    deadlines = HASTY_ALLOCATE if "hang" in behaviour else None
     with plugin_in(directory) as process:
-        async with manager_of(directory, deadlines=HASTY) as manager:
+        async with manager_of(directory, deadlines=deadlines) as manager:
             plugin = await until_up(manager)
             process.control(**behaviour)
             with pytest.raises(PluginError) as raised:

@@ -42,6 +42,7 @@ class RecordFile:
         self.path = state_dir / FILE
         self._saved: Mapping[str, DevicePluginRecord] = {}
         self._trouble = ""
+        self._writing = asyncio.Lock()
 
     def load(self) -> Mapping[str, DevicePluginRecord]:
         """Of before; a file that is corrupt is set aside: plugins register again by themselves."""
@@ -60,18 +61,20 @@ class RecordFile:
 
     async def save(self, plugins: Mapping[str, DevicePluginRecord]) -> None:
         """If they changed. What cannot be written is said once, and tried again at each call."""
-        if plugins == self._saved:
-            return
-        records = DevicePluginRecords(plugins=plugins)
-        data = msgspec.json.format(msgspec.json.encode(records, order="sorted"), indent=1)
-        try:
-            await asyncio.to_thread(write_atomically, self.path, data)
-        except OSError as error:
-            if self._trouble != str(error):
-                LOG.error("device plugins not written", file=str(self.path), error=str(error))
-            self._trouble = str(error)
-            return
-        self._saved, self._trouble = plugins, ""
+        # One after the other: they write the same draft.
+        async with self._writing:
+            if plugins == self._saved:
+                return
+            records = DevicePluginRecords(plugins=plugins)
+            data = msgspec.json.format(msgspec.json.encode(records, order="sorted"), indent=1)
+            try:
+                await asyncio.to_thread(write_atomically, self.path, data)
+            except OSError as error:
+                if self._trouble != str(error):
+                    LOG.error("device plugins not written", file=str(self.path), error=str(error))
+                self._trouble = str(error)
+                return
+            self._saved, self._trouble = plugins, ""
 
     def _set_aside(self, why: str) -> None:
         names = (self.path.with_name(f"{FILE}.corrupt-{at}") for at in count(1))
