@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tests.node.kubelet.seen import HALVES_SWAPPED, ON_FIRST, ON_SECOND, await_held
+from tests.node.kubelet.seen import HALVES_SWAPPED, ON_FIRST, ON_SECOND, ONE_CPU_FREE, await_held
 from tests.support.node.kubelet.bed import NodeBed, container_id
 
 
@@ -27,12 +27,14 @@ def test_pods_are_pinned_and_follow_their_pools(bed: NodeBed) -> None:
     await_held(bed, {})
 
 
-def test_pod_that_does_not_fit_runs_as_it_is(bed: NodeBed) -> None:
+def test_pod_that_does_not_fit_runs_as_it_is_until_it_does(bed: NodeBed) -> None:
     bed.run_pod("storage", role="storage", cpu="1")
     bed.await_that(
         lambda: "plugin_refused" in bed.agent.say("explain", "storage", check=False),
         "the agent says why",
     )
+    bed.node.write_roles(ONE_CPU_FREE)
+    bed.await_pinned("storage", ON_SECOND)
 
 
 def test_restarts(bed: NodeBed) -> None:
