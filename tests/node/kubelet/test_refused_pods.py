@@ -18,7 +18,7 @@ from tests.support.node.kubelet.bed import PODS, NodeBed
 from tests.support.node.kubelet.node import ROLES, RealNode
 from tests.support.node.kubelet.pods import pod_object
 
-NO_ROOM = {"role": "storage", "cpu": "1"}
+NO_ROOM: dict[str, Any] = {"role": "storage", "cpu": "1"}
 """There are no CPUs beside those of the pools."""
 
 
