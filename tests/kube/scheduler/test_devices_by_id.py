@@ -161,7 +161,11 @@ def test_labels_tell_of_all_devices_and_the_agent_of_one() -> None:
     state = empty_state()
     state.on_node(None, msgspec.convert(body, Node))
     told = {each.name: dict(each.properties) for each in state.devices["n1"]}
-    assert told == {"g0": {"memory": "40G", "link": "nv4"}, "g1": {"memory": "80G", "link": "nv4"}}
+    link = {"link": "nv4"}
+    assert told == {
+        "g0": {"memory": "40G", "id": "0000:g0", **link},
+        "g1": {"memory": "80G", "id": "0000:g1", **link},
+    }
 
 
 # -- whatever comes and goes -----------------------------------------------------------------------

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from dovetail.core.device import Device, PluginOrigin
 from dovetail.core.errors import DovetailError
-from dovetail.node.agent.device_publisher import BURST, DevicePublisher
+from dovetail.node.agent.device_publisher import BURST, UNKNOWN_SECONDS, DevicePublisher
 from dovetail.node.agent.settings import AgentSettings, DeviceSettings
 from dovetail.node.common.device_plugins import PluginDevice
 from dovetail.node.topology import Hugepages, Nic
@@ -130,6 +130,23 @@ async def test_a_device_that_flaps_is_told_of_now_and_then_and_as_it_ends(tmp_pa
     await watched.look(10)
     (last,) = [each for each in watched.told.devices[-1] if each.kind == GPU]
     assert not last.healthy
+
+
+async def test_a_kubelet_that_has_not_said_yet_what_it_gave_is_waited_for(tmp_path: Path) -> None:
+    put(tmp_path)
+    watched = Watched(tmp_path)
+    plugin = ListedPlugin(GPU, PluginDevice("a"))
+    plugin.held_elsewhere_unknown = "it has not been asked yet"
+    watched.plugins.append(plugin)
+    await watched.look()
+    assert watched.told.devices == []
+    plugin.held_elsewhere_unknown = ""
+    await watched.look()
+    plugin.held_elsewhere_unknown = "its checkpoint cannot be read"
+    await watched.look()
+    await watched.look(UNKNOWN_SECONDS)
+    told = [each.healthy for devices in watched.told.devices for each in devices]
+    assert told == [True, False]
 
 
 async def test_nics_and_pages_have_an_origin_while_a_plugin_delivers_them(tmp_path: Path) -> None:

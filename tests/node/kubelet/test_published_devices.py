@@ -81,7 +81,7 @@ class PublishingBed:
         self.bed.await_that(lambda: self.available() == number, f"{number} of class large")
 
     def explained(self, name: str) -> tuple[int, dict[str, Any]]:
-        command = [DOVETAIL, "explain", "pod", name, "-o", "json"]
+        command = [str(DOVETAIL), "explain", "pod", name, "-o", "json"]
         command += ["--kubeconfig", str(self.bed.cluster.kubeconfig)]
         done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
         assert done.returncode in (0, 1), done.stderr

@@ -16,6 +16,7 @@ class ListedPlugin:
         self.up, self.down_since = True, None
         self.devices = {each.id: each for each in devices}
         self.elsewhere: set[str] = set()
+        self.held_elsewhere_unknown = ""
 
     def held_elsewhere(self, ids: Collection[str]) -> Sequence[str]:
         return [each for each in ids if each in self.elsewhere]

@@ -68,6 +68,13 @@ def test_what_the_kubelet_gave_to_a_pod_cannot_be_had() -> None:
     assert found["vendor.com.gpu-c"].properties == {}
 
 
+def test_while_the_kubelet_does_not_say_only_what_classes_have_can_be_had() -> None:
+    plugin = ListedPlugin(GPU, PluginDevice("a"), PluginDevice("b"))
+    plugin.held_elsewhere_unknown = "no kubelet"
+    found = plugin_devices("n1", [plugin], lambda _resource, _id: {}, lambda _resource: {"b"})
+    assert [each.healthy for each in found] == [False, True]
+
+
 def test_resources_whose_names_run_together_keep_their_devices_apart() -> None:
     found = told(
         ListedPlugin("v.com/a", PluginDevice("b-c")), ListedPlugin("v.com/a-b", PluginDevice("c"))

@@ -28,7 +28,7 @@ from dovetail.node.agent.device_publisher import DevicePublisher
 from dovetail.node.agent.manager import Manager, regularly
 from dovetail.node.agent.settings import AgentSettings, PodSettings, TopologySettings, seconds
 from dovetail.node.class_devices.guard_trust import Distrusting, GuardTrust
-from dovetail.node.class_devices.names import requested_name
+from dovetail.node.class_devices.names import class_resource, requested_name
 from dovetail.node.class_devices.source import ClassDevices
 from dovetail.node.class_devices.trust import Trust, Trusting
 from dovetail.node.common.metrics import AGENT_METRICS
@@ -129,6 +129,7 @@ def open_telling(
             settings,
             calls.publish,
             plugins=devices.all if devices else tuple,
+            held_ids=partial(held_ids, store),
             delivers=partial(delivers, registry, settings.plugins.names),
         )
         telling.start(regularly(publisher.look, device_publisher.LOOK_SECONDS))
@@ -136,6 +137,13 @@ def open_telling(
         teller = AllocationTeller(store, calls.tell_pod)
         telling.start(regularly(teller.look, allocation_teller.LOOK_SECONDS))
     stack.push_async_callback(telling.stop)
+
+
+def held_ids(store: StateStore, resource: str) -> frozenset[str]:
+    """Of a device plugin's devices, those that pods have by classes."""
+    name = class_resource(resource)
+    pods = store.state.pods.values()
+    return frozenset(id_ for pod in pods for id_ in pod.devices.get(name, {}).values())
 
 
 def delivers(registry: Registry, names: Mapping[str, str], resource: str) -> bool:

@@ -22,7 +22,7 @@ from dovetail.node.agent.device_properties import DeviceProperties
 from dovetail.node.agent.settings import AgentSettings, seconds
 from dovetail.node.common.device_plugins import DevicePlugin
 from dovetail.node.report.machine_devices import devices_of, page_resources
-from dovetail.node.report.plugin_devices import plugin_devices
+from dovetail.node.report.plugin_devices import HeldIds, plugin_devices
 from dovetail.node.topology import Machine
 from dovetail.node.topology.reader import read
 
@@ -34,6 +34,8 @@ Publish = Callable[[str, Sequence[Device]], Awaitable[None]]
 LOOK_SECONDS = 1.0
 RATE, BURST = 0.2, 5.0
 """Changes told a second in the long run, and at once: a device may come and go all the time."""
+UNKNOWN_SECONDS = 10.0
+"""For the kubelet to say which devices it gave to pods, before these count as gone."""
 FIRST_RETRY_SECONDS, LONGEST_RETRY_SECONDS = 1.0, 60.0
 
 
@@ -44,6 +46,7 @@ class DevicePublisher:
         publish: Publish,
         *,
         plugins: Callable[[], Sequence[DevicePlugin]] = tuple,
+        held_ids: HeldIds = lambda _: (),
         delivers: Callable[[str], bool] = lambda _: False,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
@@ -55,15 +58,19 @@ class DevicePublisher:
         file = settings.devices.properties_file
         self._properties = DeviceProperties(None if file is None else Path(file))
         self._publish, self._plugins, self._delivers = publish, plugins, delivers
+        self._held_ids = held_ids
         self._clock = clock
         self._bucket = TokenBucket(RATE, BURST, clock)
         self._backoff = Backoff(FIRST_RETRY_SECONDS, LONGEST_RETRY_SECONDS)
         self._machine: Machine | None = None
         self._read_at = self._told_at = self._not_before = float("-inf")
         self._published: tuple[Device, ...] | None = None
+        self._unknown_since: float | None = None
 
     async def look(self) -> None:
         now = self._clock()
+        if self._is_about_to_know(now):
+            return
         try:
             found = self._found(now)
         except DovetailError as error:
@@ -76,6 +83,16 @@ class DevicePublisher:
             return
         await self._tell(found, now, is_news=is_news)
 
+    def _is_about_to_know(self, now: float) -> bool:
+        """Whether the kubelet will soon have said which devices it gave to pods: nobody shall be
+        told that all are gone because the agent has just started."""
+        if not any(each.held_elsewhere_unknown for each in self._plugins()):
+            self._unknown_since = None
+            return False
+        if self._unknown_since is None:
+            self._unknown_since = now
+        return now - self._unknown_since < UNKNOWN_SECONDS
+
     def _found(self, now: float) -> tuple[Device, ...]:
         """Links go down and hugepages are set aside while the agent runs."""
         if self._machine is None or now - self._read_at >= self._period:
@@ -84,7 +101,7 @@ class DevicePublisher:
         delivered = self._delivered(self._machine)
         return (
             *devices_of(self._node, self._machine, delivered),
-            *plugin_devices(self._node, self._plugins(), self._properties.of),
+            *plugin_devices(self._node, self._plugins(), self._properties.of, self._held_ids),
         )
 
     def _delivered(self, machine: Machine) -> Collection[str]:

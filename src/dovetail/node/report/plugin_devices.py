@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 
 from msgspec.structs import replace
 
@@ -26,14 +26,24 @@ NUMA = "numa"
 PropertiesOf = Callable[[str, str], Mapping[str, str]]
 """What is known of a device besides, by resource and ID."""
 
+HeldIds = Callable[[str], Collection[str]]
+"""Of a resource, the IDs of devices that pods have by classes."""
+
 
 def plugin_devices(
-    node: str, plugins: Iterable[DevicePlugin], properties_of: PropertiesOf
+    node: str,
+    plugins: Iterable[DevicePlugin],
+    properties_of: PropertiesOf,
+    held_ids: HeldIds = lambda _: (),
 ) -> tuple[Device, ...]:
-    """By resource and ID, which is a fixed order: who comes later gives way in names."""
+    """By resource and ID, which is a fixed order: who comes later gives way in names.
+
+    While it is not known which devices the kubelet gave to pods, any of them may be such a pod's,
+    but for those that classes hold.
+    """
     found: dict[str, Device] = {}
     for plugin in sorted(plugins, key=lambda each: each.resource):
-        for device in _devices(node, plugin, properties_of):
+        for device in _devices(node, plugin, properties_of, held_ids):
             assert isinstance(device.origin, PluginOrigin)
             name = device.name
             if name in found:
@@ -42,9 +52,13 @@ def plugin_devices(
     return tuple(found.values())
 
 
-def _devices(node: str, plugin: DevicePlugin, properties_of: PropertiesOf) -> Iterator[Device]:
+def _devices(
+    node: str, plugin: DevicePlugin, properties_of: PropertiesOf, held_ids: HeldIds
+) -> Iterator[Device]:
     listed = plugin.devices
     elsewhere = set(plugin.held_elsewhere(tuple(listed)))
+    if plugin.held_elsewhere_unknown:
+        elsewhere |= listed.keys() - set(held_ids(plugin.resource))
     for id_, each in sorted(listed.items()):
         yield Device(
             node=node,
