@@ -9,6 +9,7 @@ import json
 import subprocess
 import sys
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -93,15 +94,20 @@ class PublishingBed:
         self.bed.create_pod(name, role="web", scheduler="dovetail", resources=asked)
 
 
-@pytest.fixture(scope="module")
-def publishing(tmp_path_factory: pytest.TempPathFactory) -> Iterator[PublishingBed]:
-    own = {"device_plugins": {"enabled": True, "directory": str(DIRECTORY)}}
-    directory = tmp_path_factory.mktemp("bed")
+@contextmanager
+def publishing_bed(directory: Path, **more: Any) -> Iterator[PublishingBed]:
+    own = {"device_plugins": {"enabled": True, "directory": str(DIRECTORY), **more}}
     with node_bed(directory, scheduler=True, plugins=("cpu",), agent_settings=own) as bed:
         made = PublishingBed(bed)
         made.install()
         with made.plugin:
             yield made
+
+
+@pytest.fixture(scope="module")
+def publishing(tmp_path_factory: pytest.TempPathFactory) -> Iterator[PublishingBed]:
+    with publishing_bed(tmp_path_factory.mktemp("bed")) as made:
+        yield made
 
 
 @pytest.fixture
