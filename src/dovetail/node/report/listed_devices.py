@@ -45,4 +45,6 @@ def by_nodes(
         found.setdefault(known[each].numa_nodes, []).append(each)
     for nodes, own in sorted(found.items()):
         where = TopologyInfo(nodes=tuple(NUMANode(ID=node) for node in nodes)) if nodes else None
-        yield ContainerDevices(resource_name=resource, device_ids=tuple(sorted(own)), topology=where)
+        yield ContainerDevices(
+            resource_name=resource, device_ids=tuple(sorted(own)), topology=where
+        )
