@@ -341,6 +341,20 @@ async def test_a_resize_that_went_by_is_found_at_the_runtime(tmp_path: Path) -> 
     assert runtime.applied.cpus == "0"
 
 
+async def test_a_resize_before_anything_was_told_is_found_at_the_runtime(tmp_path: Path) -> None:
+    """Of a container that was adopted by its specification, and resized before it was looked at."""
+    node, own = a_node(tmp_path), asking("a", 2)
+    await node.admit(own)
+    node.source.pods["a"] = asking("a", 1)
+    runtime = OneContainer(sandbox(own), "0-3", told(1))
+    reconciler = node.manager.reconciler(runtime)
+    for _ in range(3):
+        await reconciler.look()
+    await reconciler.stop()
+    assert node.own("a").amount == 1
+    assert runtime.applied.cpus == "0"
+
+
 AMOUNTS = st.sampled_from([0.5, 1, 1.5, 2, 3, 5])
 STEPS = st.lists(
     st.tuples(st.sampled_from(["start", "resize", "fail", "end"]), st.sampled_from("abc"), AMOUNTS),

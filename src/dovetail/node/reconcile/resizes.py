@@ -48,8 +48,8 @@ class UnfinishedResizes:
                     await self._restore(pod, name, alive)
         for key, observed in alive.items():
             known = holding_of(self._store.pod(key[0]), key[1])
-            if known is not None and not known.told:
-                # It is from before these were kept, or from before the agent.
+            if known is not None and not known.told and not known.requests:
+                # It is from before these were kept, so there is nothing to compare with.
                 self._gate.remember_told(*key, said(observed, known))
         found = {key: told for key in alive if (told := self._news(alive[key], before))}
         for key, told in sorted(found.items()):
