@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.node.kubelet.test_published_devices import (
+from tests.node.kubelet.publishing import (
     LARGE,
     RESOURCE,
     SMALL,
