@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dovetail.core.device import DraOrigin, PluginOrigin
+from dovetail.core.device import DraOrigin, Origin, PluginOrigin
 from dovetail.devices.allocation.request import DeviceHolding
 from dovetail.kube.classes.device_ways import chain_text
 
@@ -16,7 +16,7 @@ def test_class_device_and_way_are_named() -> None:
         DeviceHolding("d0", 1, "dra", "a"),
         DeviceHolding("f0", 1, "fpga", "a"),
     )
-    origins = {
+    origins: dict[str, Origin] = {
         "g0": PluginOrigin("vendor.com/gpu", "GPU-0"),
         "g1": PluginOrigin("vendor.com/gpu", "GPU-1"),
         "eth0": PluginOrigin("nic", "eth0"),

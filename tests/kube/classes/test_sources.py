@@ -192,7 +192,8 @@ def test_what_is_not_handed_out_whole_and_at_once_is_left_to_dra(about: dict[str
 
 
 def test_fields_that_say_nothing_leave_a_device_here() -> None:
-    about = {"consumesCounters": [], "bindingConditions": None, "allowMultipleAllocations": False}
+    about: dict[str, Any] = {"consumesCounters": [], "bindingConditions": None}
+    about["allowMultipleAllocations"] = False
     assert len(devices_of(node(), [slice_of({"name": "a", **about})])) == 1
 
 

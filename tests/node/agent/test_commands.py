@@ -28,6 +28,8 @@ INFO = {
     "allocation_result": "0-1",
     "envs": {"NIC": "eth0"},
     "annotations": {},
+    "mounts": [],
+    "devices": [],
 }
 POD = {
     "uid": "u1",

@@ -184,7 +184,8 @@ class Memory(ResourceDecisions):
     ) -> CpuSet:
         """The smallest group that suits and contains the nodes that the agent wants.
 
-        Of those, its `own`, if it can stay there: pages that are there do not move. For nodes that are preferred a wider group will do only if so much takes as many nodes.
+        Of those, its `own`, if it can stay there: pages that are there do not move. For nodes that
+        are preferred a wider group will do only if so much takes as many nodes.
         """
         pinned = pages_of(request)
         suiting = [nodes for nodes in self.groups(request) if room.suits(nodes, wanted, pinned)]
