@@ -21,6 +21,7 @@ EVERYTHING = ContainerSettings(
     annotations={"a": "1"},
     mounts=(Mount(container_path="/m", host_path="/h", read_only=True),),
     devices=(DeviceSpec(container_path="/dev/x", host_path="/dev/null", permissions="rw"),),
+    cdi_devices=("vendor.com/gpu=0",),
 )
 
 
@@ -54,6 +55,7 @@ def test_everything_is_injected_and_resources_are_read_back() -> None:
     assert config.mounts == (cri.Mount(container_path="/m", host_path="/h", readonly=True),)
     device = cri.Device(container_path="/dev/x", host_path="/dev/null", permissions="rw")
     assert config.devices == (device,)
+    assert config.CDI_devices == (cri.CDIDevice(name="vendor.com/gpu=0"),)
 
 
 def test_resources_of_ours_win_and_others_stay() -> None:
@@ -133,3 +135,9 @@ def test_adjustment_by_nri_leaves_what_the_container_has() -> None:
     assert (found.env, found.annotations, found.mounts) == ((), {}, ())
     assert found.linux is not None
     assert found.linux.devices == ()
+
+
+def test_a_cdi_device_that_the_kubelet_names_is_named_once() -> None:
+    named = [{"name": "vendor.com/gpu=0"}, {"name": "vendor.com/gpu=1"}]
+    found = injected(ContainerSettings(cdi_devices=("vendor.com/gpu=0",)), CDI_devices=named)
+    assert [each.name for each in found.CDI_devices] == ["vendor.com/gpu=0", "vendor.com/gpu=1"]

@@ -152,6 +152,8 @@ GPUS = f"{CLASS_PREFIX}gpu"
 class DeviceNode(Node):
     """A node with device plugins, whose pods are believed."""
 
+    source: FakeSource
+
     def __init__(
         self,
         directory: Path,

@@ -190,7 +190,7 @@ class DeviceReservations:
             if is_class_resource(name):
                 held.setdefault(name, set()).add(id_)
         for name, ids in held.items():
-            if self._told.get(name) != ids:
+            if {*self._told.get(name, ())} != ids or name not in self._told:
                 self._told[name] = frozenset(ids)
                 self._plugins.set_held(device_resource(name), self._told[name])
 
