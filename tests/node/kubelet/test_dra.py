@@ -123,6 +123,10 @@ class DraBed:
     def inside(self, name: str, container: str = "main") -> set[str]:
         """Devices that a container has: by its environment, /dev and mounts, which agree."""
         process = Path(f"/proc/{self.bed.process_of(name, container)}")
+        # It is told to run just before it is what it will be.
+        self.bed.await_that(
+            lambda: b"runc" not in (process / "cmdline").read_bytes(), f"start of {name}"
+        )
         environment = (process / "environ").read_text().split("\0")
         named = {word.split("=")[0][4:].lower() for word in environment if word.startswith("DRA_")}
         nodes = {each.name[4:] for each in (process / "root/dev").glob("dra-*")}
