@@ -22,6 +22,8 @@ class ContainerSettings(msgspec.Struct, frozen=True, kw_only=True):
     unified: Mapping[str, str] = {}
     """By file of cgroup v2."""
     envs: Mapping[str, str] = {}
+    device_envs: tuple[str, ...] = ()
+    """Names of those that say which devices are the container's: an image has no say in them."""
     annotations: Mapping[str, str] = {}
     mounts: tuple[Mount, ...] = ()
     devices: tuple[DeviceSpec, ...] = ()

@@ -1,7 +1,9 @@
 """Writes settings into NRI messages and reads them back; the event handlers call it. Pure.
 
 The rules are those of `injection`: resources of ours win, and what the container has of its own
-environment, annotations, mounts and devices stays. Here that includes what comes from its image.
+environment, annotations, mounts and devices stays. Here that includes what comes from its image,
+but for variables that say which devices the container has: images for GPUs come with one that says
+"all", and nobody tells whether a variable is the image's or the pod's.
 """
 
 from __future__ import annotations
@@ -45,7 +47,7 @@ def adjustment(
         env=tuple(
             nri.KeyValue(key=key, value=value)
             for key, value in sorted(settings.envs.items())
-            if key not in environment
+            if key not in environment or key in settings.device_envs
         ),
         linux=nri.LinuxContainerAdjustment(
             devices=tuple(
