@@ -117,6 +117,8 @@ class Reason(StrEnum):
     CHECKPOINT_FAILED = "checkpoint_failed"
     RESIZE_UNDER_WAY = "resize_under_way"
     """Of a container that may still run on what is to be given out."""
+    RESIZE_OF_POD = "resize_of_pod"
+    """Of what a pod was given as a whole, which stays as long as it runs."""
     AGENT_FAILED = "agent_failed"
     """By a fault of the agent's own."""
     DEVICE_UNKNOWN = "device_unknown"

@@ -27,6 +27,7 @@ NOT_BY_WAITING = frozenset(
         Reason.BAD_REQUEST,
         Reason.CONFLICTING_SETTINGS,
         Reason.PLUGIN_GARBAGE,
+        Reason.RESIZE_OF_POD,
         Reason.UNKNOWN_PROPERTY,
     )
 )

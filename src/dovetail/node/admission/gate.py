@@ -33,7 +33,7 @@ from dovetail.node.common.container_settings import ContainerSettings
 from dovetail.node.common.metrics import AGENT_METRICS, SECONDS
 from dovetail.node.common.pods import Pod, Sandbox
 from dovetail.node.common.ports import AdmissionRejected, PluginError, Plugins, PodSource
-from dovetail.node.common.reasons import POD_UNKNOWN, rejection
+from dovetail.node.common.reasons import POD_UNKNOWN, RESIZE_OF_POD, rejection
 from dovetail.node.sources import runtime as told_by_runtime
 from dovetail.node.state.pod_state import ContainerHolding
 from dovetail.node.state.store import AppliedSettings, StateStore
@@ -167,7 +167,12 @@ class AdmissionGate:
                 async with self._recorded(sandbox, container) as record:
                     await self._admit_late(sandbox, container, asked, record)
             elif holding.told and told_now(holding, asked) != holding.told:
-                await self._resized(sandbox, container, asked)
+                try:
+                    await self._resized(sandbox, container, asked)
+                except AdmissionRejected as error:
+                    # What its pod has as a whole stays: to keep it out would be for ever.
+                    if error.reason != RESIZE_OF_POD:
+                        raise
             self.remember_told(sandbox.uid, container, asked)
             holding = self._holding(sandbox.uid, container) or ContainerHolding()
             if starting:

@@ -12,6 +12,8 @@ from fractions import Fraction
 
 import msgspec
 
+from dovetail.core.quantity import format as written
+from dovetail.node.admission.resource_slot import BYTES
 from dovetail.node.common.container_settings import ContainerSettings
 from dovetail.node.common.pods import Amounts, ContainerSpec
 from dovetail.node.sources import runtime as told_by_runtime
@@ -46,6 +48,19 @@ def as_told(container: ContainerSpec, holding: ContainerHolding, told: Told) -> 
     requests = _followed(held.requests, container.requests, then[0], now[0])
     limits = _followed(held.limits, container.limits, then[1], now[1])
     return msgspec.structs.replace(container, requests=requests, limits=limits)
+
+
+def changed_whole(who: str, then: Amounts, now: Amounts) -> str:
+    """In words, what a pod has as a whole and is to have otherwise; nothing if it is the same."""
+    for name, amount in sorted(then.items()):
+        if (other := now.get(name, Fraction(0))) != amount:
+            binary = name.startswith(BYTES)
+            had, wants = (written(each, binary=binary) for each in (amount, other))
+            return (
+                f"{who} was given {name} {had} as a whole, and would have {wants}: that stays as it"
+                " is while the pod runs. Make the pod anew, or take the resize back"
+            )
+    return ""
 
 
 def _followed(held: Amounts, wished: Amounts, then: Amounts, now: Amounts) -> dict[str, Fraction]:

@@ -29,8 +29,14 @@ from dovetail.node.admission.configuration import AdmissionConfiguration, Outage
 from dovetail.node.admission.merge_settings import settings_of
 from dovetail.node.admission.outage_policy import OutagePolicy
 from dovetail.node.admission.pod_admission import PodAdmission
-from dovetail.node.admission.resize_amounts import Told, as_held, as_told
-from dovetail.node.admission.resource_slot import ResourceSlot, holdings, requests_of, slots
+from dovetail.node.admission.resize_amounts import Told, as_held, as_told, changed_whole
+from dovetail.node.admission.resource_slot import (
+    ResourceSlot,
+    holdings,
+    requests_of,
+    slots,
+    wholes,
+)
 from dovetail.node.admission.turns import Turns
 from dovetail.node.common import pod_identity
 from dovetail.node.common.pods import ContainerSpec, Pod
@@ -41,6 +47,7 @@ from dovetail.node.common.reasons import (
     PLUGIN_REFUSED,
     PLUGIN_TIMEOUT,
     POD_UNKNOWN,
+    RESIZE_OF_POD,
     RESIZE_UNDER_WAY,
 )
 from dovetail.node.state.pod_state import ContainerHolding, PodState, amount_texts, amounts_of
@@ -77,6 +84,7 @@ class ResizeTransactions:
         holding = before.containers[name]
         wanted = as_told(_named(pod, name), holding, told)
         record.role, record.type = pod_identity.identity_of(pod)
+        self._check_whole(pod, wanted, before)
         own = self._changed(pod, wanted, before)
         record.resources = [each.record for each in own if each.container.name == name]
         asked = {each.request.resource for each in own if each.open}
@@ -160,6 +168,25 @@ class ResizeTransactions:
         if who := unsettled(self._store, key, resources):
             words = f"a resize of {who} is not through yet: it may still run on what it left"
             raise AdmissionRejected(RESIZE_UNDER_WAY, words, later=True)
+
+    def _check_whole(self, pod: Pod, wanted: ContainerSpec, before: PodState) -> None:
+        """What the pod has as a whole stays as it is. Raises AdmissionRejected."""
+        now = _with(pod, wanted, before)
+        then = msgspec.structs.replace(
+            _with(pod, _at_first(wanted, before.containers[wanted.name]), before),
+            requests={**pod.requests, **amounts_of(before.whole)},
+        )
+        amounts = [
+            {
+                each.original: each.amount
+                for resource, whole in wholes(one, self._plugins, self._configuration).items()
+                if resource in before.pod_wide
+                for each in (whole, *whole.besides)
+            }
+            for one in (then, now)
+        ]
+        if words := changed_whole(f"the pod {pod.namespace}/{pod.name}", *amounts):
+            raise AdmissionRejected(RESIZE_OF_POD, words)
 
     def _changed(self, pod: Pod, wanted: ContainerSpec, before: PodState) -> list[ResourceSlot]:
         """The slots of the pod; those of the container whose amount is another are open."""

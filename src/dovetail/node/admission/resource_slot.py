@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import partial
@@ -121,7 +121,7 @@ def slots(
     configuration: AdmissionConfiguration,
 ) -> list[ResourceSlot]:
     """Resources that have a plugin, or had one, by container; settled if nothing need be asked."""
-    whole = _wholes(pod, plugins, configuration)
+    whole = wholes(pod, plugins, configuration)
     found = []
     for container in containers:
         own = requests_of(container, plugins, configuration)
@@ -135,7 +135,7 @@ def slots(
     return found
 
 
-def _wholes(
+def wholes(
     pod: Pod, plugins: Plugins, configuration: AdmissionConfiguration
 ) -> dict[str, RequestedResource]:
     """What plugins are asked for the pod as a whole, by resource."""
@@ -154,6 +154,21 @@ def _wholes(
 def _asked_by_pod(pod: Pod, request: RequestedResource | None) -> RequestedResource | None:
     asked = request is not None and resource_requests.is_pod_level(request, pod)
     return request if asked else None
+
+
+def asked_as_whole(
+    pod: Pod, slots: Iterable[ResourceSlot], pod_wide: Collection[str]
+) -> dict[str, str]:
+    """What the pod itself asks for, of resources that it gets as a whole; as it is stored."""
+    return amount_texts(
+        {
+            each.original: each.amount
+            for slot in slots
+            if slot.whole and slot.request.resource in pod_wide
+            for each in (slot.whole, *slot.whole.besides)
+            if each.original in pod.requests
+        }
+    )
 
 
 def requests_of(

@@ -28,7 +28,13 @@ from dovetail.node.admission.outage_policy import OutagePolicy
 from dovetail.node.admission.pod_admission import PodAdmission
 from dovetail.node.admission.remove_pod_queue import RemovePodQueue
 from dovetail.node.admission.resize_transaction import ResizeTransactions
-from dovetail.node.admission.resource_slot import ResourceSlot, check_served, holdings, slots
+from dovetail.node.admission.resource_slot import (
+    ResourceSlot,
+    asked_as_whole,
+    check_served,
+    holdings,
+    slots,
+)
 from dovetail.node.admission.turns import Turns
 from dovetail.node.class_devices.injecting import InjectionCheck
 from dovetail.node.class_devices.reserving import DeviceReservations
@@ -95,6 +101,8 @@ class AdmissionTransactions:
                 settings = settings_of(held[each.name].allocations)
                 if each.chosen:
                     await self._injection.check(settings)
+            whole = asked_as_whole(pod, wanted, admission.pod_wide)
+            draft = msgspec.structs.replace(draft, whole={**draft.whole, **whole})
             await self._conclude(draft, held, admission.pod_wide)
 
     async def _reserved(
@@ -235,6 +243,7 @@ def _draft(pod: Pod, who: PodIdentity, before: PodState | None) -> PodState:
         plugins=before.plugins if before else (),
         containers=before.containers if before else {},
         pod_wide=before.pod_wide if before else (),
+        whole=before.whole if before else {},
         at=before.at if before else time.time(),
         devices=before.devices if before else {},
     )

@@ -34,6 +34,7 @@ from dovetail.node.common.ports import (
     Runtime,
 )
 from dovetail.node.reconcile.plugin_retirement import PluginRetirement
+from dovetail.node.reconcile.pod_level_resizes import PodLevelResizes
 from dovetail.node.reconcile.pod_liveness import PodCollector, PodLiveness
 from dovetail.node.reconcile.reconciler import PERIOD_SECONDS, Reconciler
 from dovetail.node.refusals.refused_pods import RefusedPods
@@ -99,6 +100,7 @@ class Manager:
             on_admitted=liveness.pod_admitted,
             grace_seconds=grace_seconds,
         )
+        self.collector.on_listed = PodLevelResizes(store, self.gate.log).look
         self._retirement = PluginRetirement(store, plugins)
         self._capacity = NodeCapacity(store, plugins)
         self._pod_resources = PodResourcesApi(

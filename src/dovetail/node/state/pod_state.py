@@ -46,6 +46,8 @@ class PodState(msgspec.Struct, frozen=True, kw_only=True):
     containers: Mapping[str, ContainerHolding] = {}
     pod_wide: tuple[str, ...] = ()
     """Resources that were allocated to the pod as a whole: each container has all of it."""
+    whole: Mapping[str, str] = {}
+    """What the pod itself asked for when these were allocated, as fractions."""
     at: float = 0.0
     """When it was admitted, in seconds since 1970."""
     devices: Mapping[str, Mapping[str, str]] = {}
