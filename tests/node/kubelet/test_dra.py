@@ -146,7 +146,10 @@ class DraBed:
 
 @pytest.fixture(scope="module")
 def made(tmp_path_factory: pytest.TempPathFactory) -> Iterator[DraBed]:
-    with node_bed(tmp_path_factory.mktemp("bed"), nodes=2, scheduler=True) as bed:
+    often = {"syncFrequency": "5s"}
+    with node_bed(
+        tmp_path_factory.mktemp("bed"), nodes=2, scheduler=True, kubelet_settings=often
+    ) as bed:
         found = DraBed(bed)
         found.apply_classes()
         with found.drivers[0], found.drivers[1]:
