@@ -182,6 +182,27 @@ async def test_a_newer_plugin_takes_over(directory: Path) -> None:
                 assert is_up(manager)
 
 
+async def test_a_plugin_that_calls_itself_otherwise_has_no_devices_by_its_old_name(
+    directory: Path,
+) -> None:
+    renamed, at = "vendor.com/renamed", ("--endpoint", "one.sock")
+    async with manager_of(directory) as manager:
+        with plugin_in(directory, *at, devices=("a",)):
+            old = await until_up(manager)
+        with plugin_in(directory, *at, devices=("a",), resource=renamed):
+            await until_up(manager, renamed)
+            await until(lambda: not old.up)
+            assert status(manager).state == "waiting"
+    with plugin_in(directory, *at, devices=("a",), resource=renamed):
+        async with manager_of(directory) as manager:
+            await until_up(manager, renamed)
+            assert status(manager).state == "waiting"
+            assert not any(each.healthy for each in plugin_of(manager).devices.values())
+            with plugin_in(directory, "--endpoint", "two.sock", devices=("b",)):
+                await until_up(manager)
+                assert is_up(manager, renamed)
+
+
 async def test_plugins_do_not_hinder_each_other(directory: Path) -> None:
     """One hangs, one is killed, one has a list without end: the fourth is as it was."""
     good, hung, dead, loud = (f"vendor.com/{each}" for each in ("good", "hung", "dead", "loud"))

@@ -13,6 +13,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import grpc
+import msgspec
 import structlog
 
 from dovetail.aio.background import Background
@@ -35,6 +36,9 @@ from dovetail.node.wire.listening import CannotServe
 from dovetail.wire.rpc import Refused
 
 LOG = structlog.get_logger("dovetail.node.device_plugins")
+
+NOWHERE = ""
+"""The socket of a plugin that has to register again."""
 
 
 class DevicePluginManager:
@@ -134,6 +138,7 @@ class DevicePluginManager:
             LOG.info("device plugin registers", resource=resource, endpoint=request.endpoint)
             if before := self._followers.pop(resource, None):
                 await before.stop()
+            await self._leave_socket(request.endpoint, resource)
             devices = self._records[resource].devices if resource in self._records else ()
             options = options_of(request.options)
             record = DevicePluginRecord(endpoint=request.endpoint, options=options, devices=devices)
@@ -143,6 +148,16 @@ class DevicePluginManager:
                 self._plugins[resource].set_held(self._held.get(resource, ()))
             self._follow(resource)
             await self._file.save(self._current())
+
+    async def _leave_socket(self, endpoint: str, resource: str) -> None:
+        """Who serves there calls its devices otherwise from now on: by the name of before they
+        would be there twice."""
+        for other, record in self._records.items():
+            if other != resource and record.endpoint == endpoint:
+                LOG.warning("device plugin renamed", resource=other, now=resource)
+                await self._followers.pop(other).stop()
+                self._records[other] = msgspec.structs.replace(record, endpoint=NOWHERE)
+                self._follow(other)
 
     def _follow(self, resource: str) -> None:
         plugin, record = self._plugins[resource], self._records[resource]

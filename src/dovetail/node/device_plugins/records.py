@@ -25,7 +25,7 @@ VERSION = 1
 
 class DevicePluginRecord(msgspec.Struct, frozen=True, kw_only=True):
     endpoint: str
-    """The name of its socket."""
+    """The name of its socket; empty if another resource is served there by now."""
     options: PluginOptions = PluginOptions()
     devices: tuple[PluginDevice, ...] = ()
     """By ID; how they fare is not kept."""
