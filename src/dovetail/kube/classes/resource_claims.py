@@ -110,8 +110,18 @@ def allocated_devices(claim: ResourceClaim) -> frozenset[DraOrigin]:
 
 
 def is_ours(claim: ResourceClaim) -> bool:
-    """Written here, for the pod that owns it."""
-    return OURS in claim.metadata.labels and bool(owner_uid(claim))
+    """Written here, for the pod that owns it.
+
+    Users may make claims that say so. But what kube-scheduler gives these is reserved for the pods
+    that name them, and such a claim is theirs.
+    """
+    uid = owner_uid(claim)
+    return (
+        OURS in claim.metadata.labels
+        and bool(uid)
+        and claim.metadata.name.endswith(f"-{uid}")
+        and all(each.uid == uid for each in claim.status.reserved_for)
+    )
 
 
 def owner_uid(claim: ResourceClaim) -> str:
@@ -161,6 +171,11 @@ class WantedClaim(msgspec.Struct, frozen=True):
     def is_written_in(self, claim: ResourceClaim) -> bool:
         notes = claim.metadata.annotations
         return self.is_of_its_epoch(claim) and notes.get(PLAN) == self.plan
+
+    def is_allocated_in(self, claim: ResourceClaim) -> bool:
+        """These devices, and to this pod."""
+        uids = {each.uid for each in claim.status.reserved_for}
+        return uids == {self.pod.metadata.uid} and allocated_devices(claim) == set(self.devices)
 
     def is_of_its_epoch(self, claim: ResourceClaim) -> bool:
         return claim.metadata.annotations.get(EPOCH) == self.epoch

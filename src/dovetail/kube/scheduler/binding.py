@@ -15,7 +15,7 @@ things go otherwise:
     claim: no answer           it may stand; adopted next time if it does
     ResourceClaim: there       found or replaced, as the claim writer says; in doubt, the claim is
                                given back behind a fence, and the pod decided anew
-    ResourceClaim: refused     the claim in the ledger stays, and the pod is told why
+    ResourceClaim: refused     withdrawn, and the pod told why: others have use for the devices
     ResourceClaim: no answer   it may stand; found next time
     somebody else has one of   withdrawn: ResourceClaim and claim are given back behind a fence. Of
     the devices by a claim     two of ours that withdraw before each other, one backs off
@@ -57,6 +57,7 @@ from dovetail.kube.scheduler.dra.claim_writer import (
     ClaimRefused,
     ClaimVoid,
     DeviceAllocated,
+    is_refusal,
 )
 from dovetail.kube.scheduler.plans import (
     BindingPlan,
@@ -94,6 +95,10 @@ class BindingOutcome(Enum):
     """Not bound; a claim that was made stays, and is adopted next time."""
 
 
+SETTLED = (BindingOutcome.BOUND, BindingOutcome.GONE, BindingOutcome.OTHERWISE)
+"""Outcomes after which nothing is left to do for the pod."""
+
+
 class Binder:
     def __init__(
         self,
@@ -121,6 +126,11 @@ class Binder:
             return BindingOutcome.VOID
         except (DeviceAllocated, ClaimInTheWay) as error:
             return await self._withdraw(plan, error)
+        except ClaimRefused as error:
+            outcome = await self._withdraw(plan, error)
+            if outcome in SETTLED:
+                return outcome
+            raise
 
     async def _claim(self, plan: BindingPlan) -> BindingOutcome | None:
         """None if the devices are the pod's now."""
@@ -137,7 +147,7 @@ class Binder:
         return None
 
     async def _withdraw(
-        self, plan: BindingPlan, error: DeviceAllocated | ClaimInTheWay
+        self, plan: BindingPlan, error: DeviceAllocated | ClaimInTheWay | ClaimRefused
     ) -> BindingOutcome:
         """Give back what was written and claimed, unless somebody has bound the pod with it."""
         LOG.info("plan withdrawn", pod=plan.pod.key, node=plan.node, error=str(error))
@@ -156,10 +166,8 @@ class Binder:
         name, namespace = pod.metadata.name, pod.metadata.namespace
         try:
             now = await self._api.merge(Pod, name, patch, namespace=namespace, sub="status")
-        except (ApiConflict, ApiNotFound):
-            raise
         except ApiError as error:
-            if error.code >= SERVER_FAULT:
+            if isinstance(error, ApiNotFound) or not is_refusal(error):
                 raise
             raise ClaimRefused(f"status of pod {pod.key}: {error}") from error
         if claim_status_patch(plan, wanted, now) is not None:

@@ -281,14 +281,13 @@ async def test_a_server_without_extended_claims_is_told_before_the_binding(
 
 
 @pytest.mark.parametrize("where", ["create ResourceClaim", "merge status ResourceClaim"])
-async def test_what_the_server_refuses_is_told_and_kept_in_the_ledger(
-    world: World, where: str
-) -> None:
+async def test_what_the_server_refuses_is_told_and_given_back(world: World, where: str) -> None:
     stage = await staged(world)
     stage.faults[where] = [refuses(403)]
     with pytest.raises(ClaimRefused, match="no"):
         await stage.bind()
-    assert await world.held() == {"p": {name_of("n1", "g0"): 1}}
+    assert await world.held() == {}
+    assert claims(world) == {}
 
 
 async def test_gone_the_claim_is_removed_with_its_finalizer(world: World) -> None:

@@ -48,7 +48,7 @@ TRIES = 4
 """Of a write that others outrun."""
 SEEN_SECONDS = 2.0
 """How long the informer has to come to a version, before a list is asked for."""
-FORBIDDEN, SERVER_FAULT = 403, 500
+FORBIDDEN, TOO_MANY, SERVER_FAULT = 403, 429, 500
 
 
 class ClaimRefused(DovetailError):
@@ -94,11 +94,11 @@ class ClaimWriter:
             claim = await self._written(wanted)
             if claim.status.allocation is None:
                 claim = await self._with_allocation(wanted, claim)
+            await self._look(wanted, claim.metadata.resource_version)
         except ApiError as error:
-            if error.code >= SERVER_FAULT or isinstance(error, ApiConflict):
+            if not is_refusal(error):
                 raise
             raise ClaimRefused(f"ResourceClaim {wanted.name}: {error}") from error
-        await self._look(wanted, claim.metadata.resource_version)
 
     def look_again(self, wanted: WantedClaim) -> None:
         """Raises DeviceAllocated; costs nothing."""
@@ -156,7 +156,7 @@ class ClaimWriter:
                 )
             except ApiNotFound:
                 continue
-            if wanted.is_written_in(there) and there.metadata.deletion_timestamp is None:
+            if is_usable(wanted, there):
                 metrics.RESOURCE_CLAIMS.labels("found").inc()
                 return there
             await self._make_way(wanted, there)
@@ -201,6 +201,8 @@ class ClaimWriter:
             if claim.metadata.uid != uid:
                 raise ClaimVoid(f"ResourceClaim {claim.key} was replaced meanwhile")
             if claim.status.allocation is not None:
+                if not wanted.is_allocated_in(claim):
+                    raise ClaimInTheWay(f"ResourceClaim {claim.key} was allocated otherwise")
                 return claim
         raise ApiConflict(409, "Conflict", f"ResourceClaim {claim.key} changes too fast")
 
@@ -221,3 +223,19 @@ class ClaimWriter:
             raise DeviceAllocated(
                 rival, comes_first=not is_ours(rival) or wanted.pod.metadata.uid < owner_uid(rival)
             )
+
+
+def is_usable(wanted: WantedClaim, there: ResourceClaim) -> bool:
+    """Whether a claim that was found is the one that is wanted, as far as it was written."""
+    return (
+        is_ours(there)
+        and there.metadata.deletion_timestamp is None
+        and wanted.is_written_in(there)
+        and (there.status.allocation is None or wanted.is_allocated_in(there))
+    )
+
+
+def is_refusal(error: ApiError) -> bool:
+    """Whether the server will say the same again, and not only for now."""
+    is_passing = error.code == TOO_MANY or error.code >= SERVER_FAULT
+    return not is_passing and not isinstance(error, ApiConflict)
