@@ -139,6 +139,8 @@ class FakeKubelet:
         self.hidden: list[str] = []
         """IDs of init containers: only the checkpoint has them."""
         self.written: list[str] = []
+        self.garbage = ""
+        """In place of its checkpoint, whenever it is written: each list that comes in does that."""
         self.channel: grpc.aio.Channel | None = None
         self.following: asyncio.Task[None] | None = None
         self.servers: list[grpc.aio.Server] = []
@@ -215,7 +217,7 @@ class FakeKubelet:
         self.written = [id_ for ids in self.pods.values() for id_ in ids] + self.hidden
         document = {"Data": {"PodDeviceEntries": entries, "RegisteredDevices": {}}, "Checksum": 1}
         draft = self.directory / ".checkpoint"
-        draft.write_text(json.dumps(document))
+        draft.write_text(self.garbage or json.dumps(document))
         draft.replace(self.directory / "kubelet_internal_checkpoint")
 
     async def ask(self, name: str, request: Any, answer: str) -> Any:

@@ -191,10 +191,12 @@ async def test_without_a_readable_checkpoint_classes_get_nothing(directory: Path
         async with kubelet_in(directory) as kubelet, manager_of(directory, **SHARED) as manager:
             plugin = await until_up(manager)
             await until(lambda: kubelet.registered)
-            (directory / "kubelet" / "kubelet_internal_checkpoint").write_text('{"Data": 7}')
-            await until(lambda: plugin.holders.unknown)
+            kubelet.garbage = '{"Data": 7}'
+            kubelet.write()
+            await until(lambda: "cannot be read" in plugin.holders.unknown)
             with pytest.raises(PluginError, match="not known which devices the kubelet gave"):
                 await plugin.allocate(["a:0"])
+            kubelet.garbage = ""
             kubelet.write()
             await until(lambda: not plugin.holders.unknown)
             await plugin.allocate(["a:0"])
