@@ -20,7 +20,7 @@ from dovetail.core.errors import DovetailError, Malformed
 from dovetail.devices.allocation.request import DeviceHolding, DeviceRequest
 from dovetail.devices.allocation.strategies import Strategy
 from dovetail.kube.api.port import ApiError, ApiUnreachable, KubeApi
-from dovetail.kube.classes.device_requests import device_requests_of_pod
+from dovetail.kube.classes.device_requests import device_requests_of_pod, requested_classes
 from dovetail.kube.classes.extended_resources import direct_holdings_of
 from dovetail.kube.extender.wire import (
     HIGHEST,
@@ -83,7 +83,7 @@ class Extender:
             }
         names = [name for name in names if name not in crowded]
         failed: dict[str, str] = {}
-        if requests and (why := self._state.mapped_reason(pod_request_of(args.pod))):
+        if requests and (why := self._why_nowhere(args.pod)):
             failed = dict.fromkeys(names, why)
         elif requests:
             failed = self._nodes_without_devices(args.pod, requests, names)
@@ -96,6 +96,11 @@ class Extender:
         items = args.nodes.items if args.nodes is not None else []
         nodes = NodeList([each for each in items if each["metadata"]["name"] in left])
         return replace(found, nodes=nodes)
+
+    def _why_nowhere(self, pod: Pod) -> str:
+        """What of a pod that asks for classes kube-scheduler would serve by claims of its own."""
+        mapped = self._state.mapped_reason(pod_request_of(pod))
+        return mapped or self._state.twice_served_reason(requested_classes(pod))
 
     def _own_claim_as_room(
         self, pod: Pod, requests: tuple[DeviceRequest, ...], direct: tuple[DeviceHolding, ...]

@@ -164,6 +164,9 @@ class Binder:
         if patch is None:
             return pod
         name, namespace = pod.metadata.name, pod.metadata.namespace
+        told = pod.status.extended_resource_claim_status
+        if wanted is not None and told is not None and told.resource_claim_name != wanted.name:
+            await self._claims.writer.refuse_second(pod, told.resource_claim_name)
         try:
             now = await self._api.merge(Pod, name, patch, namespace=namespace, sub="status")
         except ApiError as error:

@@ -40,6 +40,7 @@ from dovetail.kube.scheduler.plans import BindingPlan, holdings_of, is_over
 from dovetail.kube.scheduler.queue import SchedulingQueue, Wake
 from dovetail.podfit.objects import Namespace, Node, Pod, ResourceClass, ResourceSlice
 from dovetail.podfit.pod_request import PodRequest, pod_request_of
+from dovetail.podfit.pod_sum import CLASS_PREFIX
 from dovetail.podfit.table import NodeTable
 
 
@@ -86,6 +87,18 @@ class ClusterState:
             f"{found[0]} is devices of DeviceClass {found[1]!r}, and a pod has one ResourceClaim"
             " for all its extended resources: with resource classes it cannot ask for that, too;"
             " ask for a resource class of those devices instead."
+        )
+
+    def twice_served_reason(self, classes: Iterable[str]) -> str:
+        """Why kube-scheduler cannot have these classes served here, too; empty if it can."""
+        names = (f"{CLASS_PREFIX}{name}" for name in sorted(classes))
+        found = mapped_resource(names, self.device_classes)
+        if found is None:
+            return ""
+        return (
+            f"DeviceClass {found[1]!r} has the extendedResourceName {found[0]}, so kube-scheduler"
+            " itself would give the pod devices for its resource class, and so would this: it has"
+            " to be taken out of the DeviceClass."
         )
 
     def has_node(self, name: str) -> bool:

@@ -9,13 +9,17 @@ import pytest
 from dovetail.devices.allocation.request import DeviceHolding
 from dovetail.kube.api.port import ApiError
 from dovetail.kube.classes.resource_claims import ResourceClaim, WantedClaim, is_ours, wanted_claim
+from dovetail.kube.extender.extender import Extender
+from dovetail.kube.extender.wire import Args
 from dovetail.kube.scheduler.binding import BindingOutcome
 from dovetail.kube.scheduler.dra.claim_writer import ClaimRefused
 from dovetail.kube.scheduler.plans import fence_of
 from dovetail.podfit.objects import Pod
 from tests.kube.scheduler.dra.claims_world import (
     DRIVER,
+    claim_body,
     claims,
+    device_class,
     dra_fleet,
     given,
     name_of,
@@ -103,3 +107,40 @@ async def test_who_may_have_no_claim_keeps_no_device_from_others(world: World) -
         await world.pod("p", gpu=1)
         await until(lambda: world.is_bound("p"))
     assert given(world, "p") == {("main", "g0")}
+
+
+@pytest.mark.parametrize("is_there", [True, False])
+async def test_a_claim_that_kube_scheduler_gave_the_pod_is_not_written_over(
+    world: World, is_there: bool
+) -> None:
+    """The containers that it is for would start without their devices and without a word."""
+    stage = await staged(world)
+    if is_there:
+        await world.api.create(ResourceClaim, claim_body("its-own"))
+    told = {"resourceClaimName": "its-own", "requestMappings": []}
+    status = {"status": {"extendedResourceClaimStatus": told}}
+    await world.api.merge(Pod, "p", status, namespace=NAMESPACE, sub="status")
+    if is_there:
+        with pytest.raises(ClaimRefused, match="its-own"):
+            await stage.bind()
+        assert list(claims(world)) == [f"{NAMESPACE}/its-own"]
+        assert await world.held() == {}
+    else:
+        assert await stage.bind() is BindingOutcome.BOUND
+
+
+async def test_a_class_that_kube_scheduler_serves_itself_is_not_served_twice(
+    world: World,
+) -> None:
+    await dra_fleet(world, ["d1"])
+    await device_class(world, "big", "resourceclass.dovetail.dev/gpu")
+    replica = world.replica()
+    async with world.scheduling(replica):
+        extender = Extender(replica.extender_parts())
+        pod = await world.pod("p", scheduler="default-scheduler", gpu=1)
+        refused = extender.filter(Args(pod=pod, node_names=["d1"]))
+        assert refused.node_names == []
+        assert "DeviceClass 'big'" in refused.failed_and_unresolvable_nodes["d1"]
+        await world.pod("own", gpu=1)
+        await until(lambda: world.is_bound("own"))
+    assert given(world, "own") == {("main", "g0")}

@@ -104,6 +104,15 @@ class ClaimWriter:
         """Raises DeviceAllocated; costs nothing."""
         self._refuse(wanted, self._claimed.rival(wanted.devices, wanted.pod.metadata.uid))
 
+    async def refuse_second(self, pod: Pod, name: str) -> None:
+        """Raises ClaimRefused if there is a claim of this name, which the pod says it has."""
+        with suppress(ApiNotFound):
+            there = await self._api.get(ResourceClaim, name, pod.metadata.namespace)
+            raise ClaimRefused(
+                f"extended resources of pod {pod.key} come by ResourceClaim {there.key}, and a pod"
+                " has one for all of them: with resource classes it cannot ask for those, too"
+            )
+
     async def find(self, pod: Pod) -> ResourceClaim | None:
         """The pod's claim as the server has it; None if there is none of ours."""
         meta = pod.metadata
