@@ -85,6 +85,8 @@ class Extender:
         failed: dict[str, str] = {}
         if requests and (why := self._why_nowhere(args.pod)):
             failed = dict.fromkeys(names, why)
+            if (claimed := self._state.holders.claim_of(args.pod.metadata.uid)) is not None:
+                self._start_giving_back(args.pod, claimed[0])
         elif requests:
             failed = self._nodes_without_devices(args.pod, requests, names)
         kept = [name for name in names if name not in failed]

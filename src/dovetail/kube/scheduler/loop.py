@@ -208,9 +208,12 @@ class SchedulingLoop:
         self, entry: QueuedPod, pod: Pod, required: PodRequirements
     ) -> Choice | Refusal | BindingPlan | None:
         """None: there will be one later."""
-        if required.device_requests and (why := self._state.mapped_reason(required.pod_request)):
-            return Refusal(why)
         claimed = self._state.holders.claim_of(pod.metadata.uid)
+        if required.device_requests and (why := self._state.mapped_reason(required.pod_request)):
+            if claimed is None:
+                return Refusal(why)
+            self._start_release(pod, why)
+            return None
         if claimed is None:
             return self._decider.decide(required)
         if not required.device_requests:

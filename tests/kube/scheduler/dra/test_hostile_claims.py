@@ -24,6 +24,7 @@ from tests.kube.scheduler.dra.claims_world import (
     given,
     name_of,
     origin,
+    publish,
 )
 from tests.kube.scheduler.dra.test_claim_writer import staged
 from tests.kube.scheduler.world import NAMESPACE, World, until
@@ -144,3 +145,18 @@ async def test_a_class_that_kube_scheduler_serves_itself_is_not_served_twice(
         await world.pod("own", gpu=1)
         await until(lambda: world.is_bound("own"))
     assert given(world, "own") == {("main", "g0")}
+
+
+async def test_a_pod_that_became_impossible_keeps_no_device(world: World) -> None:
+    """It was claimed for before the DeviceClass was seen."""
+    await dra_fleet(world, devices=1)
+    await publish(world)
+    pod = await world.pod("both", gpu=1, direct={"example.com/accelerator": 1})
+    held = [DeviceHolding(name_of("n1", "g0"), 1, "gpu", "main")]
+    await world.devices.claim(pod.metadata.uid, NAMESPACE, "default", "n1", held)
+    await device_class(world, "big", "example.com/accelerator")
+    async with world.scheduling():
+        await until(lambda: any("DeviceClass 'big'" in note for note in world.notes("both")))
+        await world.pod("p", gpu=1)
+        await until(lambda: world.is_bound("p"))
+    assert given(world, "p") == {("main", "g0")}
