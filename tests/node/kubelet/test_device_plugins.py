@@ -272,23 +272,24 @@ def start_again(part: Process, end: Callable[[Process], object]) -> None:
 
 
 def test_the_device_is_inside_over_restarts_of_every_part(devices: DeviceBed) -> None:
-    """And after its end the next pod has it."""
+    """Each twice, once in peace and once not; and after its end the next pod has it."""
     bed, number = devices.bed, 0
     devices.run("pod-0", "big")
     devices.check_big("pod-0")
     bed.await_event("pod-0", "Scheduled", "big")
-    for end in (Process.stop, Process.kill):
-        for name, part in parts(devices).items():
-            start_again(part, end)
-            devices.await_up()
-            devices.check_big(f"pod-{number}")
-            # The next one is there before the end of this one, and waits for its device.
-            number += 1
-            devices.create(f"pod-{number}", "big")
-            bed.delete_pod(f"pod-{number - 1}")
-            bed.await_running(f"pod-{number}")
-            devices.check_big(f"pod-{number}")
-            assert devices.holding() == {f"pod-{number}": [BIG]}, name
+    listed = list(parts(devices).values())
+    for peacefully, suddenly in zip(listed, [*listed[1:], listed[0]], strict=True):
+        start_again(peacefully, Process.stop)
+        start_again(suddenly, Process.kill)
+        devices.await_up()
+        devices.check_big(f"pod-{number}")
+        # The next one is there before the end of this one, and waits for its device.
+        number += 1
+        devices.create(f"pod-{number}", "big")
+        bed.delete_pod(f"pod-{number - 1}")
+        bed.await_running(f"pod-{number}")
+        devices.check_big(f"pod-{number}")
+        assert devices.holding() == {f"pod-{number}": [BIG]}
     assert devices.told(GPU, "Allocate")[-number - 1 :] == [[[BIG]]] * (number + 1)
     bed.delete_pod(f"pod-{number}")
     devices.await_nothing_held()
