@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 from pathlib import Path
+
+import pytest
 
 from dovetail.node.common.device_plugins import PluginDevice, PluginOptions
 from dovetail.node.device_plugins.records import DevicePluginRecord, RecordFile
+
+LONG = 60.0
 
 
 def record(endpoint: str, *ids: str) -> DevicePluginRecord:
@@ -38,3 +43,29 @@ async def test_what_cannot_be_written_is_tried_again(tmp_path: Path) -> None:
     (tmp_path / "state").mkdir()
     await file.save(saved)
     assert RecordFile(tmp_path / "state").load() == saved
+
+
+async def test_who_is_stopped_while_it_writes_is_not_overtaken(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    begun, going_on, writing = threading.Event(), threading.Event(), list[bytes]()
+
+    def write(path: Path, data: bytes) -> None:
+        writing.append(data)
+        begun.set()
+        going_on.wait(LONG)
+        writing.remove(data)
+
+    monkeypatch.setattr("dovetail.node.device_plugins.records.write_atomically", write)
+    file = RecordFile(tmp_path)
+    first = asyncio.create_task(file.save({"vendor.com/a": record("a.sock")}))
+    await asyncio.to_thread(begun.wait, LONG)
+    first.cancel()
+    second = asyncio.create_task(file.save({"vendor.com/b": record("b.sock")}))
+    for _ in range(100):
+        await asyncio.sleep(0)
+    assert len(writing) == 1
+    going_on.set()
+    await second
+    assert first.cancelled()
+    assert not writing

@@ -7,9 +7,10 @@ so the node's devices are known, if unhealthy, before their plugin is back.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Coroutine, Mapping
 from itertools import count
 from pathlib import Path
+from typing import Any
 
 import msgspec
 import structlog
@@ -68,7 +69,7 @@ class RecordFile:
             records = DevicePluginRecords(plugins=plugins)
             data = msgspec.json.format(msgspec.json.encode(records, order="sorted"), indent=1)
             try:
-                await asyncio.to_thread(write_atomically, self.path, data)
+                await _to_the_end(asyncio.to_thread(write_atomically, self.path, data))
             except OSError as error:
                 if self._trouble != str(error):
                     LOG.error("device plugins not written", file=str(self.path), error=str(error))
@@ -81,3 +82,13 @@ class RecordFile:
         aside = next(each for each in names if not each.exists())
         self.path.rename(aside)
         LOG.error("device plugins set aside, starting without", file=str(aside), reason=why)
+
+
+async def _to_the_end(writing: Coroutine[Any, Any, None]) -> None:
+    """Also if whoever waits is stopped: threads are not, and the next one writes the same draft."""
+    task = asyncio.create_task(writing)
+    try:
+        await asyncio.shield(task)
+    except asyncio.CancelledError:
+        await asyncio.wait([task])
+        raise
