@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
@@ -212,3 +214,38 @@ async def test_an_exclusive_plugin_is_not_shown_to_the_kubelet(directory: Path) 
             await until_up(manager)
             await until(lambda: health(kubelet) == {"a": "Healthy"})
             assert {each.resource_name for each in kubelet.registered} == {RESOURCE}
+
+
+async def test_what_the_kubelet_gave_out_before_is_not_given_by_an_exclusive_plugin(
+    directory: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with plugin_in(directory, devices=("a", "b")):
+        async with kubelet_in(directory) as kubelet, manager_of(directory, **SHARED) as manager:
+            await until_up(manager)
+            await until(lambda: health(kubelet) == {"a": "Healthy", "b": "Healthy"})
+            await kubelet.allocate("direct", ["a"])
+        for is_new in (True, False):
+            if is_new:
+                (directory / "state" / "device-plugins.json").unlink()
+            async with kubelet_with_a(directory), manager_of(directory) as manager:
+                plugin = await until_up(manager)
+                with pytest.raises(PluginError, match="the kubelet gave a to a pod"):
+                    await plugin.allocate(["a"])
+                await plugin.allocate(["b"])
+        monkeypatch.setattr("dovetail.node.device_plugins.sharing.UNTOLD_SECONDS", 0.0)
+        async with kubelet_with_a(directory) as kubelet:
+            kubelet.pods = {}
+            assert kubelet.written == ["a"], "it ended, and the checkpoint does not know"
+            async with manager_of(directory) as manager:
+                plugin = await until_up(manager)
+                await until(lambda: not plugin.held_elsewhere(["a"]))
+                await plugin.allocate(["a"])
+
+
+@asynccontextmanager
+async def kubelet_with_a(directory: Path) -> AsyncIterator[FakeKubelet]:
+    """Restarted, with a pod that has the device a."""
+    async with kubelet_in(directory) as kubelet:
+        kubelet.pods = {"direct": ["a"]}
+        kubelet.write()
+        yield kubelet

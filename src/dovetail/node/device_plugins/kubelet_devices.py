@@ -57,8 +57,12 @@ class KubeletDevices:
     async def read(self) -> KubeletHoldings:
         """Raises KubeletUnreadable."""
         # Asked first: it makes the kubelet forget what ended.
-        told = await self._told()
-        return KubeletHoldings(await asyncio.to_thread(self._written), told)
+        told = await self.told()
+        return KubeletHoldings(await self.written(), told)
+
+    async def written(self) -> ByResource:
+        """Raises KubeletUnreadable."""
+        return await asyncio.to_thread(self._written)
 
     def _written(self) -> ByResource:
         try:
@@ -73,7 +77,8 @@ class KubeletDevices:
         except (msgspec.MsgspecError, ValueError, TypeError, KeyError, RecursionError) as error:
             raise KubeletUnreadable(f"{self._checkpoint} cannot be read: {error!r}") from None
 
-    async def _told(self) -> ByResource | None:
+    async def told(self) -> ByResource | None:
+        """None if it does not answer."""
         if not self._socket.is_socket():
             return None
         channel = connect(str(self._socket))

@@ -30,7 +30,7 @@ from dovetail.node.device_plugins.limits import (
 from dovetail.node.device_plugins.plugin import KnownDevicePlugin, options_of, unhealthy
 from dovetail.node.device_plugins.records import DevicePluginRecord, RecordFile
 from dovetail.node.device_plugins.registration_server import DeviceRegistrationServer
-from dovetail.node.device_plugins.sharing import KubeletShare
+from dovetail.node.device_plugins.sharing import READ_SECONDS, KubeletLeftovers, KubeletShare
 from dovetail.node.wire.device_plugin import RegisterRequest
 from dovetail.node.wire.listening import CannotServe
 from dovetail.wire.rpc import Refused
@@ -64,6 +64,7 @@ class DevicePluginManager:
         self._directory, self._shared = directory, frozenset(shared)
         self._kubelet_directory = kubelet_directory
         self._kubelet_devices = KubeletDevices(kubelet_directory, kubelet_pod_resources)
+        self._leftovers = KubeletLeftovers(self._kubelet_devices, clock=clock)
         self._deadlines = deadlines or DevicePluginDeadlines()
         self._period, self._clock, self._wall = period, clock, wall
         self._server = DeviceRegistrationServer(directory, self._registered)
@@ -87,10 +88,12 @@ class DevicePluginManager:
             self._directory.mkdir(mode=0o755, parents=True, exist_ok=True)
         except OSError as error:
             raise CannotServe(f"directory {self._directory}: {error.strerror}") from error
+        await self._leftovers.take_in(self._own())
         for resource in sorted(self._plugins):
             self._follow(resource)
         await self._server.start()
         self._loops.start(self._look_regularly())
+        self._loops.start(self._look_at_leftovers())
 
     async def stop(self) -> None:
         await self._loops.stop()
@@ -144,10 +147,16 @@ class DevicePluginManager:
             record = DevicePluginRecord(endpoint=request.endpoint, options=options, devices=devices)
             self._records[resource] = record
             if resource not in self._plugins:
-                self._plugins[resource] = self._known(resource, record)
-                self._plugins[resource].set_held(self._held.get(resource, ()))
+                await self._take_in(resource, record)
             self._follow(resource)
             await self._file.save(self._current())
+
+    async def _take_in(self, resource: str, record: DevicePluginRecord) -> None:
+        plugin = self._known(resource, record)
+        if resource not in self._shared:
+            await self._leftovers.take_in([plugin])
+        plugin.set_held(self._held.get(resource, ()))
+        self._plugins[resource] = plugin
 
     async def _leave_socket(self, endpoint: str, resource: str) -> None:
         """Who serves there calls its devices otherwise from now on: by the name of before they
@@ -199,6 +208,16 @@ class DevicePluginManager:
                 self._count()
                 await self._file.save(self._current())
             await asyncio.sleep(self._period)
+
+    async def _look_at_leftovers(self) -> None:
+        while True:
+            with self._going_on("devices of the kubelet"):
+                await self._leftovers.look(self._own())
+            await asyncio.sleep(READ_SECONDS)
+
+    def _own(self) -> Sequence[KnownDevicePlugin]:
+        """Plugins that are not shared."""
+        return [each for each in self.all() if each.resource not in self._shared]
 
     async def _share_regularly(self, share: KubeletShare) -> None:
         while self._shares.get(share.plugin.resource) is share:

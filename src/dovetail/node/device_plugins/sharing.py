@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import grpc.aio
@@ -48,6 +48,9 @@ READ_SECONDS = 2.0
 
 AGAIN_SECONDS = 10.0
 """Between lists that are sent only to have the kubelet write its checkpoint."""
+
+UNTOLD_SECONDS = 60.0
+"""For which the kubelet does not tell of a device that it wrote down, until its pod is over."""
 
 FIRST_RETRY_SECONDS, LONGEST_RETRY_SECONDS = 0.5, 10.0
 
@@ -181,6 +184,55 @@ class KubeletShare:
             raise NotRegistered(f"the kubelet does not register it: {error}") from None
         finally:
             await channel.close()
+
+
+class KubeletLeftovers:
+    """What the kubelet gave to pods of plugins that it had once, and that are ours alone by now.
+
+    Nothing has it write its checkpoint any longer, so what ended may stay there. It counts as ended
+    if the kubelet has not told of it for a while: one that has just started tells of nobody.
+    """
+
+    def __init__(self, devices: KubeletDevices, *, clock: Callable[[], float]) -> None:
+        self._devices, self._clock = devices, clock
+        self._untold: dict[tuple[str, str], float] = {}
+        """By resource and ID: since when it is only written."""
+
+    async def take_in(self, plugins: Sequence[KnownDevicePlugin]) -> None:
+        """Called before they are followed."""
+        begun = self._clock()
+        try:
+            written = await self._devices.written()
+        except KubeletUnreadable as error:
+            for each in plugins:
+                each.holders.unknown = str(error)
+            return
+        for each in plugins:
+            each.holders.kubelet_holds(written.get(each.resource, frozenset()), begun)
+
+    async def look(self, plugins: Sequence[KnownDevicePlugin]) -> None:
+        """Called regularly. What cannot be read is as it was."""
+        begun = self._clock()
+        try:
+            written = await self._devices.written()
+        except KubeletUnreadable:
+            return
+        left = {
+            (each.resource, id_)
+            for each in plugins
+            for id_ in written.get(each.resource, frozenset())
+        }
+        told = await self._devices.told() if left else None
+        since = begun if told is not None else float("inf")
+        self._untold = {
+            (resource, id_): min(self._untold.get((resource, id_), since), since)
+            for resource, id_ in left
+            if told is None or id_ not in told.get(resource, frozenset())
+        }
+        over = {each for each, at in self._untold.items() if begun - at >= UNTOLD_SECONDS}
+        for each in plugins:
+            held = {id_ for resource, id_ in left - over if resource == each.resource}
+            each.holders.kubelet_holds(held, begun)
 
 
 def socket_name(resource: str) -> str:
