@@ -196,13 +196,21 @@ class ClusterObservation:
     def _seen(self, name: str) -> SeenNode:
         node, devices = self._nodes[name], self._devices.get(name, ())
         pods = self._pods.get(name, {}).values()
-        of_claims = (use for each in devices for use in self._claimed.get(each.name, {}).values())
+        told = [use for each in pods for use in each.uses]
+        # Of a device that a class gave, the pod's claim tells, too.
+        known = {(use.device, use.pod) for use in told}
+        of_claims = (
+            use
+            for each in devices
+            for use in self._claimed.get(each.name, {}).values()
+            if (use.device, use.pod) not in known
+        )
         return SeenNode(
             node=node,
             pods=tuple(each.seen for each in pods),
             devices=devices,
             devices_by_claim=name in self._by_claim,
-            uses=(*(use for each in pods for use in each.uses), *of_claims),
+            uses=(*told, *of_claims),
             pins_cpus=self._pins_cpus(node),
         )
 
