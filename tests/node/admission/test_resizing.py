@@ -13,7 +13,7 @@ from typing import Any
 
 import msgspec
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from dovetail.node.agent.manager import Manager
@@ -363,6 +363,7 @@ STEPS = st.lists(
 
 
 @given(STEPS, st.sampled_from(["none", "restricted", "single-numa-node"]))
+@example([("start", "a", 0.5), ("start", "b", 5), ("resize", "a", 5)], "none")
 @settings(deadline=None)
 def test_whatever_happens_nobody_has_what_is_anothers(
     steps: list[tuple[str, str, float]], policy: str
@@ -400,9 +401,16 @@ async def step(node: Resized, running: dict[str, float], what: str, uid: str, cp
         with suppress(AdmissionRejected):
             await node.resize(own, told(cpus))
             running[uid] = cpus
+        await brought_into_line(node, own)
     elif what == "fail" and uid in running:
         with suppress(AdmissionRejected):
             await node.manager.resize_container(sandbox(own), "main", told(cpus))
             await node.manager.resize_failed(sandbox(own), "main")
-            back = node.manager.current_settings(uid, "main")
-            await node.manager.container_resized(sandbox(own), "main", f"id-{uid}", back)
+        await brought_into_line(node, own)
+
+
+async def brought_into_line(node: Resized, own: Pod) -> None:
+    """As the reconciler does it. One that shares may have been left fewer CPUs by others, of which
+    it hears when a resize is refused: it is marked until it runs on these."""
+    now = node.manager.current_settings(own.uid, "main")
+    await node.manager.container_resized(sandbox(own), "main", f"id-{own.uid}", now)

@@ -22,6 +22,7 @@ from dovetail.node.common.metrics import AGENT_METRICS
 from dovetail.node.common.pods import Sandbox
 from dovetail.node.common.ports import AdmissionRejected
 from dovetail.node.common.reasons import (
+    ANNOTATION_NOT_TRUSTED,
     CHECKPOINT_FAILED,
     PLUGIN_DOWN,
     PLUGIN_GARBAGE,
@@ -39,7 +40,14 @@ FAILED_PODS = AGENT_METRICS.counter(
 LOG = structlog.get_logger("dovetail.node.manager")
 
 NOT_THE_POD = frozenset(
-    (CHECKPOINT_FAILED, PLUGIN_DOWN, PLUGIN_GARBAGE, PLUGIN_TIMEOUT, POD_UNKNOWN)
+    (
+        ANNOTATION_NOT_TRUSTED,
+        CHECKPOINT_FAILED,
+        PLUGIN_DOWN,
+        PLUGIN_GARBAGE,
+        PLUGIN_TIMEOUT,
+        POD_UNKNOWN,
+    )
 )
 """Reasons that pass by without the pod: all pods of the node would fail, and come back."""
 
