@@ -192,7 +192,7 @@ def start_again(part: Process, end: Callable[[Process], object]) -> None:
 def test_the_device_is_in_the_containers_that_ask_and_in_no_other(dra: DraBed) -> None:
     bed = dra.bed
     asks = {f"{CLASS}/big": "1"}
-    small = {"cpu": "10m", "memory": "16Mi"}
+    small: dict[str, Any] = {"cpu": "10m", "memory": "16Mi"}
     early = ["/bin/busybox", "sh", "-c", "busybox env > /claims/big0/early; busybox ls /dev"]
     pod = {
         "initContainers": [container_object("early", resources=asks, command=early, **small)],
