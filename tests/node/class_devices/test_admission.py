@@ -177,6 +177,28 @@ async def test_a_device_is_free_only_when_its_plugin_heard_of_the_end(tmp_path: 
     await again.admit(one_gpu("b", "GPU-0"))
 
 
+async def test_a_plugin_that_does_not_take_one_back_hears_of_the_others(tmp_path: Path) -> None:
+    gpu = FakeDevicePlugin()
+    gpu.refuses_back = {"GPU-0"}
+    here, first, second, third = (
+        node(tmp_path, gpu),
+        one_gpu("a", "GPU-0"),
+        one_gpu("b", "GPU-1"),
+        one_gpu("c", "GPU-2:1"),
+    )
+    for each in (first, second, third):
+        await here.admit(each)
+    await here.end(first)
+    await here.end(second)
+    assert here.devices.held == {GPU: {"GPU-0", "GPU-2:1"}}
+    gpu.up = False
+    await here.end(third)
+    gpu.up = True
+    again = node(tmp_path, gpu)
+    await again.manager.removals.deliver()
+    assert again.devices.held == {GPU: {"GPU-0"}}, "the first in order, and still refused"
+
+
 async def test_a_plugin_without_deallocate_is_not_told(tmp_path: Path) -> None:
     gpu = FakeDevicePlugin()
     gpu.options = PluginOptions()

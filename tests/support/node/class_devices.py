@@ -54,6 +54,8 @@ class FakeDevicePlugin:
         self.elsewhere: set[str] = set()
         self.failure: PluginFailure | None = None
         self.calls: list[tuple[str, tuple[str, ...]]] = []
+        self.refuses_back: set[str] = set()
+        """Deallocate fails for these."""
         self.given: set[str] = set()
         """What it gave and was not given back: an ID that is given twice is a mistake."""
         self.tick: Callable[[str], None] = lambda what: None
@@ -81,6 +83,8 @@ class FakeDevicePlugin:
 
     async def deallocate(self, ids: Sequence[str]) -> None:
         await self._asked("Deallocate", ids)
+        if self.refuses_back & {*ids}:
+            raise PluginError(self.resource, PluginFailure.REFUSED, f"what are {ids}?")
         self.given -= {*ids}
         self.tick("deallocated")
 
