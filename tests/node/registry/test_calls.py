@@ -35,6 +35,9 @@ from dovetail.wire.codec import encode
 from tests.node.registry.rig import HASTY, REQUEST, Pinner, is_up, plugin_at, registry_of
 from tests.support.loops import eventually
 
+PATIENT = Deadlines(call=60)
+"""For calls that end when the test wants them to."""
+
 
 @asynccontextmanager
 async def endpoint(
@@ -190,11 +193,13 @@ async def test_a_caller_that_gives_up_is_cancelled(directory: Path) -> None:
 async def test_a_call_under_way_may_end_after_the_socket_was_removed(directory: Path) -> None:
     """A plugin that stops in good order answers what it was asked."""
     pinner = Pinner()
-    async with endpoint(directory, pinner, grace=5) as plugin:
+    async with endpoint(directory, pinner, grace=60, deadlines=PATIENT) as plugin:
         asking = asyncio.create_task(plugin.call(ALLOCATE, from_pod("slow")))
-        await eventually(lambda: pinner.asked)
+        await eventually(lambda: pinner.asked, 60)
+        before = plugin.holder
         (directory / "cpu.sock").unlink()
-        await eventually(lambda: not plugin.up)
+        # It is down for a moment only: the plugin makes its socket anew.
+        await eventually(lambda: plugin.holder is not before, 60)
         pinner.go_on.set()
         answer = await asking
         assert answer.pod_uid == "uid-1"
