@@ -83,12 +83,17 @@ def read_allocation(annotations: Mapping[str, str]) -> Allocation | None:
         ]
     except ValueError as bad:
         raise BadAllocation(f"{ALLOCATION}: {bad}") from bad
-    origins = {
-        each.device: PluginOrigin(each.resource, each.id)
-        for each in document.devices
-        if each.resource
-    }
-    return Allocation(document.node, tuple(holdings), origins)
+    origins: dict[str, PluginOrigin] = {}
+    for each in document.devices:
+        origin = PluginOrigin(each.resource, each.id)
+        known = origins.setdefault(each.device, origin)
+        if known != origin:
+            raise BadAllocation(
+                f"{ALLOCATION}: {each.device} is told to be {known.resource} {known.id} and "
+                f"{origin.resource} {origin.id}"
+            )
+    from_plugins = {device: origin for device, origin in origins.items() if origin.resource}
+    return Allocation(document.node, tuple(holdings), from_plugins)
 
 
 def _entry(held: DeviceHolding, origin: Origin | None) -> _Entry:

@@ -24,6 +24,9 @@ from dovetail.podfit.pod_sum import CLASS_PREFIX
 
 MEMORY = "memory"
 
+MOST_OPEN = 20_000
+"""Units of a pool without IDs: device plugins list no more devices than that."""
+
 
 class BadChoice(Malformed):
     """An allocation that no pod can have."""
@@ -35,6 +38,7 @@ def with_devices(pod: Pod, allocation: Allocation, names: Mapping[str, str]) -> 
     `names`: resources that are served by the plugin of another name.
     """
     lasting = [each for each in pod.containers if each.type is not ContainerType.EPHEMERAL]
+    _check_origins(allocation.origins)
     holdings, origins = _one_by_one(allocation)
     used = uses([_use(each) for each in lasting], holdings)
     chosen = {
@@ -61,6 +65,8 @@ def _one_by_one(
         if origin is None or origin.id:
             holdings.append(each)
             continue
+        if each.units > MOST_OPEN:
+            raise BadChoice(f"{each.units} units of {each.device} are more than a plugin can have")
         for unit in range(each.units):
             name = f"{each.container}/{each.device}/{unit}"
             origins[name] = origin
@@ -82,6 +88,15 @@ def _choice(held: DeviceHolding, origin: PluginOrigin) -> DeviceChoice:
     if origin.id:
         return DeviceChoice(resource=origin.resource, id=origin.id, units=held.units)
     return DeviceChoice(resource=origin.resource, place=held.device)
+
+
+def _check_origins(origins: Mapping[str, PluginOrigin]) -> None:
+    """Each device is another one of its plugin."""
+    names: dict[PluginOrigin, str] = {}
+    for device, origin in origins.items():
+        other = names.setdefault(origin, device)
+        if origin.id and other != device:
+            raise BadChoice(f"{other} and {device} are both {origin.resource} {origin.id}")
 
 
 def _check(chosen: Mapping[str, tuple[DeviceChoice, ...]]) -> None:

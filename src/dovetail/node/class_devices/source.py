@@ -15,10 +15,18 @@ from dovetail.devices.allocation_document import (
     read_allocation,
 )
 from dovetail.node.class_devices.choice import BadChoice, with_devices
-from dovetail.node.class_devices.trust import Trust
+from dovetail.node.class_devices.trust import Trust, Trusting
 from dovetail.node.common.pods import Pod, Sandbox
 from dovetail.node.common.ports import AdmissionRejected, PodSource
 from dovetail.node.common.reasons import ANNOTATION_NOT_TRUSTED, BAD_REQUEST
+
+ORIGIN, NODE_ORIGINS = "kubernetes.io/config.source", ("file", "http")
+"""The kubelet itself writes where it has a pod from."""
+
+STATIC = (
+    "no scheduler gave devices to a static pod: they were written into its manifest; the setting "
+    "devices.trust_annotations of the agent gives them all the same"
+)
 
 
 class ClassDevices:
@@ -53,12 +61,12 @@ class ClassDevices:
             allocation = of_plugins(pod)
             if allocation is None:
                 return pod
-            await self._check(allocation)
+            await self._check(pod, allocation)
             return with_devices(pod, allocation, self._names)
         except (BadAllocation, BadChoice) as error:
             raise AdmissionRejected(BAD_REQUEST, str(error)) from None
 
-    async def _check(self, allocation: Allocation) -> None:
+    async def _check(self, pod: Pod, allocation: Allocation) -> None:
         if allocation.node != self._node:
             raise AdmissionRejected(
                 BAD_REQUEST,
@@ -68,6 +76,9 @@ class ClassDevices:
         why_not = await self._trust.why_not()
         if why_not:
             raise AdmissionRejected(ANNOTATION_NOT_TRUSTED, why_not)
+        # It was read on the node, and never came by the API server.
+        if pod.annotations.get(ORIGIN) in NODE_ORIGINS and not isinstance(self._trust, Trusting):
+            raise AdmissionRejected(ANNOTATION_NOT_TRUSTED, STATIC)
 
 
 def check_has_none(pod: Pod) -> Pod:

@@ -14,6 +14,7 @@ from collections.abc import Sequence
 
 import structlog
 
+from dovetail.devices.allocation_document import BadAllocation, read_allocation
 from dovetail.node.common.pods import Pod, Sandbox
 from dovetail.node.common.ports import AdmissionRejected, PodSource
 from dovetail.node.common.reasons import POD_UNKNOWN
@@ -70,6 +71,7 @@ class PodsWhileAway:
         if static is not None and (found := await static.pod(sandbox)):
             return found, "its manifest"
         if self._strangers_start:
+            check_no_devices(sandbox)
             return told_by_runtime.pod_of(sandbox), "the runtime"
         words = (
             f"{error}; it did not tell of {sandbox.namespace}/{sandbox.name} before, and no"
@@ -77,3 +79,19 @@ class PodsWhileAway:
             " (pods.strangers)"
         )
         raise AdmissionRejected(POD_UNKNOWN, words, later=True) from error
+
+
+def check_no_devices(sandbox: Sandbox) -> None:
+    """Of one that only the runtime knows: which of its containers ends before others start, nobody
+    tells, so it is not known which devices are whose. Raises AdmissionRejected."""
+    try:
+        allocation = read_allocation(sandbox.annotations)
+    except BadAllocation:
+        # That is said by those who read allocations.
+        return
+    if allocation and allocation.origins:
+        words = (
+            f"{sandbox.namespace}/{sandbox.name} was given devices by class, and while the kubelet "
+            "cannot be asked nobody tells which of its containers have them"
+        )
+        raise AdmissionRejected(POD_UNKNOWN, words, later=True)
