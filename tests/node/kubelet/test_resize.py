@@ -96,8 +96,7 @@ def test_what_was_left_is_the_next_ones(node: NodeBed) -> None:
 
 
 def test_refused_resize_is_in_the_condition_of_the_pod(node: NodeBed) -> None:
-    if node.node.options.backend == "cri":
-        pytest.skip("nobody is asked before: the container keeps its CPUs, and that is logged")
+    """By `cri` nobody is asked before: the container keeps its CPUs, and that is logged."""
     node.node.write_roles(ONE_FREE)
     node.await_that(
         lambda: any(each.get("receiver") == "offline" for each in moves(node)), "pools of the file"
@@ -105,18 +104,34 @@ def test_refused_resize_is_in_the_condition_of_the_pod(node: NodeBed) -> None:
     node.run_pod("own", role="storage", cpu="1")
     node.await_pinned("own", ON_FIRST)
     resize(node, "own", cpu="2")
-
-    def refused(pod: dict[str, Any]) -> bool:
-        found = condition(pod, "PodResizeInProgress")
-        return found.get("reason") == "Error" and "plugin_refused" in found.get("message", "")
-
-    pod = node.await_pod("own", refused, "the reason in its condition")
-    assert "wants 2 CPUs of its own" in condition(pod, "PodResizeInProgress")["message"]
+    told = refusal_logged if node.node.options.backend == "cri" else refusal_in_condition
+    assert "wants 2 CPUs of its own" in told(node, "own")
     assert node.pinned("own") == ON_FIRST
     # As soon as there is room it is done.
     node.node.write_roles(ALL_FREE)
     await_resized(node, "own", "2")
     node.await_pinned("own", ON_BOTH)
+
+
+def refusal_in_condition(bed: NodeBed, name: str) -> str:
+    def refused(pod: dict[str, Any]) -> bool:
+        found = condition(pod, "PodResizeInProgress")
+        return found.get("reason") == "Error" and "plugin_refused" in found.get("message", "")
+
+    pod = bed.await_pod(name, refused, "the reason in its condition")
+    message: str = condition(pod, "PodResizeInProgress")["message"]
+    return message
+
+
+def refusal_logged(bed: NodeBed, name: str) -> str:
+    pod = bed.pod(name)
+    assert pod
+
+    def logged() -> str:
+        lines = (each for each in bed.agent.lines if pod["metadata"]["uid"] in str(each))
+        return next((each["why"] for each in lines if each["event"] == "not resized"), "")
+
+    return bed.await_that(logged, "the reason in the log")
 
 
 def moves(bed: NodeBed) -> list[dict[str, Any]]:
