@@ -8,7 +8,7 @@ from dovetail.devices.allocation.request import DeviceHolding
 from dovetail.kube.classes.pod_annotation import annotations_of
 from dovetail.kube.classes.slices import device_name
 from dovetail.kube.mirror.observation import ClusterObservation
-from dovetail.ledger.intents.observed import DeviceUse
+from dovetail.ledger.intents.observed import NODE_DECODER, DeviceUse, node_document
 from dovetail.podfit.objects import Pod
 from tests.kube.mirror.test_any_order import claim, node, slice_of
 
@@ -36,3 +36,11 @@ def test_a_device_that_pod_and_claim_tell_of_is_used_once() -> None:
         DeviceUse(G0, "p-1"),
         DeviceUse(G1, "p-1"),
     ]
+
+
+def test_what_the_ledger_keeps_of_devices_by_claim_can_be_read_again() -> None:
+    seen = ClusterObservation("c")
+    seen.on_node(None, node("n1", 4, 0, 0, 0))
+    seen.on_slice(None, slice_of("n1", 2))
+    (found,) = seen.taken(["n1"]).nodes
+    assert NODE_DECODER.decode(node_document(found)).devices == found.devices
