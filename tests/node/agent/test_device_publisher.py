@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
+import pytest
+
 from dovetail.core.device import Device, PluginOrigin
 from dovetail.core.errors import DovetailError
 from dovetail.node.agent.device_publisher import BURST, UNKNOWN_SECONDS, DevicePublisher
@@ -63,6 +65,17 @@ class Watched:
 
 def put(directory: Path, *nics: str) -> None:
     write(spec_machine(tuple(Nic(name=name, numa=0, speed=25_000) for name in nics)), directory)
+
+
+async def test_a_node_is_called_as_its_kubelet_calls_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("socket.gethostname", lambda: "N1")
+    put(tmp_path, "eth0")
+    told = Told()
+    about = AgentSettings(sysfs=str(tmp_path / "sys"), devices=DeviceSettings(publish=True))
+    await DevicePublisher(about, told).look()
+    assert told.names == [["eth0"]]
 
 
 async def test_devices_are_told_once_and_again_when_they_change(tmp_path: Path) -> None:

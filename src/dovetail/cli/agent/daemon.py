@@ -69,7 +69,7 @@ async def device_calls(settings: AgentSettings, stack: AsyncExitStack) -> Cluste
     from dovetail.kube.runtime.events import Recorder
 
     devices = settings.devices
-    node = devices.node or socket.gethostname()
+    node = devices.node or socket.gethostname().lower()
     api = await stack.enter_async_context(connect(devices.kubeconfig, agent="dovetail-agent"))
     recorder = Recorder(api, "dovetail-agent", node)
     sending = Background()

@@ -53,7 +53,7 @@ class DevicePublisher:
         """`delivers`: whether the agent's own plugins bring devices of this origin into containers,
         as `nic` and `hugepages-2Mi`."""
         self._sysfs = Path(settings.sysfs)
-        self._node = settings.devices.node or socket.gethostname()
+        self._node = settings.devices.node or socket.gethostname().lower()
         self._period = seconds(settings.devices.period)
         file = settings.devices.properties_file
         self._properties = DeviceProperties(None if file is None else Path(file))
