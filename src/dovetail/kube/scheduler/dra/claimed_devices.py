@@ -16,11 +16,8 @@ from dovetail.kube.classes.resource_claims import (
     holder_name,
     is_ours,
 )
-from dovetail.kube.classes.slices import device_name
+from dovetail.kube.classes.slices import Pool, device_name, pool_of
 from dovetail.podfit.objects import ResourceSlice
-
-Pool = tuple[str, str]
-"""Driver and name."""
 
 
 class ClaimedDevices:
@@ -123,10 +120,6 @@ class ClaimedDevices:
                 del counts[holder]
             if not counts:
                 del self._holders[pool]
-
-
-def pool_of(each: ResourceSlice) -> Pool:
-    return each.spec.driver, each.spec.pool.name
 
 
 def rivals(
