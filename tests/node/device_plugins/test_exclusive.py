@@ -189,10 +189,14 @@ async def test_a_plugin_that_calls_itself_otherwise_has_no_devices_by_its_old_na
     async with manager_of(directory) as manager:
         with plugin_in(directory, *at, devices=("a",)):
             old = await until_up(manager)
+            manager.set_held(RESOURCE, ["a"])
         with plugin_in(directory, *at, devices=("a",), resource=renamed):
             await until_up(manager, renamed)
             await until(lambda: not old.up)
             assert status(manager).state == "waiting"
+        with plugin_in(directory, *at, devices=("a",), resource="vendor.com/again"):
+            await until_up(manager, "vendor.com/again")
+            await until(lambda: manager.of(renamed) is None)
     with plugin_in(directory, *at, devices=("a",), resource=renamed):
         async with manager_of(directory) as manager:
             await until_up(manager, renamed)

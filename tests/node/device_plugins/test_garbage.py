@@ -195,10 +195,18 @@ async def test_registrations_that_cannot_be_met_are_refused_with_the_reason(
 async def test_no_more_resources_than_can_be_looked_after(directory: Path) -> None:
     async with manager_of(directory) as manager:
         for number in range(MOST_RESOURCES):
-            assert not await register(directory, resource_name=f"vendor.com/r{number}")
+            told = {"resource_name": f"vendor.com/r{number}", "endpoint": f"r{number}.sock"}
+            assert not await register(directory, **told)
         assert "already" in await register(directory, resource_name="vendor.com/one-more")
-        assert not await register(directory, resource_name="vendor.com/r7")
+        assert not await register(directory, resource_name="vendor.com/r7", endpoint="r7.sock")
         assert len(manager.statuses()) == MOST_RESOURCES
+
+
+async def test_one_that_calls_itself_otherwise_all_the_time_leaves_room(directory: Path) -> None:
+    async with manager_of(directory) as manager:
+        for number in range(MOST_RESOURCES + 1):
+            assert not await register(directory, resource_name=f"vendor.com/r{number}")
+        assert [each.resource for each in manager.statuses()] == [f"vendor.com/r{number}"]
 
 
 async def test_a_link_to_another_socket_is_no_plugin(directory: Path) -> None:

@@ -161,12 +161,16 @@ class DevicePluginManager:
     async def _leave_socket(self, endpoint: str, resource: str) -> None:
         """Who serves there calls its devices otherwise from now on: by the name of before they
         would be there twice."""
-        for other, record in self._records.items():
-            if other != resource and record.endpoint == endpoint:
-                LOG.warning("device plugin renamed", resource=other, now=resource)
-                await self._followers.pop(other).stop()
-                self._records[other] = msgspec.structs.replace(record, endpoint=NOWHERE)
-                self._follow(other)
+        for other, record in [*self._records.items()]:
+            if other == resource or record.endpoint != endpoint:
+                continue
+            LOG.warning("device plugin renamed", resource=other, now=resource)
+            if not self._is_held(other):
+                await self._forget(other)
+                continue
+            await self._followers.pop(other).stop()
+            self._records[other] = msgspec.structs.replace(record, endpoint=NOWHERE)
+            self._follow(other)
 
     def _follow(self, resource: str) -> None:
         plugin, record = self._plugins[resource], self._records[resource]
@@ -229,13 +233,18 @@ class DevicePluginManager:
         """One that is long without its socket, and of which nobody holds anything."""
         for resource in [each for each in self._plugins if self._is_uninstalled(each)]:
             async with self._replacing:
-                LOG.info("device plugin forgotten", resource=resource)
-                await self._followers.pop(resource).stop()
-                if share := self._shares.pop(resource, None):
-                    await share.stop()
-                del self._plugins[resource], self._records[resource]
-                self._written.pop(resource, None)
-                metrics.forget(resource)
+                # It may have registered again meanwhile.
+                if resource in self._plugins and self._is_uninstalled(resource):
+                    await self._forget(resource)
+
+    async def _forget(self, resource: str) -> None:
+        LOG.info("device plugin forgotten", resource=resource)
+        await self._followers.pop(resource).stop()
+        if share := self._shares.pop(resource, None):
+            await share.stop()
+        del self._plugins[resource], self._records[resource]
+        self._written.pop(resource, None)
+        metrics.forget(resource)
 
     def _is_uninstalled(self, resource: str) -> bool:
         plugin, follower = self._plugins[resource], self._followers[resource]
@@ -243,9 +252,13 @@ class DevicePluginManager:
             follower.state is FollowerState.WAITING
             and plugin.down_since is not None
             and self._clock() - plugin.down_since >= GONE_SECONDS
-            and not plugin.holders.held_by_classes()
-            and not plugin.held_elsewhere(tuple(plugin.devices))
+            and not self._is_held(resource)
         )
+
+    def _is_held(self, resource: str) -> bool:
+        plugin = self._plugins[resource]
+        elsewhere = plugin.held_elsewhere(tuple(plugin.devices))
+        return bool(plugin.holders.held_by_classes() or elsewhere)
 
     def _count(self) -> None:
         for each in self.statuses():
