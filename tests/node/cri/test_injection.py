@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
+
 from dovetail.node.common.container_settings import INTEGER_PROPERTIES, ContainerSettings
+from dovetail.node.common.ports import AdmissionRejected
 from dovetail.node.cri import injection
 from dovetail.node.nri import adjustment
 from dovetail.node.wire import cri, nri
@@ -78,12 +81,10 @@ def test_what_the_pod_says_itself_stays() -> None:
         envs=[{"key": "NIC", "value": b"\xffmine"}],
         annotations=[{"key": "a", "value": "mine"}],
         mounts=[{"container_path": "/m", "host_path": "/mine"}],
-        devices=[{"container_path": "/dev/x", "host_path": "/dev/mine"}],
     )
     assert [each.value for each in config.envs] == [b"\xffmine"]
     assert config.annotations == {"a": "mine"}
     assert [each.host_path for each in config.mounts] == ["/mine"]
-    assert [each.host_path for each in config.devices] == ["/dev/mine"]
 
 
 def test_no_settings_change_no_byte() -> None:
@@ -141,3 +142,11 @@ def test_a_cdi_device_that_the_kubelet_names_is_named_once() -> None:
     named = [{"name": "vendor.com/gpu=0"}, {"name": "vendor.com/gpu=1"}]
     found = injected(ContainerSettings(cdi_devices=("vendor.com/gpu=0",)), CDI_devices=named)
     assert [each.name for each in found.CDI_devices] == ["vendor.com/gpu=0", "vendor.com/gpu=1"]
+
+
+def test_a_place_where_the_kubelet_put_another_device_is_refused() -> None:
+    same = {"container_path": "/dev/x", "host_path": "/dev/null", "permissions": "rw"}
+    assert len(injected(EVERYTHING, devices=[same]).devices) == 1
+    with pytest.raises(AdmissionRejected, match="it has /dev/zero of the kubelet") as refused:
+        injected(EVERYTHING, devices=[{**same, "host_path": "/dev/zero"}])
+    assert refused.value.reason == "conflicting_settings"

@@ -19,6 +19,7 @@ import structlog
 
 from dovetail.node.common.pods import Sandbox
 from dovetail.node.common.ports import AdmissionPort, AdmissionRejected
+from dovetail.node.common.reasons import CONFLICTING_SETTINGS
 from dovetail.node.cri.injection import has_resources
 from dovetail.node.nri import adjustment
 from dovetail.node.wire import nri
@@ -112,7 +113,9 @@ class NriEvents:
         settings = await self._in_time(
             self._manager.admit_container(sandbox, container.name, asked)
         )
-        adjusted = adjustment.adjustment(container, settings, _devices(settings.devices))
+        devices = _devices(settings.devices)
+        _check_places(container, settings.devices, devices)
+        adjusted = adjustment.adjustment(container, settings, devices)
         # It has its id already. Should it not come to be, nothing will be seen under that id.
         created = self._manager.container_created(sandbox, container.name, container.id, settings)
         await self._quietly(created)
@@ -198,6 +201,22 @@ def _method(event: nri.Event) -> str:
 def _devices(wanted: Iterable[DeviceSpec]) -> adjustment.Devices:
     """NRI wants to know what a device is; it gives all rights to it, whatever is asked."""
     return {each.host_path: _device(Path(each.host_path)) for each in wanted}
+
+
+def _check_places(
+    container: nri.Container, wanted: Iterable[DeviceSpec], devices: adjustment.Devices
+) -> None:
+    """Where the container has a device already, it is that one. Raises Refused."""
+    there = {each.path: (each.type, each.major, each.minor) for each in container.linux.devices}
+    for each in wanted:
+        found = devices[each.host_path]
+        own = (found.type, found.major, found.minor)
+        if there.get(each.container_path, own) != own:
+            words = (
+                f"dovetail: {CONFLICTING_SETTINGS}: the container is given {each.host_path} at "
+                f"{each.container_path}, and there it has another device"
+            )
+            raise Refused(grpc.StatusCode.FAILED_PRECONDITION, words)
 
 
 def _device(path: Path) -> nri.LinuxDevice:
