@@ -155,7 +155,9 @@ class History:
 
     def resource_claim(self) -> None:
         """Of kube-scheduler, or of ours for one of the pods; with devices, or without."""
-        rng, name = self._rng, f"claim-{self._rng.randint(0, 3)}"
+        rng, pod = self._rng, self._rng.choice(PODS)
+        is_ours = rng.random() < 0.5
+        name = f"claim-{pod}" if is_ours else f"claim-{rng.randint(0, 3)}"
         if rng.random() < 0.3:
             self.drop(ResourceClaim, name)
             return
@@ -165,9 +167,9 @@ class History:
             for number in range(rng.randint(0, 2))
         ]
         status = {"allocation": {"devices": {"results": results}}} if results else {}
-        meta: dict[str, Any] = {"name": name, "uid": name}
-        if rng.random() < 0.5:
-            owner = {"kind": "Pod", "name": "any", "uid": rng.choice(PODS), "controller": True}
+        meta: dict[str, Any] = {"name": name, "uid": f"uid of {name}"}
+        if is_ours:
+            owner = {"kind": "Pod", "name": "any", "uid": pod, "controller": True}
             meta |= {"labels": {OURS: "true"}, "ownerReferences": [owner]}
         self.put(msgspec.convert({"metadata": meta, "status": status}, ResourceClaim))
 

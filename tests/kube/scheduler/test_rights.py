@@ -82,7 +82,7 @@ def test_devices_of_drivers_come_with_the_rights_of_its_account(
     cluster.apply(slice_object("node-0", "g0"))
     cluster.make_namespace("work")
     # Of a scheduler that died: without its pod, and nobody but ours takes its finalizer away here.
-    left = claim_object("left", "any")
+    left = claim_object("no-more-none", "any")
     owner = {"apiVersion": "v1", "kind": "Pod", "name": "no-more", "uid": "none"}
     left["metadata"] |= {
         "labels": {"dovetail.dev/resource-claim": "true"},

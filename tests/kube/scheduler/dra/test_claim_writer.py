@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Awaitable, Callable
 from typing import Any
 
@@ -13,7 +14,8 @@ from dovetail.kube.api.port import ApiError, ApiNotFound, ApiUnreachable
 from dovetail.kube.classes.resource_claims import ResourceClaim, claim_name
 from dovetail.kube.scheduler.binding import Binder, BindingOutcome
 from dovetail.kube.scheduler.claims import PodClaims
-from dovetail.kube.scheduler.dra.claim_writer import ClaimRefused
+from dovetail.kube.scheduler.dra import claim_writer
+from dovetail.kube.scheduler.dra.claim_writer import ClaimRefused, ClaimWriter
 from dovetail.kube.scheduler.plans import BindingPlan
 from dovetail.podfit.objects import Pod
 from tests.kube.scheduler.dra.claims_world import (
@@ -365,3 +367,21 @@ async def test_a_cluster_without_claims_has_none_to_give_back(world: World) -> N
     await stage.claims.claim(stage.pod, "n1", stage.plan("g0").holdings)
     stage.faults["get ResourceClaim"] = [refuses(403)]
     assert await stage.claims.release_fenced(stage.pod, "test")
+
+
+async def test_an_informer_that_does_not_come_to_the_version_is_not_waited_for(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A list is as good."""
+    stage = await staged(world)
+    monkeypatch.setattr(claim_writer, "SEEN_SECONDS", 0.01)
+
+    async def never(_: str) -> None:
+        await asyncio.Event().wait()
+
+    writer = ClaimWriter(world.api, stage.state.claimed, never)
+    stage.claims.writer = writer
+    await theirs(world, "n1", "g0")
+    assert await stage.bind("g0") is BindingOutcome.TAKEN
+    assert await stage.bind("g1") is BindingOutcome.BOUND
+    assert "list ResourceClaim" in stage.calls
