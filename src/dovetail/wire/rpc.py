@@ -50,10 +50,20 @@ def connect(socket: str) -> grpc.aio.Channel:
     return grpc.aio.insecure_channel(f"unix:{socket}", OPTIONS)
 
 
-async def call(channel: grpc.aio.Channel, method: Method[Q, A], question: Q, deadline: float) -> A:
-    """The answer; grpc.aio.AioRpcError or BadMessage if there is none. `deadline` in seconds."""
+async def call(
+    channel: grpc.aio.Channel,
+    method: Method[Q, A],
+    question: Q,
+    deadline: float,
+    *,
+    patient: bool = False,
+) -> A:
+    """The answer; grpc.aio.AioRpcError or BadMessage if there is none. `deadline` in seconds.
+
+    `patient`: a channel whose server is away, or just came back, is waited for until then.
+    """
     asking: grpc.aio.UnaryUnaryMultiCallable[bytes, bytes] = channel.unary_unary(method.path)
-    data = await asking(encode(question), timeout=deadline)
+    data = await asking(encode(question), timeout=deadline, wait_for_ready=patient or None)
     return decode(method.answer, data)
 
 

@@ -116,7 +116,10 @@ class CallDecisions:
         """Its pod and its name. It must not fail: a resize that goes by is found out later."""
         question = cri.ListContainersRequest(filter=cri.ContainerFilter(id=id_))
         try:
-            listed = await call(self._channel, cri.LIST_CONTAINERS, question, LOOK_TIMEOUT_SECONDS)
+            # After a restart of the runtime the client's connection may be there before ours.
+            listed = await call(
+                self._channel, cri.LIST_CONTAINERS, question, LOOK_TIMEOUT_SECONDS, patient=True
+            )
             container = _only(listed.containers, id_)
             sandbox = container and await self._sandbox_by_id(container.pod_sandbox_id)
             if container and sandbox:
