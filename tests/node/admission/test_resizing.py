@@ -341,6 +341,23 @@ async def test_a_resize_that_went_by_is_found_at_the_runtime(tmp_path: Path) -> 
     assert runtime.applied.cpus == "0"
 
 
+async def test_a_wish_that_the_runtime_never_told_is_not_followed(tmp_path: Path) -> None:
+    """A resize was asked for when the numbers were first seen, and over before the next look."""
+    node, own = a_node(tmp_path), asking("a", 1)
+    await node.admit(own)
+    node.source.pods["a"] = asking("a", 2)
+    runtime = OneContainer(sandbox(own), "0", told(1))
+    reconciler = node.manager.reconciler(runtime)
+    for _ in range(3):
+        await reconciler.look()
+    node.source.pods["a"] = own
+    for _ in range(3):
+        await reconciler.look()
+    await reconciler.stop()
+    assert node.own("a").amount == 1
+    assert runtime.applied.cpus == "0"
+
+
 async def test_a_resize_before_anything_was_told_is_found_at_the_runtime(tmp_path: Path) -> None:
     """Of a container that was adopted by its specification, and resized before it was looked at."""
     node, own = a_node(tmp_path), asking("a", 2)

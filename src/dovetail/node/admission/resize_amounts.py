@@ -33,7 +33,12 @@ def told_now(holding: ContainerHolding, asked: ContainerSettings) -> Told:
 
 def as_held(container: ContainerSpec, holding: ContainerHolding | None) -> ContainerSpec:
     """With the amounts that it was given something for, whatever it wishes for by now."""
-    if holding is None or not holding.told or not holding.requests:
+    return at_first(container, holding) if holding is not None and holding.told else container
+
+
+def at_first(container: ContainerSpec, holding: ContainerHolding) -> ContainerSpec:
+    """With the amounts that were given; those of the specification if they are not known."""
+    if not holding.requests:
         return container
     return msgspec.structs.replace(
         container, requests=amounts_of(holding.requests), limits=amounts_of(holding.limits)
@@ -42,7 +47,7 @@ def as_held(container: ContainerSpec, holding: ContainerHolding | None) -> Conta
 
 def as_told(container: ContainerSpec, holding: ContainerHolding, told: Told) -> ContainerSpec:
     """With the amounts that it is to have by what is told now."""
-    held = as_held(container, holding)
+    held = at_first(container, holding)
     then = told_by_runtime.amounts(ContainerSettings(numbers=holding.told))
     now = told_by_runtime.amounts(ContainerSettings(numbers=told))
     requests = _followed(held.requests, container.requests, then[0], now[0])
@@ -67,7 +72,9 @@ def _followed(held: Amounts, wished: Amounts, then: Amounts, now: Amounts) -> di
     """Amounts whose telling changed; one that was not what was told is as it is wished for."""
     found = dict(held)
     for name in then.keys() | now.keys():
-        if then.get(name) == now.get(name):
+        before = then.get(name, held.get(name))
+        if before == now.get(name):
+            # Told first, it is what was given something for; what is wished for comes to be told.
             continue
         follows = name in then and held.get(name) == then[name]
         amount = (now if follows else wished).get(name)

@@ -29,7 +29,13 @@ from dovetail.node.admission.configuration import AdmissionConfiguration, Outage
 from dovetail.node.admission.merge_settings import settings_of
 from dovetail.node.admission.outage_policy import OutagePolicy
 from dovetail.node.admission.pod_admission import PodAdmission
-from dovetail.node.admission.resize_amounts import Told, as_held, as_told, changed_whole
+from dovetail.node.admission.resize_amounts import (
+    Told,
+    as_held,
+    as_told,
+    at_first,
+    changed_whole,
+)
 from dovetail.node.admission.resource_slot import (
     ResourceSlot,
     holdings,
@@ -131,7 +137,7 @@ class ResizeTransactions:
         if key in self._agreed or not (resources := self._marked(key)):
             return
         before = self._held(pod.uid)
-        held = _at_first(_named(pod, name), before.containers[name])
+        held = at_first(_named(pod, name), before.containers[name])
         try:
             found = await self._asked_again(pod, held, resources, before)
         except AdmissionRejected as error:
@@ -173,7 +179,7 @@ class ResizeTransactions:
         """What the pod has as a whole stays as it is. Raises AdmissionRejected."""
         now = _with(pod, wanted, before)
         then = msgspec.structs.replace(
-            _with(pod, _at_first(wanted, before.containers[wanted.name]), before),
+            _with(pod, at_first(wanted, before.containers[wanted.name]), before),
             requests={**pod.requests, **amounts_of(before.whole)},
         )
         amounts = [
@@ -191,7 +197,7 @@ class ResizeTransactions:
     def _changed(self, pod: Pod, wanted: ContainerSpec, before: PodState) -> list[ResourceSlot]:
         """The slots of the pod; those of the container whose amount is another are open."""
         holding = before.containers[wanted.name]
-        past = requests_of(_at_first(wanted, holding), self._plugins, self._configuration)
+        past = requests_of(at_first(wanted, holding), self._plugins, self._configuration)
         found = self._slots(pod, wanted, before)
         for slot in found:
             other = slot.container.name != wanted.name or slot.borrowed
@@ -244,7 +250,7 @@ class ResizeTransactions:
         """In the turn: plugins that may have the new amount are asked for the old one."""
         key = pod.uid, name
         if told:
-            held = _at_first(_named(pod, name), before.containers[name])
+            held = at_first(_named(pod, name), before.containers[name])
             try:
                 found = await self._asked_again(pod, held, told, before, in_turn=True)
             except AdmissionRejected as error:
@@ -325,15 +331,6 @@ def unsettled(store: StateStore, key: Key, resources: Collection[str]) -> str:
             if (pod.uid, name) != key and not {*holding.resizing}.isdisjoint(resources):
                 return f"{pod.namespace}/{pod.name}, container {name},"
     return ""
-
-
-def _at_first(container: ContainerSpec, holding: ContainerHolding) -> ContainerSpec:
-    """With the amounts that were given; those of the specification if they are not known."""
-    if not holding.requests:
-        return container
-    return msgspec.structs.replace(
-        container, requests=amounts_of(holding.requests), limits=amounts_of(holding.limits)
-    )
 
 
 def _with(pod: Pod, own: ContainerSpec, before: PodState) -> Pod:
