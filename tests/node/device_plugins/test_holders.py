@@ -4,7 +4,13 @@ from __future__ import annotations
 
 from hypothesis import settings
 from hypothesis import strategies as some
-from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
+from hypothesis.stateful import (
+    RuleBasedStateMachine,
+    invariant,
+    precondition,
+    rule,
+    run_state_machine_as_test,
+)
 
 from dovetail.node.device_plugins.holders import GRANT_SECONDS, LINGER_SECONDS, PluginDeviceHolders
 
@@ -80,8 +86,8 @@ class HoldersMachine(RuleBasedStateMachine):
         assert not (self.classes | self.under_way) & {*self.kubelet, *self.passing}
 
 
-HoldersMachine.TestCase.settings = settings(max_examples=60, deadline=None)
-TestHolders = HoldersMachine.TestCase
+def test_whatever_is_taken_and_given_back_nobody_has_what_is_anothers() -> None:
+    run_state_machine_as_test(HoldersMachine, settings=settings(max_examples=60, deadline=None))
 
 
 def test_what_was_just_given_to_the_kubelet_is_not_free_because_it_is_not_written_yet() -> None:
