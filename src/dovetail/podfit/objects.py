@@ -257,6 +257,7 @@ class ExtendedClaimStatus(ApiStruct, frozen=True, kw_only=True):
 
 class PodStatus(ApiStruct, frozen=True, kw_only=True):
     phase: str = ""
+    reason: str = ""
     container_statuses: tuple[ContainerStatus, ...] = ()
     init_container_statuses: tuple[ContainerStatus, ...] = ()
     resources: ResourceRequirements | None = None

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from dovetail.kube.runtime.pod_failure import REFUSED, fail_pod
+from dovetail.kube.runtime.pod_failure import MOST_WRITES, REFUSED, fail_pod
 from dovetail.podfit.objects import Pod
 from tests.support.kube.memory import MemoryApi
 
@@ -49,6 +49,25 @@ async def test_one_that_was_put_back_is_failed_again() -> None:
     raw = api.raw(Pod, "web", "default")
     assert raw["status"]["phase"] == "Failed"
     assert raw["metadata"]["annotations"] != before, "else the kubelet would see nothing new"
+
+
+async def test_a_reason_that_the_kubelet_left_out_is_written_again_a_few_times() -> None:
+    api = MemoryApi()
+    uid = await a_pod(api)
+    writes = 0
+    while await failed(api, uid) is False:
+        writes += 1
+        bare = {"status": {"reason": None, "message": None}}
+        await api.merge(Pod, "web", bare, namespace="default", sub="status")
+    assert writes == MOST_WRITES
+    assert api.raw(Pod, "web", "default")["status"]["phase"] == "Failed"
+
+
+async def test_a_pod_that_failed_by_itself_gets_no_reason_of_ours() -> None:
+    api = MemoryApi()
+    uid = await a_pod(api, "Failed")
+    assert await failed(api, uid) is True
+    assert "reason" not in api.raw(Pod, "web", "default")["status"]
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,9 @@
 
 The kubelet writes the status of its pods. One that somebody else wrote it puts back, unless it sees
 the pod itself changed: then it reads the phase, too, finds the pod over, and ends it. So phase and
-an annotation are one write, and whoever calls asks again until the phase stays.
+an annotation are one write, and whoever calls asks again until the phase stays. The kubelet may
+take the phase alone, and write it without the reason: that is written again a few times. The
+annotation has it in any case.
 """
 
 from __future__ import annotations
@@ -13,6 +15,9 @@ from dovetail.podfit.pod_sum import ENDED_PHASES
 
 REFUSED = "dovetail.dev/refused"
 """Why, and the how-manieth write it was: an annotation that is as it was is no change."""
+
+MOST_WRITES = 5
+"""After which a pod that is over may be so without a reason in its status."""
 
 STATIC = ("kubernetes.io/config.mirror",)
 ORIGIN = "kubernetes.io/config.source"
@@ -30,12 +35,15 @@ async def fail_pod(
         pod = await api.get(Pod, name, namespace)
         if pod.metadata.uid != uid or is_static(pod) or pod.metadata.deletion_timestamp:
             return None
+        mark = pod.metadata.annotations.get(REFUSED, "")
         if pod.status.phase in ENDED_PHASES:
-            return True
-        if pod.status.phase != "Pending":
+            is_bare = bool(mark) and not pod.status.reason and writes_of(mark) < MOST_WRITES
+            if not is_bare:
+                return True
+        elif pod.status.phase != "Pending":
             return None
         # With its uid, so that another of this name is not meant.
-        marks = {REFUSED: next_mark(pod.metadata.annotations.get(REFUSED, ""), reason)}
+        marks = {REFUSED: next_mark(mark, reason)}
         status = {"phase": "Failed", "reason": reason, "message": message}
         body = {"metadata": {"uid": uid, "annotations": marks}, "status": status}
         await api.merge(Pod, name, body, namespace=namespace, sub="status")
@@ -54,7 +62,11 @@ def is_static(pod: Pod) -> bool:
 
 def next_mark(before: str, reason: str) -> str:
     """The reason; with a number from the second time on."""
-    said, _, number = before.partition(" ")
-    if said != reason:
+    if before.partition(" ")[0] != reason:
         return reason
-    return f"{reason} {int(number) + 1 if number.isdecimal() else 2}"
+    return f"{reason} {writes_of(before) + 1}"
+
+
+def writes_of(mark: str) -> int:
+    number = mark.partition(" ")[2]
+    return int(number) if number.isdecimal() else 1
