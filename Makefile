@@ -6,13 +6,15 @@ HOST ?= 127.0.0.1
 PORT ?= 8778
 MACHINE_TESTS := tests/kube/machines tests/kube/manifests/machines
 INTENT_TESTS := tests/intents tests/cli/intents tests/ledger/intents tests/rest/intents tests/service/intents tests/kube/deploy tests/kube/mirror
+NODE_TESTS := tests/node
+KUBELET_TESTS := tests/node/kubelet
 DIST_TESTS := tests/dist
 export UV_PYTHON_DOWNLOADS = never
 # Tests start hundreds of servers: compiling their modules anew each time would take minutes.
 export PYTHONDONTWRITEBYTECODE =
 
 .DEFAULT_GOAL := help
-.PHONY: help setup reference run run-agent test test-machines test-intents test-dist dist check format conformance client differential stress bench bench-agent bench-classes bench-machines bench-intents soak-kube kube kube-demo machines-demo test-numa man lock clean
+.PHONY: help setup reference run run-agent test test-machines test-intents test-node test-kubelet test-dist dist check format conformance client differential stress bench bench-agent bench-classes bench-machines bench-intents soak-kube kube kube-demo machines-demo test-numa man lock clean
 
 help: ## Show this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):[^#]*## (.*)/  make \1\t\2/' | expand -t 22
@@ -40,7 +42,7 @@ run: setup ## Serve a demo fleet on loopback and print commands to try
 run-agent: setup ## Start a demo node to try the node agent on, without root
 	@$(BIN)/python -m tests.node.demo
 
-kube: setup ## Build Kubernetes, etcd, kwok and Helm for the tests, once, into a cache outside the tree
+kube: setup ## Build Kubernetes with its kubelet, etcd, kwok and Helm for the tests, once, into a cache outside the tree
 	@$(BIN)/python -m tests.support.kube.assets
 
 kube-demo: setup kube ## Start a cluster to try resource classes on
@@ -51,8 +53,8 @@ machines-demo: setup kube ## Start a cluster to try machines on
 
 # Coverage is of what runs in the tests' own processes: servers and daemons they start are not traced.
 # It makes the suite about a seventh slower; tests/conftest.py keeps it at that.
-test: setup reference ## Run all tests but those of `make test-machines` and `make test-intents`, PostgreSQL and the conformance suites included; then the coverage
-	$(BIN)/pytest -n 2 --dist loadfile --cov --cov-report= $(MACHINE_TESTS:%=--ignore=%) $(INTENT_TESTS:%=--ignore=%) $(DIST_TESTS:%=--ignore=%)
+test: setup reference ## Run all tests but those of the other targets named test-, PostgreSQL and the conformance suites included; then the coverage
+	$(BIN)/pytest -n 2 --dist loadfile --cov --cov-report= $(MACHINE_TESTS:%=--ignore=%) $(INTENT_TESTS:%=--ignore=%) $(NODE_TESTS:%=--ignore=%) $(DIST_TESTS:%=--ignore=%)
 	@echo "Coverage: the modules with the least, and all of them"
 	@$(BIN)/coverage report --sort=-cover | tail -n 23
 
@@ -61,6 +63,12 @@ test-machines: setup kube ## Run the tests of machines on real clusters, with th
 
 test-intents: setup kube ## Run the tests of hardware intents, on two real clusters among others
 	$(BIN)/pytest -n 2 --dist loadfile $(INTENT_TESTS)
+
+test-node: setup ## Run the tests of the node agent, on a real containerd among others
+	$(BIN)/pytest -n 2 --dist loadfile $(NODE_TESTS) $(KUBELET_TESTS:%=--ignore=%)
+
+test-kubelet: setup kube ## Run the tests on real nodes: an unmodified kubelet, containerd and the agent, joined to a cluster
+	$(BIN)/pytest -n 2 --dist loadfile $(KUBELET_TESTS)
 
 dist: setup ## Build the wheel and the source archive, in dist/
 	rm -f dist/dovetail-*.whl dist/dovetail-*.tar.gz

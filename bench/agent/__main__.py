@@ -6,7 +6,7 @@ import sys
 from collections.abc import Sequence
 
 from ..report import progress, table
-from . import admissions, merging, overhead
+from . import admissions, injected, merging, overhead
 from .times import Times
 
 SHARES = (50, 90, 99)
@@ -28,6 +28,9 @@ def main() -> None:
     print(parts_table(found), flush=True)
     progress(f"{options.calls:,} calls to containerd, directly and through the proxy in turn")
     print(both_table("CRI: one unary call", "Version", *overhead.measure(options.calls)))
+    progress(f"{options.calls:,} containers created with devices, directly and through the proxy")
+    heading = "A container with devices, a runtime that answers at once"
+    print(both_table(heading, "CreateContainer", *injected.measure(options.calls)))
 
 
 def both_table(heading: str, call: str, direct: Times, proxied: Times) -> str:

@@ -4,7 +4,7 @@ import argparse
 
 from ..agent.times import Times
 from ..report import progress, table
-from . import accounting, binding
+from . import accounting, binding, drivers
 
 SHARES = (50, 90, 99)
 
@@ -19,6 +19,8 @@ def main() -> None:
     print(accounting_table(accounting.measure(options.nodes, options.pods)), flush=True)
     progress(f"pods on a real API server: {options.nodes:,} nodes, {options.bound:,} pods")
     print(binding_table(binding.measure(options.nodes, options.bound)), flush=True)
+    progress(f"with devices of DRA drivers: {options.nodes:,} nodes, {options.bound:,} pods")
+    print(drivers_table(drivers.measure(options.nodes, options.bound)), flush=True)
 
 
 def accounting_table(found: accounting.Accounting) -> str:
@@ -42,6 +44,16 @@ def binding_table(found: binding.Bound) -> str:
     ratios = zip(found.rates[binding.OURS], found.rates[binding.KUBE], strict=True)
     rows.append(("ratio", *(f"{ours / theirs:.2f}x" for ours, theirs in ratios)))
     return table(heading, ("scheduler", *(f"round {number}" for number in rounds)), rows)
+
+
+def drivers_table(found: binding.Bound) -> str:
+    heading = f"with devices of DRA drivers: {found.nodes:,} nodes, {found.pods:,} pods a round"
+    ours = found.rates[binding.OURS]
+    rows = [(name, *(f"{rate:.0f}" for rate in rates)) for name, rates in found.rates.items()]
+    for name in drivers.KUBE:
+        ratios = zip(ours, found.rates[name], strict=True)
+        rows.append((f"ratio to {name}", *(f"{mine / theirs:.2f}x" for mine, theirs in ratios)))
+    return table(heading, ("scheduler", *(f"round {at}" for at in range(1, len(ours) + 1))), rows)
 
 
 def shown(times: Times) -> tuple[str, ...]:

@@ -12,7 +12,7 @@ import asyncio
 import json
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -35,11 +35,15 @@ NODES = 1_000
 PODS = 2_000
 ROUNDS = 2
 DEVICES_PER_NODE = 8
+ANNOTATED = tuple({"name": f"gpu-{n}", "kind": "gpu"} for n in range(DEVICES_PER_NODE))
 TOGETHER = 500
 RESOURCE = "example.com/gpu"
 CLASS = "resourceclass.dovetail.dev/gpu"
 
 KUBE, OURS = "kube-scheduler", "dovetail scheduler"
+
+MakePod = Callable[[str, str, str], Mapping[str, Any]]
+"""Of a name, in a namespace, for a scheduler."""
 
 
 class Bound(msgspec.Struct):
@@ -65,12 +69,11 @@ def measure(nodes: int = NODES, pods: int = PODS, rounds: int = ROUNDS) -> Bound
     return found
 
 
-def prepare(cluster: Cluster, nodes: int) -> None:
+def prepare(cluster: Cluster, nodes: int, devices: Sequence[Mapping[str, str]] = ANNOTATED) -> None:
     cluster.start_controllers()
     cluster.start_kwok(grace=False)
     cluster.kubectl("apply", "--server-side", "-f", "-", given=manifests.text(["crds"]))
     cluster.make_namespace("dovetail")
-    devices = [{"name": f"gpu-{n}", "kind": "gpu"} for n in range(DEVICES_PER_NODE)]
     expression = {"key": "Kind", "operator": "In", "values": ["gpu"]}
     cluster.apply(
         {
@@ -86,15 +89,19 @@ def prepare(cluster: Cluster, nodes: int) -> None:
             min(TOGETHER, nodes - first),
             first=first,
             more={RESOURCE: str(DEVICES_PER_NODE)},
-            annotations={DEVICES: json.dumps(devices)},
+            annotations={DEVICES: json.dumps(devices)} if devices else {},
         )
 
 
-def create_pods(cluster: Cluster, namespace: str, scheduler: str, count: int) -> None:
-    cluster.make_namespace(namespace)
+def create_pods(
+    cluster: Cluster, namespace: str, scheduler: str, count: int, make: MakePod | None = None
+) -> None:
+    """In a namespace of their own; `make` makes one of them, or else `pod`."""
+    if make is None:
+        cluster.make_namespace(namespace)
     for first in range(0, count, TOGETHER):
         items = [
-            pod(f"pod-{number}", namespace, scheduler)
+            (make or pod)(f"pod-{number}", namespace, scheduler)
             for number in range(first, min(first + TOGETHER, count))
         ]
         listed = {"apiVersion": "v1", "kind": "List", "items": items}

@@ -14,8 +14,8 @@ from typing import Any
 import pytest
 import yaml
 
+from dovetail.devices.allocation_document import ALLOCATION
 from dovetail.kube.classes.node_annotation import DEVICES
-from dovetail.kube.classes.pod_annotation import ALLOCATION
 from tests.kube.conftest import needs_kubernetes
 from tests.kube.demo import CLASSES, a_demo_cluster, gpu, nic
 from tests.kube.tour import PAGE

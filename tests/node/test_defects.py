@@ -15,6 +15,7 @@ import pytest
 from dovetail.node.admission.configuration import Scope
 from dovetail.node.common.container_settings import ContainerSettings
 from dovetail.node.common.ports import AdmissionRejected
+from dovetail.node.sdk.plugin import amounts_of
 from dovetail.node.state.checkpoint import Checkpoint, decode_state, encode_state
 from dovetail.node.state.pod_state import AgentState, ContainerHolding, PodState
 from dovetail.node.wire.resource_plugin import (
@@ -175,13 +176,14 @@ async def test_defect_7_a_plugin_that_is_down_does_not_keep_a_pod_for_ever(tmp_p
     assert node.store.state.removals == {"a": ("gpu",)}
 
 
-async def test_defect_8_quantities_are_there_under_both_names(tmp_path: Path) -> None:
+async def test_defect_8_quantities_can_be_found_by_either_name(tmp_path: Path) -> None:
     cpu = Pieces()
     own = pod("a", container(**{MILLI: 2}, limits={MILLI: 3}))
     await Node(tmp_path, [cpu], [own], MAPPED).start(own)
-    both = {"cpu": 2.0, MILLI: 2.0, "limits/cpu": 3.0, f"limits/{MILLI}": 3.0}
     (asked,), (hinted,) = cpu.asked("Allocate"), cpu.asked("GetTopologyHints")
-    assert asked.resource_requests == hinted.resource_requests == both
+    assert asked.resource_requests == hinted.resource_requests == {MILLI: 2.0}
+    assert asked.limits == hinted.limits == {MILLI: 3.0}
+    assert amounts_of(asked) == amounts_of(hinted) == {"cpu": 2.0}
     assert asked.resource_name == hinted.resource_name == "cpu"
 
 

@@ -28,10 +28,11 @@ class Authority:
         self.file = folder / f"{name}.pem"
         self.file.write_bytes(certificate.public_bytes(PEM))
 
-    def sign(self, name: str, files: str | None = None) -> tuple[Path, Path]:
-        """A certificate for loopback in the name given, and its key."""
+    def sign(self, name: str, files: str | None = None, host: str = "") -> tuple[Path, Path]:
+        """A certificate in the name given, for loopback or else for the `host`, and its key."""
         key = ec.generate_private_key(ec.SECP256R1())
-        loopback = x509.SubjectAlternativeName([x509.IPAddress(ipaddress.ip_address("127.0.0.1"))])
+        address = x509.IPAddress(ipaddress.ip_address("127.0.0.1"))
+        loopback = x509.SubjectAlternativeName([x509.DNSName(host) if host else address])
         certificate = (
             builder(named(name), self._name, key.public_key())
             .add_extension(loopback, critical=False)

@@ -29,7 +29,7 @@ def run_on_own_loop(
         runner.run(run())
 
 
-async def eventually(true: Callable[[], Any], seconds: float = 10.0) -> None:
+async def eventually(true: Callable[[], Any], seconds: float = 60.0) -> None:
     """Until it is; the test fails if it takes too long."""
     async with asyncio.timeout(seconds):
         while not true():  # noqa: ASYNC110

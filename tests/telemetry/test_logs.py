@@ -26,6 +26,21 @@ def lines(form: str, *, to_stderr: bool) -> list[str]:
     return said.splitlines()
 
 
+@pytest.mark.parametrize(("level", "heard"), [("info", False), ("debug", True)])
+def test_the_http_client_has_no_line_for_every_request(level: str, heard: bool) -> None:
+    speak = f"""
+import http.server, threading, httpx2
+from dovetail.telemetry import logs
+server = http.server.HTTPServer(("127.0.0.1", 0), http.server.BaseHTTPRequestHandler)
+server.RequestHandlerClass.log_message = lambda *_: None
+threading.Thread(target=server.handle_request).start()
+logs.configure({level!r}, "json")
+httpx2.get(f"http://127.0.0.1:{{server.server_port}}/pods", trust_env=False)
+"""
+    done = subprocess.run([sys.executable, "-c", speak], capture_output=True, text=True, check=True)
+    assert ("HTTP Request: GET" in done.stdout) is heard
+
+
 @pytest.mark.parametrize("to_stderr", [False, True])
 def test_json(to_stderr: bool) -> None:
     ours, theirs = (json.loads(line) for line in lines("json", to_stderr=to_stderr))

@@ -51,6 +51,6 @@ def test_metrics_of_the_agent_are_its_own_and_in_its_page() -> None:
         for each in families(AGENT_METRICS)
         if each.startswith("dovetail_") and not each.endswith("_created")
     }
-    assert len(own) == 11
+    assert len(own) == 15
     assert [each for each in sorted(own) if f"`{each}`" not in page] == []
     assert not own & families(METRICS)

@@ -17,8 +17,33 @@ UNHEALTHY = "Unhealthy"
 RESERVED = ("Kind", "Vendor", "Name", "Health")
 """Keys that stand for a device's own fields; no property may be called so."""
 
+HELD_BY, KUBELET = "held-by", "kubelet"
+"""Property of a device that the kubelet gave to a pod, on a node where both it and classes hand out
+devices of one plugin. Such a device is not healthy: classes cannot have it."""
+
 MOST_UNITS = 2**31 - 1
 """Of one device: sums over a fleet then stay far below where whole numbers of arrays end."""
+
+
+class PluginOrigin(msgspec.Struct, frozen=True, tag="plugin"):
+    """A plugin of the node has it: the node agent gets it there for a container, by its ID."""
+
+    resource: str
+    """As the plugin calls what it serves: `vendor.com/gpu`, or `nic` for one of the agent's own."""
+    id: str
+    """The plugin's, of whatever form: real ones have colons."""
+
+
+class DraOrigin(msgspec.Struct, frozen=True, tag="dra"):
+    """A DRA driver has it: the kubelet gets it there for a container that a claim names."""
+
+    driver: str
+    pool: str
+    device: str
+    """Its name in the pool."""
+
+
+Origin = PluginOrigin | DraOrigin
 
 
 class Device(msgspec.Struct, frozen=True, kw_only=True):
@@ -31,6 +56,8 @@ class Device(msgspec.Struct, frozen=True, kw_only=True):
     units: int = 1
     healthy: bool = True
     properties: Mapping[str, str] = {}
+    origin: Origin | None = None
+    """Who brings it into a container; nobody does if it was written down by hand."""
 
     @property
     def attributes(self) -> dict[str, str]:

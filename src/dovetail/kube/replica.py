@@ -16,6 +16,7 @@ from dovetail.devices.allocation.strategies import Strategy
 from dovetail.kube.api.port import KubeApi
 from dovetail.kube.classes.controller import ClassController
 from dovetail.kube.classes.publishing import publishable_devices
+from dovetail.kube.classes.resource_claims import KubeDeviceClass, ResourceClaim
 from dovetail.kube.extender.extender import ExtenderParts
 from dovetail.kube.runtime.events import Recorder
 from dovetail.kube.runtime.informer import Informer
@@ -63,6 +64,7 @@ class Replica:
             leader=self.leader,
             strategy=strategy,
             timings=timings,
+            claims_seen=self._informers.resource_claims.reached,
         )
         self._known = asyncio.Event()
 
@@ -125,21 +127,26 @@ class Informers:
         self._wait_for_optional = wait_for_optional
         self.classes = Informer(api, ResourceClass)
         self.slices = Informer(api, ResourceSlice)
+        self.resource_claims = Informer(api, ResourceClaim)
+        self.device_classes = Informer(api, KubeDeviceClass)
         self.namespaces = Informer(api, Namespace)
         self.nodes = Informer(api, Node)
         self.pods = Informer(api, Pod)
         self.classes.on(state.on_class)
         self.slices.on(state.on_slice)
+        self.resource_claims.on(state.on_resource_claim)
+        self.device_classes.on(state.on_device_class)
         self.namespaces.on(state.on_namespace)
         self.nodes.on(state.on_node)
         self.pods.on(state.on_pod)
+        self._optional = (self.classes, self.slices, self.resource_claims, self.device_classes)
 
     async def run(self) -> None:
-        every = (self.classes, self.slices, self.namespaces, self.nodes, self.pods)
-        await asyncio.gather(*(each.run() for each in every))
+        cluster = (self.namespaces, self.nodes, self.pods)
+        await asyncio.gather(*(each.run() for each in (*cluster, *self._optional)))
 
     async def synced(self) -> None:
         await asyncio.gather(self.namespaces.synced(), self.nodes.synced(), self.pods.synced())
         with suppress(TimeoutError):
             async with asyncio.timeout(self._wait_for_optional):
-                await asyncio.gather(self.classes.synced(), self.slices.synced())
+                await asyncio.gather(*(each.synced() for each in self._optional))

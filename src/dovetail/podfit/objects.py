@@ -240,8 +240,24 @@ class ContainerStatus(ApiStruct, frozen=True, kw_only=True):
     allocated_resources: dict[str, str | int | float] = {}
 
 
+class RequestMapping(ApiStruct, frozen=True, kw_only=True):
+    """Which request of a claim is for which resource of a container."""
+
+    container_name: str
+    resource_name: str
+    request_name: str
+
+
+class ExtendedClaimStatus(ApiStruct, frozen=True, kw_only=True):
+    """The one ResourceClaim that a pod's extended resources come by."""
+
+    resource_claim_name: str
+    request_mappings: tuple[RequestMapping, ...] = ()
+
+
 class PodStatus(ApiStruct, frozen=True, kw_only=True):
     phase: str = ""
+    reason: str = ""
     container_statuses: tuple[ContainerStatus, ...] = ()
     init_container_statuses: tuple[ContainerStatus, ...] = ()
     resources: ResourceRequirements | None = None
@@ -249,6 +265,7 @@ class PodStatus(ApiStruct, frozen=True, kw_only=True):
     conditions: tuple[Condition, ...] = ()
     start_time: str | None = None
     nominated_node_name: str = ""
+    extended_resource_claim_status: ExtendedClaimStatus | None = None
 
 
 class Pod(KubeObject, frozen=True, kw_only=True, dict=True, gc=True):

@@ -25,6 +25,10 @@ EVENT: tuple[Processor, ...] = (
 )
 
 
+TALKATIVE = ("httpx2", "httpcore2")
+"""Loggers of libraries that have a line for every request: the agent asks every few seconds."""
+
+
 def configure(level: str, form: LogFormat = "json", *, to_stderr: bool = False) -> None:
     number = logging.getLevelNamesMapping()[level.upper()]
     stream = sys.stderr if to_stderr else sys.stdout
@@ -46,6 +50,10 @@ def configure(level: str, form: LogFormat = "json", *, to_stderr: bool = False) 
     handler = logging.StreamHandler(stream)
     handler.setFormatter(_library_formatter() if json else logging.Formatter(logging.BASIC_FORMAT))
     logging.basicConfig(handlers=[handler], level=number, force=True)
+    for name in TALKATIVE:
+        # Whoever wants to see everything does.
+        own = number if number <= logging.DEBUG else max(number, logging.WARNING)
+        logging.getLogger(name).setLevel(own)
 
 
 def _library_formatter() -> logging.Formatter:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Sequence
 from typing import Any, Generic, NamedTuple, TypeVar
 
 import grpc
@@ -50,10 +50,20 @@ def connect(socket: str) -> grpc.aio.Channel:
     return grpc.aio.insecure_channel(f"unix:{socket}", OPTIONS)
 
 
-async def call(channel: grpc.aio.Channel, method: Method[Q, A], question: Q, deadline: float) -> A:
-    """The answer; grpc.aio.AioRpcError or BadMessage if there is none. `deadline` in seconds."""
+async def call(
+    channel: grpc.aio.Channel,
+    method: Method[Q, A],
+    question: Q,
+    deadline: float,
+    *,
+    patient: bool = False,
+) -> A:
+    """The answer; grpc.aio.AioRpcError or BadMessage if there is none. `deadline` in seconds.
+
+    `patient`: a channel whose server is away, or just came back, is waited for until then.
+    """
     asking: grpc.aio.UnaryUnaryMultiCallable[bytes, bytes] = channel.unary_unary(method.path)
-    data = await asking(encode(question), timeout=deadline)
+    data = await asking(encode(question), timeout=deadline, wait_for_ready=patient or None)
     return decode(method.answer, data)
 
 
@@ -89,5 +99,37 @@ def _answering(method: Method[Q, A], handler: Callable[[Q], Awaitable[A]]) -> An
         except Exception as error:
             LOG.exception("failed", method=method.path)
             await context.abort(grpc.StatusCode.INTERNAL, f"{method.name} failed: {error!r}")
+
+    return answer
+
+
+class Streamed(NamedTuple):
+    """A method that answers a question with many messages."""
+
+    method: Method[Any, Any]
+    handler: Callable[[Any], AsyncIterator[Message]]
+    """Takes the question, yields answers until it returns or the caller goes."""
+
+
+def streaming(streamed: Iterable[Streamed]) -> Sequence[grpc.GenericRpcHandler]:
+    """For a server that answers these methods beside others of the same services."""
+    return [
+        grpc.method_handlers_generic_handler(
+            each.method.service,
+            {each.method.name: grpc.unary_stream_rpc_method_handler(_answering_by_stream(each))},
+        )
+        for each in streamed
+    ]
+
+
+def _answering_by_stream(streamed: Streamed) -> Any:
+    async def answer(
+        data: bytes, context: grpc.aio.ServicerContext[bytes, bytes]
+    ) -> AsyncIterator[bytes]:
+        try:
+            async for each in streamed.handler(decode(streamed.method.question, data)):
+                yield encode(each)
+        except BadMessage as error:
+            await context.abort(grpc.StatusCode.INVALID_ARGUMENT, str(error))
 
     return answer

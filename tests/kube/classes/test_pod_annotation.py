@@ -10,15 +10,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from dovetail.core.device import DraOrigin, PluginOrigin
 from dovetail.devices.allocation.request import DeviceHolding
-from dovetail.kube.classes.pod_annotation import (
+from dovetail.devices.allocation_document import (
     ALLOCATION,
     Allocation,
     BadAllocation,
-    annotations_of,
     read_allocation,
-    rendered_name,
 )
+from dovetail.kube.classes.pod_annotation import annotations_of, rendered_name
 
 GPU, NIC = "resourceclass.dovetail.dev/gpu", "resourceclass.dovetail.dev/fast.nic"
 HELD = (DeviceHolding("gpu-0", 2, "gpu", "main"), DeviceHolding("eth1", 1, "fast.nic", "side"))
@@ -127,3 +127,13 @@ def test_row_13_every_rendering_is_the_name_of_an_annotation(name: str, device: 
 )
 def test_row_13_anything_written_is_read(node: str, held: tuple[DeviceHolding, ...]) -> None:
     assert read_allocation(annotations_of(node, held)) == Allocation(node, held)
+
+
+def test_the_node_agent_is_told_by_which_id_a_plugin_knows_a_device() -> None:
+    gpu = PluginOrigin("vendor.com/gpu", "GPU-8a:0")
+    held = (DeviceHolding("gpu-0", 1, "gpu", "main"), DeviceHolding("d", 1, "gpu", "main"))
+    written = annotations_of("n1", held, {"gpu-0": gpu, "d": DraOrigin("x", "y", "d")})
+    found = read_allocation(written)
+    assert found == Allocation("n1", held, {"gpu-0": gpu})
+    entries = json.loads(written[ALLOCATION])["devices"]
+    assert [each.get("id") for each in entries] == ["GPU-8a:0", None]

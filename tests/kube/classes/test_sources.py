@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from functools import partial
 from typing import Any
 
 import msgspec
@@ -10,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dovetail.core.device import MOST_UNITS, Device
+from dovetail.core.device import MOST_UNITS, Device, DraOrigin, PluginOrigin
 from dovetail.core.errors import BadDevices
 from dovetail.core.selectors.selector import compile_selector
 from dovetail.devices.classes.dra import from_device_class
@@ -76,6 +77,7 @@ def test_a_device_needs_no_more_than_name_and_kind() -> None:
         ([{"name": "a", "kind": ""}], "[0].kind"),
         ([{"name": "a", "kind": "k", "units": 0}], "[0].units: 0"),
         ([{"name": "a", "kind": "k", "properties": {"Kind": "x"}}], "[0].properties: 'Kind'"),
+        ([{"name": "a", "kind": "x", "id": "GPU-0"}], "[0].resource and .id"),
     ],
 )
 def test_what_is_wrong_in_an_annotation_is_told(given: object, where: str) -> None:
@@ -87,10 +89,13 @@ def test_what_is_wrong_in_an_annotation_is_told(given: object, where: str) -> No
 
 NAMES = st.from_regex(r"[a-z][a-z0-9-]{0,5}[a-z0-9]", fullmatch=True)
 DEVICE = st.builds(
-    lambda name, kind, units, healthy, properties: Device(
-        node="n1", name=name, kind=kind, units=units, healthy=healthy, properties=properties
-    ),
-    *(NAMES, NAMES, st.integers(1, 9), st.booleans(), st.dictionaries(NAMES, st.text(max_size=5))),
+    partial(Device, node="n1"),
+    name=NAMES,
+    kind=NAMES,
+    units=st.integers(1, 9),
+    healthy=st.booleans(),
+    properties=st.dictionaries(NAMES, st.text(max_size=5)),
+    origin=st.none() | st.builds(PluginOrigin, NAMES, st.text(min_size=1, max_size=5)),
 )
 
 
@@ -173,9 +178,35 @@ def test_slices_of_other_nodes_do_not_count() -> None:
     assert devices_of(node(), [slice_of({"name": "a"}, on="n2")]) == ()
 
 
-def test_parts_of_one_another_are_left_to_dra() -> None:
-    part = {"name": "a", "consumesCounters": [{"counterSet": "s", "counters": {}}]}
-    assert devices_of(node(), [slice_of(part)]) == ()
+@pytest.mark.parametrize(
+    "about",
+    [
+        {"consumesCounters": [{"counterSet": "s", "counters": {}}]},
+        {"bindingConditions": ["attached"], "bindingFailureConditions": ["broken"]},
+        {"allowMultipleAllocations": True},
+        {"nodeAllocatableResourceMappings": {"cpu": {}}},
+    ],
+)
+def test_what_is_not_handed_out_whole_and_at_once_is_left_to_dra(about: dict[str, Any]) -> None:
+    assert devices_of(node(), [slice_of({"name": "a", **about})]) == ()
+
+
+def test_fields_that_say_nothing_leave_a_device_here() -> None:
+    about: dict[str, Any] = {"consumesCounters": [], "bindingConditions": None}
+    about["allowMultipleAllocations"] = False
+    assert len(devices_of(node(), [slice_of({"name": "a", **about})])) == 1
+
+
+def test_a_device_of_a_slice_knows_its_driver_pool_and_name() -> None:
+    (found,) = devices_of(node(), [slice_of({"name": "a"})])
+    assert found.origin == DraOrigin(DRIVER, "n1", "a")
+
+
+@pytest.mark.parametrize(("effect", "healthy"), [("NoSchedule", False), ("None", True)])
+def test_a_taint_that_keeps_nobody_away_is_none(effect: str, healthy: bool) -> None:
+    taint = {"key": "watched", "effect": effect}
+    (found,) = devices_of(node(), [slice_of({"name": "a", "taints": [taint]})])
+    assert found.healthy == healthy
 
 
 def test_a_device_plugin_reports_a_number_and_labels_tell_the_rest() -> None:

@@ -15,11 +15,13 @@ from dovetail.devices.allocation.strategies import Strategy
 from dovetail.kube.api.port import ApiNotFound
 from dovetail.kube.extender.app import application
 from dovetail.kube.extender.extender import Extender
+from dovetail.kube.extender.wire import Args, BindingArgs
 from dovetail.kube.scheduler.claims import PodClaims
 from dovetail.kube.scheduler.plans import FENCE, held_by
 from dovetail.kube.scheduler.state import ClusterState
 from dovetail.ledger import LedgerBusy
 from dovetail.podfit.objects import Pod
+from tests.kube.scheduler.dra.claims_world import device_class, dra_fleet, given
 from tests.kube.scheduler.world import (
     NAMESPACE,
     World,
@@ -255,3 +257,22 @@ async def test_what_is_no_message_is_refused(world: World, body: bytes) -> None:
         answer = await ask._client.post("/filter", content=body)
         assert answer.status_code == 400
         assert "not a message of extender API v1" in answer.text
+
+
+async def test_devices_of_drivers_are_bound_with_a_claim(world: World) -> None:
+    await dra_fleet(world, ["d1"])
+    await device_class(world, "big", "example.com/accelerator")
+    replica = world.replica()
+    async with world.scheduling(replica):
+        extender = Extender(replica.extender_parts())
+        pod = await world.pod("p", scheduler="default-scheduler", gpu=1)
+        about = BindingArgs(
+            pod_name="p", pod_namespace=NAMESPACE, pod_uid=pod.metadata.uid, node="d1"
+        )
+        assert (await extender.bind(about)).error == ""
+        assert given(world, "p") == {("main", "g0")}
+        wants = {"example.com/accelerator": 1}
+        both = await world.pod("both", scheduler="default-scheduler", gpu=1, direct=wants)
+        refused = extender.filter(Args(pod=both, node_names=["d1"]))
+        assert refused.node_names == []
+        assert "DeviceClass 'big'" in refused.failed_and_unresolvable_nodes["d1"]

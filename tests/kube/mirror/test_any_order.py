@@ -15,8 +15,8 @@ from dovetail.devices.allocation.request import DeviceHolding
 from dovetail.intents.names import APP_LABEL, DEPLOYMENT_LABEL
 from dovetail.kube.classes.node_annotation import DEVICES, text_of
 from dovetail.kube.classes.pod_annotation import annotations_of
+from dovetail.kube.classes.resource_claims import ResourceClaim
 from dovetail.kube.mirror.observation import ClusterObservation
-from dovetail.kube.mirror.resource_claims import ResourceClaim
 from dovetail.ledger import Ledger, Transaction, claims
 from dovetail.ledger.bulk import audit
 from dovetail.ledger.intents import node_rows, nodes

@@ -301,3 +301,28 @@ def chained(told: list[Change], store: dict[str, Pod]) -> None:
             assert old is None or old.metadata.uid == new.metadata.uid
             last[key] = new
     assert last == store
+
+
+async def test_a_version_is_reached_when_all_before_it_was_taken_in() -> None:
+    api = MemoryApi()
+    async with running(api) as (informer, told):
+        await settle(informer, api)
+        async with asyncio.timeout(10):
+            await informer.reached(str(api.version))
+        waiting = asyncio.create_task(informer.reached(str(api.version + 2)))
+        await api.create(Pod, pod("first"))
+        await settle(informer, api)
+        assert not waiting.done()
+        await api.create(Pod, pod("second"))
+        async with asyncio.timeout(10):
+            await waiting
+        assert in_words(told) == ["+first", "+second"]
+
+
+async def test_who_gives_up_waiting_for_a_version_leaves_nothing() -> None:
+    api = MemoryApi()
+    async with running(api) as (informer, _):
+        with pytest.raises(TimeoutError):
+            async with asyncio.timeout(1):
+                await informer.reached(str(api.version + 1))
+        assert informer._awaited == []

@@ -1,11 +1,12 @@
 """Schedulers under SIGKILL: killed while their claims are not yet bindings, again and again.
 
-    python -m tests.kube.scheduler.chaos --kills 20 [--racing] [--nodes 20]
+    python -m tests.kube.scheduler.chaos --kills 20 [--racing] [--drivers] [--nodes 20]
 
 Two replicas place pods on a real cluster. As soon as the ledger shows claims of a new batch of
 pods, the leader (or, where both decide, one of them) is killed and started again; the API server is
 restarted in between; pods come and go. At the end every pod is bound, every device is held by at
-most one of them, and the ledger says of each pod what the pod says of itself.
+most one of them, and the ledger says of each pod what the pod says of itself. Where DRA drivers
+have the devices, so do the ResourceClaims there are, and there is none besides.
 """
 
 from __future__ import annotations
@@ -19,9 +20,11 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
+from dovetail.kube.classes.slices import device_name
 from dovetail.ledger import Ledger, open_ledger
 from dovetail.ledger.devices import held
 from tests.kube.scheduler import real
+from tests.kube.scheduler.dra.real_claims import claims, slice_object
 from tests.support.kube.cluster import Cluster
 from tests.support.processes import Process
 
@@ -33,11 +36,19 @@ BATCH = 24
 
 class Chaos:
     def __init__(
-        self, cluster: Cluster, database: str, *, racing: bool, nodes: int = 10, seed: int = 0
+        self,
+        cluster: Cluster,
+        database: str,
+        *,
+        racing: bool,
+        drivers: bool = False,
+        nodes: int = 10,
+        seed: int = 0,
     ) -> None:
         self._cluster = cluster
         self._database = database
         self._racing = racing
+        self._drivers = drivers
         self._nodes = nodes
         self._random = random.Random(seed)
         self._made = 0
@@ -70,7 +81,12 @@ class Chaos:
         real.install(cluster)
         cluster.apply(real.class_object("gpu"))
         names = [f"g{number}" for number in range(DEVICES)]
-        cluster.add_nodes(self._nodes, annotations=real.devices(*names))
+        if self._drivers:
+            cluster.start_resource_claims()
+            cluster.add_nodes(self._nodes)
+            cluster.apply(*(slice_object(f"node-{at}", *names) for at in range(self._nodes)))
+        else:
+            cluster.add_nodes(self._nodes, annotations=real.devices(*names))
         cluster.make_namespace(NAMESPACE)
 
     def _claimed(self) -> set[str]:
@@ -143,6 +159,21 @@ class Chaos:
         assert len(said) == len(left), "every pod tells its devices"
         assert len(places) == len(set(places)), "no device is told by two"
         assert said == real.told_by_ledger(self._database), "pods and ledger agree"
+        if self._drivers:
+            wanted = sorted((uid, sorted(name for _, name in mine)) for uid, mine in said.items())
+            cluster.await_that(lambda: self._claimed_by_pods() == wanted, "claims as pods say", 120)
+
+    def _claimed_by_pods(self) -> list[tuple[str, list[str]]]:
+        """By the pod that owns a ResourceClaim, the devices that it has."""
+        found = []
+        for each in claims(self._cluster):
+            allocation = each.get("status", {}).get("allocation") or {"devices": {"results": []}}
+            names = [
+                device_name(result["driver"], result["pool"], result["device"])
+                for result in allocation["devices"]["results"]
+            ]
+            found.append((each["metadata"]["ownerReferences"][0]["uid"], sorted(names)))
+        return sorted(found)
 
 
 def main() -> None:
@@ -152,6 +183,7 @@ def main() -> None:
     parser.add_argument("--nodes", type=int, default=10)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--racing", action="store_true", help="no election: both decide")
+    parser.add_argument("--drivers", action="store_true", help="devices are DRA drivers'")
     given = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         directory = Path(folder)
@@ -159,7 +191,12 @@ def main() -> None:
             cluster.start_controllers()
             database = f"sqlite:///{directory / 'ledger.db'}"
             chaos = Chaos(
-                cluster, database, racing=given.racing, nodes=given.nodes, seed=given.seed
+                cluster,
+                database,
+                racing=given.racing,
+                drivers=given.drivers,
+                nodes=given.nodes,
+                seed=given.seed,
             )
             started = time.monotonic()
             chaos.run(given.kills, given.restarts)

@@ -11,6 +11,7 @@ from msgspec.structs import replace
 
 from dovetail.devices.allocation.request import DeviceHolding
 from dovetail.kube.classes.pod_annotation import annotations_of
+from dovetail.kube.classes.resource_claims import OURS, ResourceClaim
 from dovetail.kube.classes.sources import devices_of
 from dovetail.kube.runtime.workqueue import WorkQueue
 from dovetail.kube.scheduler.queue import SchedulingQueue
@@ -23,7 +24,8 @@ NODES = tuple(f"node-{number}" for number in range(5))
 PODS = tuple(f"pod-{number}" for number in range(9))
 CLASSES = ("any", "large", "slotted", "pool")
 CONSUMERS = (*PODS, "foreign")
-KINDS = (Namespace, ResourceClass, ResourceSlice, Node, Pod)
+KINDS = (Namespace, ResourceClass, ResourceSlice, ResourceClaim, Node, Pod)
+DRIVER = "d.example.com"
 
 Ledger = dict[str, dict[str, dict[str, int]]]
 """By node, device and consumer."""
@@ -72,6 +74,7 @@ class History:
             ("class", self.resource_class, 2),
             ("class gone", lambda: self.drop(ResourceClass, self._rng.choice(CLASSES)), 1),
             ("slice", self.slice, 1),
+            ("resource claim", self.resource_claim, 2),
             ("ledger", self.claim, 2),
         )
         names, calls, weights = zip(*events, strict=True)
@@ -82,7 +85,8 @@ class History:
     def node(self) -> None:
         rng, name = self._rng, self._rng.choice(NODES)
         body = worlds.node(rng, name)
-        written = [a_device(rng, number) for number in range(rng.randint(0, 3))]
+        made = rng.choice((a_device, of_plugin))
+        written = [made(rng, number) for number in range(rng.randint(0, 3))]
         body["metadata"]["annotations"] = {"dovetail.dev/devices": json.dumps(written)}
         self.put(msgspec.convert(body, Node))
 
@@ -146,8 +150,28 @@ class History:
             return
         pool = {"name": node, "generation": 1, "resourceSliceCount": 1}
         listed = [{"name": f"s{number}"} for number in range(rng.randint(1, 2))]
-        spec = {"driver": "d.example.com", "pool": pool, "nodeName": node, "devices": listed}
+        spec = {"driver": DRIVER, "pool": pool, "nodeName": node, "devices": listed}
         self.put(made(ResourceSlice, f"slice-{node}", spec=spec))
+
+    def resource_claim(self) -> None:
+        """Of kube-scheduler, or of ours for one of the pods; with devices, or without."""
+        rng, pod = self._rng, self._rng.choice(PODS)
+        is_ours = rng.random() < 0.5
+        name = f"claim-{pod}" if is_ours else f"claim-{rng.randint(0, 3)}"
+        if rng.random() < 0.3:
+            self.drop(ResourceClaim, name)
+            return
+        node = rng.choice(NODES)
+        results = [
+            {"driver": DRIVER, "pool": node, "device": f"s{number}"}
+            for number in range(rng.randint(0, 2))
+        ]
+        status = {"allocation": {"devices": {"results": results}}} if results else {}
+        meta: dict[str, Any] = {"name": name, "uid": f"uid of {name}"}
+        if is_ours:
+            owner = {"kind": "Pod", "name": "any", "uid": pod, "controller": True}
+            meta |= {"labels": {OURS: "true"}, "ownerReferences": [owner]}
+        self.put(msgspec.convert({"metadata": meta, "status": status}, ResourceClaim))
 
     def claim(self) -> None:
         rng, node = self._rng, self._rng.choice(NODES)
@@ -163,6 +187,7 @@ def tell(state: ClusterState, kind: type[KubeObject], old: Any, new: Any) -> Non
         Namespace: state.on_namespace,
         ResourceClass: state.on_class,
         ResourceSlice: state.on_slice,
+        ResourceClaim: state.on_resource_claim,
         Node: state.on_node,
         Pod: state.on_pod,
     }
@@ -182,6 +207,19 @@ def a_device(rng: Random, number: int) -> dict[str, Any]:
         "units": rng.randint(1, 2),
         "healthy": rng.random() < 0.85,
         "properties": properties | ({"slot": "1"} if rng.random() < 0.3 else {}),
+    }
+
+
+def of_plugin(rng: Random, number: int) -> dict[str, Any]:
+    """A device that a plugin has, by ID; the kubelet may have given it to somebody."""
+    with_kubelet = rng.random() < 0.4
+    return {
+        "name": f"d{number}",
+        "kind": worlds.GPU,
+        "healthy": not with_kubelet and rng.random() < 0.85,
+        "properties": {"held-by": "kubelet"} if with_kubelet else {},
+        "resource": worlds.GPU,
+        "id": f"GPU:{number}",
     }
 
 

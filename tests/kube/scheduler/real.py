@@ -9,8 +9,8 @@ from typing import Any
 
 import yaml
 
+from dovetail.devices.allocation_document import read_allocation
 from dovetail.kube import manifests
-from dovetail.kube.classes.pod_annotation import read_allocation
 from dovetail.ledger import open_ledger
 from dovetail.ledger.devices import held
 from tests.support.kube.cluster import Cluster

@@ -10,6 +10,7 @@ import yaml
 from dovetail.cli.run.scheduler import SCHEDULER
 from dovetail.kube import manifests
 from tests.kube.scheduler import real
+from tests.kube.scheduler.dra.real_claims import allocated, claim_object, claims, slice_object
 from tests.support.kube.cluster import Cluster
 
 NAME = "dovetail-scheduler"
@@ -70,6 +71,33 @@ def test_it_leads_places_pods_and_tells_with_the_rights_of_its_account(
     assert "forbidden" not in real.log_of(cluster.directory, "scheduler").lower()
     lease = ("get", "lease", NAME, "-n", "dovetail", "-o", "jsonpath={.spec.holderIdentity}")
     assert cluster.kubectl(*lease) == "", "the lease is given back"
+
+
+def test_devices_of_drivers_come_with_the_rights_of_its_account(
+    installed: Cluster, database: str
+) -> None:
+    cluster = installed
+    cluster.apply(real.class_object("gpu"))
+    cluster.add_nodes(1)
+    cluster.apply(slice_object("node-0", "g0"))
+    cluster.make_namespace("work")
+    # Of a scheduler that died: without its pod, and nobody but ours takes its finalizer away here.
+    left = claim_object("no-more-none", "any")
+    owner = {"apiVersion": "v1", "kind": "Pod", "name": "no-more", "uid": "none"}
+    left["metadata"] |= {
+        "labels": {"dovetail.dev/resource-claim": "true"},
+        "ownerReferences": [{**owner, "controller": True}],
+        "finalizers": ["resource.kubernetes.io/delete-protection"],
+    }
+    cluster.apply(left)
+    its_own = ("--kubeconfig", str(cluster.user(NAME)), "--lease-namespace", "dovetail")
+    with real.scheduler(cluster, database, "scheduler", *its_own) as process:
+        cluster.await_that(lambda: real.is_ready(process), "scheduler")
+        cluster.await_that(lambda: not claims(cluster), "end of what was left over")
+        real.create(cluster, [real.pod_object("p", "work", {"gpu": 1})])
+        cluster.await_that(lambda: real.bound(cluster, "work") == 1, "a pod with a node")
+        assert list(allocated(cluster).values()) == [["g0"]]
+    assert "forbidden" not in real.log_of(cluster.directory, "scheduler").lower()
 
 
 def reasons(cluster: Cluster) -> set[str]:

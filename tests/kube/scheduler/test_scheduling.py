@@ -8,7 +8,7 @@ import pytest
 from msgspec.structs import replace
 
 from dovetail.devices.allocation.request import DeviceHolding
-from dovetail.kube.classes.pod_annotation import read_allocation
+from dovetail.devices.allocation_document import read_allocation
 from dovetail.kube.scheduler.pod_requirements import PodRequirements, RequirementsCache
 from dovetail.ledger import decisions
 from dovetail.podfit.objects import Node, Pod, ResourceClass

@@ -125,7 +125,7 @@ class ShippedNode:
         plugins: Mapping[str, RolePlugin[Any]],
         configuration: AdmissionConfiguration,
         registry: PluginRegistry | None = None,
-        **timing: float,
+        **timing: Any,
     ) -> None:
         self.plugins, self.source = plugins, FakeSource()
         checkpoint = Checkpoint(directory, write=lambda path, data: None)
@@ -164,7 +164,7 @@ async def at_sockets(
     plugins: Mapping[str, RolePlugin[Any]],
     configuration: AdmissionConfiguration,
     *others: ResourcePlugin,
-    **timing: float,
+    **timing: Any,
 ) -> AsyncIterator[ShippedNode]:
     """`directory` with a short name: paths of sockets are short. `others`: plugins besides."""
     sockets = directory / "plugins"

@@ -133,3 +133,13 @@ def test_values_that_make_no_sense_are_the_plugins_fault(name: str, result: str)
     reason, words = refused(cpu=sets(name, result))
     assert reason == "plugin_garbage"
     assert words.startswith(f"the plugin of cpu sets {name} to ")
+
+
+def test_cdi_devices_of_all_plugins_each_once() -> None:
+    found = settings_of(
+        {
+            "class:b": ResourceAllocationInfo(cdi_devices=("v/b=0", "v/common=0")),
+            "class:a": ResourceAllocationInfo(cdi_devices=("v/a=1", "v/common=0")),
+        }
+    )
+    assert found.cdi_devices == ("v/a=1", "v/common=0", "v/b=0")

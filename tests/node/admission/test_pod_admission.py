@@ -75,7 +75,7 @@ async def test_the_question_tells_requests_limits_role_and_labels(tmp_path: Path
     )
     await Node(tmp_path, [cpu], [own]).start(own)
     (asked,) = cpu.asked("Allocate")
-    assert asked.resource_requests == {"cpu": 1.235, "limits/cpu": 3.0}
+    assert (asked.resource_requests, asked.limits) == ({"cpu": 1.235}, {"cpu": 3.0})
     assert (asked.pod_role, asked.pod_type) == ("online", "x")
     assert (asked.native_qos_class, asked.runtime_class) == ("Burstable", "kata")
     assert asked.labels == {"app": "web"}
@@ -374,11 +374,8 @@ async def test_what_a_plugin_counts_besides_is_asked_together(tmp_path: Path, sc
     for method in ("GetTopologyHints", "Allocate"):
         (asked,) = mems.asked(method)
         assert asked.resource_name == "memory"
-        assert asked.resource_requests == {
-            "memory": 2.0**30,
-            "hugepages-2Mi": 2.0**22,
-            "limits/hugepages-2Mi": 2.0**22,
-        }
+        assert asked.resource_requests == {"memory": 2.0**30, "hugepages-2Mi": 2.0**22}
+        assert asked.limits == {"hugepages-2Mi": 2.0**22}
     (record,) = node.manager.gate.log.of("a")
     assert [each.requested for each in record.resources] == ["1Gi, hugepages-2Mi 4Mi"]
 
@@ -604,12 +601,22 @@ class TestPodScope:
         (asked,) = cpu.asked("AllocateForPod")
         assert asked.resource_requests == {"cpu": 3.0}
 
-    async def test_of_a_plugin_that_knows_no_pods_they_have_only_what_they_ask_for(
-        self, tmp_path: Path
+    @pytest.mark.parametrize("scope", list(Scope))
+    async def test_a_plugin_that_knows_no_pods_cannot_serve_who_asks_by_its_pod_only(
+        self, tmp_path: Path, scope: Scope
     ) -> None:
+        cpu = Pieces()
         own = pod("a", container(cpu=1), container("more", 1), requests={"cpu": Fraction(3)})
-        node = Node(tmp_path, [Pieces()], [own], POD_SCOPE)
-        assert await node.start(own) == {"main": "0", "more": ""}
+        configuration = msgspec.structs.replace(TWO_NODES, scope=scope)
+        node = Node(tmp_path, [cpu], [own], configuration)
+        words = r"asks for cpu as a whole .*does not know AllocateForPod: give container more a"
+        with pytest.raises(AdmissionRejected, match=words) as caught:
+            await node.start(own)
+        assert caught.value.reason == "plugin_refused"
+        assert cpu.held == {}
+        known = pod("a", container(cpu=1), container("more", 1, cpu=1), requests=own.requests)
+        node = Node(tmp_path, [cpu], [known], configuration)
+        assert await node.start(known) == {"main": "0", "more": "1"}
 
     async def test_a_refusal_for_the_pod_is_not_asked_again_by_container(
         self, tmp_path: Path

@@ -62,8 +62,11 @@ class Shares(ResourcePlugin):
         self.cpus = CpuSet(range(cpus))
         self.held: dict[str, dict[str, CpuSet]] = {}
         self.delay = 0.0
+        self.asked = 0
+        """How often it was to allocate."""
 
     async def allocate(self, request: ResourceRequest) -> ResourceAllocationResponse:
+        self.asked += 1
         await asyncio.sleep(self.delay)
         own = self.held.setdefault(request.pod_uid, {})
         if request.container_name not in own:

@@ -28,6 +28,8 @@ INFO = {
     "allocation_result": "0-1",
     "envs": {"NIC": "eth0"},
     "annotations": {},
+    "mounts": [],
+    "devices": [],
 }
 POD = {
     "uid": "u1",
@@ -181,6 +183,41 @@ def test_plugins_for_people() -> None:
         "?         failed  1970-01-01T00:01:00Z                       /p/bad.sock\n"
         "/p/bad.sock: it says nothing; next attempt 1970-01-01T00:02:00Z\n"
     )
+
+
+def test_device_plugins_for_people() -> None:
+    gpu = {
+        "resource": "vendor.com/gpu",
+        "mode": "shared",
+        "socket": "/d/gpu.sock",
+        "state": "failed",
+        "since": 0.0,
+        "options": {"preferred_allocation": True, "deallocates": True},
+        "devices": 4,
+        "healthy": 0,
+        "held_by_classes": 1,
+        "held_by_kubelet": 2,
+        "error": "it ended\x1b",
+        "kubelet": "no kubelet",
+        "retries": 1,
+        "next_retry": 60.0,
+    }
+    nic = {**gpu, "resource": "vendor.com/nic", "mode": "exclusive", "state": "up", "healthy": 4}
+    nic |= {"error": "", "kubelet": "", "next_retry": None, "options": {}}
+    with serving({**PLUGINS, "device_plugins": [gpu, nic]}) as control:
+        code, output = invoke("plugins", "--control-socket", control)
+    assert code == 0
+    _, _, told = output.partition("\n\n")
+    assert [" ".join(line.split()) for line in told.splitlines()] == [
+        "DEVICE PLUGIN MODE STATE SINCE DEVICES HELD OPTIONS SOCKET",
+        (
+            "vendor.com/gpu shared failed 1970-01-01T00:00:00Z 0 of 4 healthy "
+            "1 by classes, 2 by kubelet preferred,deallocate /d/gpu.sock"
+        ),
+        "vendor.com/nic exclusive up 1970-01-01T00:00:00Z 4 of 4 healthy 1 by classes /d/gpu.sock",
+        "vendor.com/gpu: it ended\\x1b; next attempt 1970-01-01T00:01:00Z",
+        "vendor.com/gpu: at the kubelet: no kubelet",
+    ]
 
 
 def test_explanation_for_people() -> None:

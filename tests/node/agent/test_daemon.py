@@ -113,7 +113,7 @@ async def test_the_end_is_clean_and_lets_admissions_finish() -> None:
         rig.manifest("u1", "one", {"cpu": 2})
         async with a_kubelet(rig) as kubelet:
             starting = asyncio.create_task(kubelet.run("u1", "one"))
-            await asyncio.sleep(0.3)
+            await eventually(lambda: plugin.asked)
             ending = asyncio.create_task(agent.end())
             assert await starting in rig.runtime.sandboxes
             assert await ending == 0
@@ -176,7 +176,8 @@ async def test_a_plugin_of_before_is_down_not_unknown() -> None:
         async with a_plugin(rig, plugin):
             agent = await rig.start()
             await rig.up("cpu")
-            await asyncio.sleep(0.5)
+            checkpoint = rig.directory / "state" / "qos_resource_manager_state"
+            await eventually(lambda: checkpoint.exists() and '"cpu"' in checkpoint.read_text())
         await agent.end()
         await rig.start()
         (told,) = (await rig.ask("plugins"))["plugins"]

@@ -24,11 +24,14 @@ from dovetail.node.agent.settings import AgentSettings, RoleSettings, seconds
 from dovetail.node.common.cpus import CpuSet
 from dovetail.node.hints import BadPolicy, TopologyPolicy
 from dovetail.node.sources.directory import ManifestDirectory
-from dovetail.node.sources.kubelet import BadSource, KubeletPods
+from dovetail.node.sources.kubelet import KubeletPods
+from dovetail.node.sources.kubelet_client import BadSource
 from dovetail.node.topology import synthetic
 from tests.support.paths import ROOT
 
 GATE = "--feature-gates=QoSResourceManager=true"
+DEVICES = "--device-plugins-enabled"
+SHARED = "--device-plugins-shared=vendor.com/gpu"
 ON = {"feature_gates": "QoSResourceManager=true"}
 
 
@@ -156,6 +159,16 @@ def test_lists_and_maps_are_written_with_commas() -> None:
         ([GATE, "--control-socket="], "0 bytes; 1 to 103 are possible"),
         ([GATE, "--control-socket=/a", "--pod-resources-socket=/a"], "must be different sockets"),
         ([GATE, "--runtime-listen=/a", "--runtime-socket=/a"], "it would ask itself"),
+        (
+            [GATE, DEVICES, "--device-plugins-directory=/var/lib/kubelet/device-plugins"],
+            "it must be one of the agent's own",
+        ),
+        ([GATE, DEVICES, f"--device-plugins-directory=/{'x' * 100}"], "too long for sockets"),
+        ([GATE, DEVICES, "--device-plugins-shared=gpu"], "'gpu' is no name of an extended"),
+        (
+            [GATE, DEVICES, SHARED, f"--device-plugins-kubelet-directory=/{'x' * 80}"],
+            "kubelet_directory: it is too long",
+        ),
         ([GATE, "--log-level=loud"], "'loud' is not one of"),
         ([GATE, "--log-format=xml"], "'xml' is not one of json, text"),
         ([GATE, "--outages-outage=hope"], "'hope' is not one of"),
@@ -242,13 +255,18 @@ def test_machines_with_many_nodes_need_a_say() -> None:
         configuration_of(config, synthetic(9, 1, 1, 1))
 
 
+def test_a_key_is_the_key_of_something() -> None:
+    with pytest.raises(BadSettings, match=r"pods.client_key: pods.client_certificate must"):
+        check(loaded(pods_client_key="/k"))
+
+
 def test_pods_come_from_where_the_settings_say(tmp_path: Path) -> None:
-    assert source_of(loaded(pods_source="none").pods) is None
+    assert source_of(loaded(pods_source="none").pods, "") is None
     directory = loaded(pods_source="directory", pods_directory=str(tmp_path)).pods
-    assert isinstance(source_of(directory), ManifestDirectory)
-    assert isinstance(source_of(loaded(pods_url="http://127.0.0.1:10255").pods), KubeletPods)
+    assert isinstance(source_of(directory, ""), ManifestDirectory)
+    assert isinstance(source_of(loaded(pods_url="http://127.0.0.1:10255").pods, ""), KubeletPods)
     with pytest.raises(BadSource):
-        source_of(loaded(pods_url="http://192.0.2.1:10255").pods)
+        source_of(loaded(pods_url="http://192.0.2.1:10255").pods, "")
 
 
 @pytest.mark.parametrize(

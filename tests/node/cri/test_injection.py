@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
+
 from dovetail.node.common.container_settings import INTEGER_PROPERTIES, ContainerSettings
+from dovetail.node.common.ports import AdmissionRejected
 from dovetail.node.cri import injection
 from dovetail.node.nri import adjustment
 from dovetail.node.wire import cri, nri
@@ -21,6 +24,7 @@ EVERYTHING = ContainerSettings(
     annotations={"a": "1"},
     mounts=(Mount(container_path="/m", host_path="/h", read_only=True),),
     devices=(DeviceSpec(container_path="/dev/x", host_path="/dev/null", permissions="rw"),),
+    cdi_devices=("vendor.com/gpu=0",),
 )
 
 
@@ -54,6 +58,7 @@ def test_everything_is_injected_and_resources_are_read_back() -> None:
     assert config.mounts == (cri.Mount(container_path="/m", host_path="/h", readonly=True),)
     device = cri.Device(container_path="/dev/x", host_path="/dev/null", permissions="rw")
     assert config.devices == (device,)
+    assert config.CDI_devices == (cri.CDIDevice(name="vendor.com/gpu=0"),)
 
 
 def test_resources_of_ours_win_and_others_stay() -> None:
@@ -76,12 +81,10 @@ def test_what_the_pod_says_itself_stays() -> None:
         envs=[{"key": "NIC", "value": b"\xffmine"}],
         annotations=[{"key": "a", "value": "mine"}],
         mounts=[{"container_path": "/m", "host_path": "/mine"}],
-        devices=[{"container_path": "/dev/x", "host_path": "/dev/mine"}],
     )
     assert [each.value for each in config.envs] == [b"\xffmine"]
     assert config.annotations == {"a": "mine"}
     assert [each.host_path for each in config.mounts] == ["/mine"]
-    assert [each.host_path for each in config.devices] == ["/dev/mine"]
 
 
 def test_no_settings_change_no_byte() -> None:
@@ -133,3 +136,17 @@ def test_adjustment_by_nri_leaves_what_the_container_has() -> None:
     assert (found.env, found.annotations, found.mounts) == ((), {}, ())
     assert found.linux is not None
     assert found.linux.devices == ()
+
+
+def test_a_cdi_device_that_the_kubelet_names_is_named_once() -> None:
+    named = [{"name": "vendor.com/gpu=0"}, {"name": "vendor.com/gpu=1"}]
+    found = injected(ContainerSettings(cdi_devices=("vendor.com/gpu=0",)), CDI_devices=named)
+    assert [each.name for each in found.CDI_devices] == ["vendor.com/gpu=0", "vendor.com/gpu=1"]
+
+
+def test_a_place_where_the_kubelet_put_another_device_is_refused() -> None:
+    same = {"container_path": "/dev/x", "host_path": "/dev/null", "permissions": "rw"}
+    assert len(injected(EVERYTHING, devices=[same]).devices) == 1
+    with pytest.raises(AdmissionRejected, match="it has /dev/zero of the kubelet") as refused:
+        injected(EVERYTHING, devices=[{**same, "host_path": "/dev/zero"}])
+    assert refused.value.reason == "conflicting_settings"

@@ -154,10 +154,47 @@ async def test_updates_of_the_kubelet_do_not_undo_the_pinning(server: Containerd
         ]
         assert (one.cpuset_cpus, one.cpu_shares) == ("1", 700)
         assert (other.cpuset_cpus, other.cpu_shares) == ("0", 700), "not ours: as it was asked"
-        # The kubelet may always change what runs, whatever state we are in.
-        gate.rejects = AdmissionRejected("plugin_down", "no")
-        await client("UpdateContainerResources", container_id=c1, linux={"cpu_shares": 800})
-        assert pods_on.pinned(pid).cpus == "1"
+        assert gate.resizes[0] == (
+            "uid-p5",
+            "c1",
+            ContainerSettings(numbers={"CpuShares": 700}, cpus="0"),
+        )
+        assert gate.resized == [("uid-p5", "c1", c1), ("uid-p5", "c2", c2)]
+
+
+async def test_resize_has_what_the_gate_gives_or_is_refused_with_the_reason(
+    server: Containerd,
+) -> None:
+    gate = Scripted(c1=ContainerSettings(cpus="1", mems="0"))
+
+    async with proxied(server, gate) as client:
+        sandbox = sandbox_config(server, "p9")
+        pod = await run(client, sandbox)
+        pid = await start(client, c1 := await create(client, pod, sandbox, container_config("c1")))
+        gate.given["c1"] = ContainerSettings(cpus="0-1", mems="0")
+        await client("UpdateContainerResources", container_id=c1, linux={"cpu_shares": 2048})
+        assert pods_on.pinned(pid).cpus == "0-1"
+        gate.rejects = AdmissionRejected("plugin_refused", "3 CPUs are wanted, none is free")
+        with pytest.raises(grpc.aio.AioRpcError, match="3 CPUs are wanted") as caught:
+            await client("UpdateContainerResources", container_id=c1, linux={"cpu_shares": 3072})
+        assert caught.value.code() is grpc.StatusCode.FAILED_PRECONDITION
+        status = (await client("ContainerStatus", container_id=c1)).status
+        assert status.resources.linux.cpu_shares == 2048
+        assert gate.not_resized == []
+
+
+async def test_gate_hears_of_a_resize_that_the_runtime_did_not_do(server: Containerd) -> None:
+    gate = Scripted(c1=ContainerSettings(cpus="1", mems="0"))
+
+    async with proxied(server, gate) as client:
+        sandbox = sandbox_config(server, "p10")
+        pod = await run(client, sandbox)
+        await start(client, c1 := await create(client, pod, sandbox, container_config("c1")))
+        gate.given["c1"] = ContainerSettings(cpus="4095", mems="0")
+        with pytest.raises(grpc.aio.AioRpcError, match="cpuset"):
+            await client("UpdateContainerResources", container_id=c1, linux={"cpu_shares": 700})
+        assert gate.resized == []
+    assert gate.not_resized == [("uid-p10", "c1")]
 
 
 async def test_empty_ids_are_the_runtimes_to_answer_and_touch_no_pod(server: Containerd) -> None:

@@ -136,6 +136,29 @@ async def test_updates_of_the_kubelet_do_not_undo_the_pinning(newer_server: Cont
         assert status.resources.linux.cpu_shares == 700
 
 
+async def test_resize_has_what_the_gate_gives_or_is_refused_with_the_reason(
+    newer_server: Containerd,
+) -> None:
+    gate = Scripted(c1=ContainerSettings(cpus="1", mems="0"))
+
+    async with with_plugin(newer_server, gate) as (client, _runtime):
+        sandbox = sandbox_config(newer_server, "n6")
+        pod = await run(client, sandbox)
+        pid = await start(client, id_ := await create(client, pod, sandbox, container_config("c1")))
+        gate.given["c1"] = ContainerSettings(cpus="0-1", mems="0")
+        change = {"cpu_shares": 2048, "cpu_quota": 200000, "cpu_period": 100000}
+        await client("UpdateContainerResources", container_id=id_, linux=change)
+        assert pods_on.pinned(pid).cpus == "0-1"
+        ((uid, name, asked),) = gate.resizes
+        assert (uid, name) == ("uid-n6", "c1")
+        assert asked.numbers == {"CpuShares": 2048, "CpuQuota": 200000, "CpuPeriod": 100000}
+        gate.rejects = AdmissionRejected("plugin_refused", "3 CPUs are wanted, none is free")
+        with pytest.raises(grpc.aio.AioRpcError, match="3 CPUs are wanted"):
+            await client("UpdateContainerResources", container_id=id_, linux={"cpu_shares": 3072})
+        status = (await client("ContainerStatus", container_id=id_)).status
+        assert status.resources.linux.cpu_shares == 2048
+
+
 async def test_connects_again_and_knows_what_runs(newer_server: Containerd) -> None:
     gate = Scripted(c1=ContainerSettings(cpus="1", mems="0"))
 

@@ -95,8 +95,8 @@ class Runtime:
 
 class World:
     def __init__(self, directory: Path, *uids: str, **more: Any) -> None:
-        self.cpu = Pools(aligned=False)
-        self.pods = [pod(uid, container(cpu=2)) for uid in uids]
+        self.cpu: Pools = more.pop("cpu", None) or Pools(aligned=False)
+        self.pods = [*more.pop("pods", ()), *(pod(uid, container(cpu=2)) for uid in uids)]
         plugins: list[FakePlugin] = [self.cpu, *more.pop("others", ())]
         names = more.pop("names", None)
         timing = {key: more.pop(key) for key in ("wait_seconds", "shortest_pause") if key in more}
@@ -439,6 +439,21 @@ async def test_what_the_plugin_forgot_is_allocated_again(tmp_path: Path) -> None
     await world.look()
     assert world.cpu.held["a"] == {"main": CpuSet({2, 3})}
     assert world.runtime.cpus("a-main") == "2-3"
+
+
+async def test_containers_that_run_are_not_about_to_start(tmp_path: Path) -> None:
+    """Neither those that the plugin forgot, nor those that are adopted."""
+    world = World(tmp_path, "a", "b")
+    world.cpu.options.pre_start_required = True
+    world.cpu.override["PreStartContainer"] = None
+
+    await world.node.start(world.pods[0])
+    for uid in "ab":
+        world.runtime.add(uid, "main", "0-1")
+    world.cpu.held.clear()
+    await world.look()
+    assert sorted(world.cpu.held) == ["a", "b"]
+    assert [each.pod_uid for each in world.cpu.asked("PreStartContainer")] == ["a"]
 
 
 async def test_what_cannot_be_allocated_again_stays_as_it_runs(tmp_path: Path) -> None:

@@ -8,10 +8,12 @@ from typing import Any
 import pytest
 
 from dovetail.node.registry.answer_checks import fault
-from dovetail.node.wire.resource_plugin import (
-    AllocatableTopologyAwareResource,
+from dovetail.node.wire.associated_devices import (
     AssociatedDeviceHintsResponse,
     AssociatedDeviceRequest,
+)
+from dovetail.node.wire.resource_plugin import (
+    AllocatableTopologyAwareResource,
     ContainerTopologyAwareResources,
     GetTopologyAwareAllocatableResourcesRequest,
     GetTopologyAwareAllocatableResourcesResponse,

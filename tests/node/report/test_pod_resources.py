@@ -10,6 +10,7 @@ import grpc
 import msgspec
 import pytest
 
+from dovetail.node.class_devices.plugins import NoDevicePlugins
 from dovetail.node.common.ports import PluginFailure
 from dovetail.node.registry.poll import ANSWER_WAIT_SECONDS
 from dovetail.node.report.capacity import NodeCapacity
@@ -86,6 +87,7 @@ class World:
             self.node.plugins,
             self.capacity,
             self.node.source,
+            devices=NoDevicePlugins(),
             clock=lambda: self.now,
             wait_seconds=wait_seconds,
         )

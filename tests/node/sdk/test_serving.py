@@ -15,7 +15,7 @@ import pytest
 
 from dovetail.node.sdk.plugin import ResourcePlugin, allocation_for, hints_for
 from dovetail.node.sdk.serving import BadSocket, PluginServer, inode_of, serve
-from dovetail.node.wire import registration, resource_plugin
+from dovetail.node.wire import associated_devices, registration, resource_plugin
 from dovetail.node.wire.registration import GET_INFO, InfoRequest, PluginInfo
 from dovetail.node.wire.resource_plugin import (
     ALLOCATE,
@@ -75,7 +75,7 @@ async def test_it_tells_who_it_is(directory: Path) -> None:
 async def test_every_method_of_both_services_is_answered(directory: Path) -> None:
     methods = [
         each
-        for module in (registration, resource_plugin)
+        for module in (registration, resource_plugin, associated_devices)
         for each in vars(module).values()
         if isinstance(each, Method) and each is not resource_plugin.REGISTER
     ]

@@ -52,6 +52,22 @@ def test_container_that_asks_for_no_cpus_asks_for_the_least() -> None:
     }
 
 
+def test_who_asks_for_it_by_another_name_asks_for_no_more() -> None:
+    """A container of Katalyst's reclaimed pods has CPUs, under a name of their own."""
+    own = pod("a", container("main", reclaimed=2000), container("idle", reclaimed=0))
+    source = ImplicitResources(FakeSource(own), {}, ("cpu",), {"reclaimed": "cpu"})
+    found = asyncio.run(source.pod(sandbox("a")))
+    assert isinstance(found, Pod)
+    main, idle = found.containers
+    assert main.requests == {"reclaimed": 2000}
+    assert idle.requests == {"reclaimed": 0, "cpu": Fraction(1, 1000)}
+
+
+def test_what_the_pod_asks_for_as_a_whole_its_containers_do_not() -> None:
+    own = pod("a", container("main"), requests={"cpu": Fraction(2)})
+    assert asked(FakeSource(own), "cpu") == {"main": {}}
+
+
 async def test_what_the_source_does_not_know_stays_unknown() -> None:
     source = FakeSource()
     needing = ImplicitResources(source, {"web": ("NIC",)}, ())

@@ -45,7 +45,9 @@ RegisterRequest: version=1:string endpoint=2:string resource_name=3:string
  options=4:ResourcePluginOptions
 ResourceRequest: {CONTAINER} resource_name=9:string hint=10:TopologyHint
  resource_requests=11:<string,double> labels=12:<string,string> annotations=13:<string,string>
- native_qos_class=14:string runtime_class=15:string
+ native_qos_class=14:string runtime_class=15:string limits=100:<string,double>
+ resource_names=101:<string,string> chosen_devices=110:[ChosenDevice]
+ChosenDevice: resource=1:string id=2:string units=3:int64
 ResourceHintsResponse: {CONTAINER} resource_name=9:string
  resource_hints=10:<string,ListOfTopologyHints> labels=11:<string,string>
  annotations=12:<string,string> native_qos_class=13:string
@@ -54,6 +56,8 @@ ResourceAllocationResponse: {CONTAINER} resource_name=9:string
  annotations=12:<string,string> native_qos_class=13:string
 PodResourceRequest: {WHOLE_POD} hint=7:TopologyHint resource_requests=8:<string,double>
  labels=9:<string,string> annotations=10:<string,string> native_qos_class=14:string
+ limits=100:<string,double> resource_names=101:<string,string> pod_level=102:bool
+ chosen_devices=110:[ChosenDevice]
 PodResourceHintsResponse: {WHOLE_POD} resource_hints=7:<string,ListOfTopologyHints>
  labels=8:<string,string> annotations=9:<string,string>
 PodResourceAllocationResponse: {WHOLE_POD} allocation_result=7:ResourceAllocation
@@ -68,6 +72,7 @@ ResourceAllocationInfo: oci_property_name=1:string is_node_resource=2:bool
  is_scalar_resource=3:bool allocated_quantity=4:double allocation_result=5:string
  envs=6:<string,string> annotations=7:<string,string> resource_hints=8:ListOfTopologyHints
  topology_assignments=9:<uint64,uint64> mounts=10:[Mount] devices=11:[DeviceSpec]
+ device_ids=100:[string] cdi_devices=101:[string]
 Mount: container_path=1:string host_path=2:string read_only=3:bool
 DeviceSpec: container_path=1:string host_path=2:string permissions=3:string
 RemovePodRequest: pod_uid=1:string

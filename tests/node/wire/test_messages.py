@@ -12,14 +12,22 @@ from google.protobuf.message import Message as Theirs
 from hypothesis import given, settings
 from hypothesis import strategies as some
 
-from dovetail.node.wire import pod_resources, registration, resource_plugin
+from dovetail.node.wire import (
+    associated_devices,
+    device_plugin,
+    pod_resources,
+    registration,
+    resource_plugin,
+)
 from dovetail.wire.codec import Message, decode, encode
 from tests.node.wire import tables
+from tests.support.node import device_plugin_program
 
 APIS = (
     (registration, tables.REGISTRATION),
     (resource_plugin, tables.RESOURCE_PLUGIN),
     (pod_resources, tables.POD_RESOURCES),
+    (device_plugin, device_plugin_program.TABLE),
 )
 
 SCALARS: dict[int, some.SearchStrategy[Any]] = {
@@ -39,17 +47,21 @@ def declared(module: ModuleType) -> dict[str, type[Message]]:
     }
 
 
+SPLIT = {resource_plugin: associated_devices}
+"""Tables whose messages are declared in two modules."""
+
 PAIRS = [
     pytest.param(ours, tables.classes(table)[name], id=f"{module.__name__.split('.')[-1]}.{name}")
     for module, table in APIS
-    for name, ours in declared(module).items()
+    for name, ours in {**declared(module), **declared(SPLIT.get(module, module))}.items()
 ]
 
 
 @pytest.mark.parametrize(("module", "table"), APIS)
 def test_every_message_of_the_tables_is_declared(module: ModuleType, table: str) -> None:
-    inside = {"NUMANode"} if module is pod_resources else set()
-    assert set(tables.classes(table)) == set(declared(module)) | inside
+    inside = {"NUMANode"} if module in (pod_resources, device_plugin) else set()
+    found = {*declared(module), *declared(SPLIT.get(module, module))}
+    assert set(tables.classes(table)) == found | inside
 
 
 @pytest.mark.parametrize(("ours", "theirs"), PAIRS)

@@ -111,6 +111,7 @@ def test_units_are_counted_as_the_devices_are(fleet: Client) -> None:
 
 def test_devices_are_listed(fleet: Client) -> None:
     found = fleet.get("/dovetail/v1/devices?node=n2").json()["devices"]
+    assert all("origin" not in each for each in found)
     assert [(each["name"], each["used"]) for each in found] == [("gpu0", 1), ("gpu1", 0)]
     assert found[0]["properties"] == {"memory": "80G"}
     assert len(fleet.get("/dovetail/v1/devices").json()["devices"]) == 4

@@ -43,6 +43,7 @@ PROGRAMS = (
         "kube-controller-manager", "kubernetes", "k8s.io/kubernetes/cmd/kube-controller-manager"
     ),
     Program("kube-scheduler", "kubernetes", "k8s.io/kubernetes/cmd/kube-scheduler"),
+    Program("kubelet", "kubernetes", "k8s.io/kubernetes/cmd/kubelet"),
     Program("kwok", "kwok", "sigs.k8s.io/kwok/cmd/kwok"),
     Program("helm", "helm", "helm.sh/helm/v4/cmd/helm", is_tool=True),
 )

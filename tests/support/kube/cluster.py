@@ -51,8 +51,10 @@ class Cluster:
         port: int,
         *,
         taint_new_nodes: bool = False,
+        apiserver_flags: Sequence[str] = (),
     ) -> None:
         self.directory = directory
+        self._apiserver_flags = apiserver_flags
         self._taint_new_nodes = taint_new_nodes
         self.authority = Authority(directory)
         self.url = f"https://127.0.0.1:{port}"
@@ -66,15 +68,26 @@ class Cluster:
 
     @classmethod
     @contextmanager
-    def running(cls, directory: Path, *, taint_new_nodes: bool = False) -> Iterator[Cluster]:
+    def running(
+        cls,
+        directory: Path,
+        *,
+        taint_new_nodes: bool = False,
+        apiserver_flags: Sequence[str] = (),
+    ) -> Iterator[Cluster]:
         """However the block ends, no process is left behind.
 
         With `taint_new_nodes` a node is not ready until `start_node_lifecycle` finds that it is, as
-        in any real cluster.
+        in any real cluster. `apiserver_flags` come after the usual ones.
         """
         with ExitStack() as stack:
             ports = [stack.enter_context(reserved_port()) for _ in range(3)]
-            cluster = cls(directory, *ports, taint_new_nodes=taint_new_nodes)
+            cluster = cls(
+                directory,
+                *ports,
+                taint_new_nodes=taint_new_nodes,
+                apiserver_flags=apiserver_flags,
+            )
             stack.callback(cluster.stop)
             cluster.start()
             yield cluster
@@ -173,13 +186,21 @@ class Cluster:
 
     def start_controllers(self) -> None:
         """Namespaces get their service accounts, owners' pods come and go, quotas are counted."""
-        key = self.directory / "service-accounts.key"
+        self._start_controllers("kube-controller-manager", CONTROLLERS, *self._account_flags())
+
+    def start_all_controllers(self) -> None:
+        """As a real cluster has them; a kubelet on a busy machine may be silent for long."""
         self._start_controllers(
             "kube-controller-manager",
-            CONTROLLERS,
-            *("--service-account-private-key-file", key),
-            *("--root-ca-file", self.authority.certificate),
+            "*",
+            *self._account_flags(),
+            *("--node-monitor-period=500ms", "--node-monitor-grace-period=10m"),
         )
+
+    def _account_flags(self) -> tuple[str | Path, ...]:
+        key = self.directory / "service-accounts.key"
+        root = self.authority.certificate
+        return ("--service-account-private-key-file", key, "--root-ca-file", root)
 
     def start_node_lifecycle(self) -> None:
         """Nodes get and lose the taints of their conditions and of `cordon`.
@@ -310,6 +331,7 @@ class Cluster:
             "--endpoint-reconciler-type=none",
             # One client here is as busy as a cluster: it may have all requests that there are.
             *("--max-requests-inflight=1000", "--max-mutating-requests-inflight=500"),
+            *self._apiserver_flags,
         ]
 
     def _kubeconfig(self, name: str, certificate: Path, key: Path) -> dict[str, Any]:

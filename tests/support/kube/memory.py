@@ -264,7 +264,11 @@ class MemoryApi:
         old = self._found(kind, key)
         checked(old, raw)
         if sub == "status":
-            raw = {**old, "status": raw.get("status", {})}
+            metadata = old["metadata"]
+            if kind is Pod and "annotations" in raw["metadata"]:
+                # Of pods, the API server takes them with a status, too.
+                metadata = {**metadata, "annotations": raw["metadata"]["annotations"]}
+            raw = {**old, "metadata": metadata, "status": raw.get("status", {})}
         else:
             raw.pop("status", None)
             raw |= {"status": old["status"]} if "status" in old else {}

@@ -27,8 +27,13 @@ class Authority:
         self.certificate = directory / "ca.crt"
         self.certificate.write_bytes(own.public_bytes(serialization.Encoding.PEM))
 
-    def issue(self, name: str, groups: tuple[str, ...] = ()) -> tuple[Path, Path]:
-        """A certificate and its key: of a user with these groups, and of a server on loopback."""
+    def issue(
+        self, name: str, groups: tuple[str, ...] = (), hosts: tuple[str, ...] = ()
+    ) -> tuple[Path, Path]:
+        """A certificate and its key: of a user with these groups, and of a server on loopback.
+
+        `hosts` are further names and addresses of the server.
+        """
         key = ec.generate_private_key(ec.SECP256R1())
         parts = [x509.NameAttribute(NameOID.ORGANIZATION_NAME, each) for each in groups]
         subject = x509.Name([*parts, x509.NameAttribute(NameOID.COMMON_NAME, name)])
@@ -37,7 +42,7 @@ class Authority:
         )
         signed = (
             _builder(subject, self._name, key)
-            .add_extension(_loopback(), critical=False)
+            .add_extension(_names(hosts), critical=False)
             .add_extension(usages, critical=False)
             .sign(self._key, hashes.SHA256())
         )
@@ -69,6 +74,11 @@ def _builder(
     )
 
 
-def _loopback() -> x509.SubjectAlternativeName:
-    address = ipaddress.IPv4Address("127.0.0.1")
-    return x509.SubjectAlternativeName([x509.DNSName("localhost"), x509.IPAddress(address)])
+def _names(hosts: tuple[str, ...]) -> x509.SubjectAlternativeName:
+    found: list[x509.GeneralName] = []
+    for each in ("localhost", "127.0.0.1", *hosts):
+        try:
+            found.append(x509.IPAddress(ipaddress.ip_address(each)))
+        except ValueError:
+            found.append(x509.DNSName(each))
+    return x509.SubjectAlternativeName(found)

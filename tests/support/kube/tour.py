@@ -1,5 +1,6 @@
 """Tours: pages whose commands are played on a demo cluster, so that what they show is what is
-printed. Between `<!-- tour: begin -->` and `<!-- tour: end -->` every command is run, in order."""
+printed. Between `<!-- tour: begin -->` and `<!-- tour: end -->` every command is run, in order; a
+page with a second tour gives that another name."""
 
 from __future__ import annotations
 
@@ -13,7 +14,7 @@ from tests.support.page import BLOCK, indented
 from tests.support.paths import DOVETAIL
 from tests.support.server import Server
 
-TOUR = re.compile(r"(?<=<!-- tour: begin -->\n).*(?=<!-- tour: end -->)", re.DOTALL)
+TOUR = r"(?<=<!-- {0}: begin -->\n).*(?=<!-- {0}: end -->)"
 VARYING = re.compile(
     r"\b\d+(?:s|m\d*s?)\b|(?<=hash\":\")[0-9a-f]+|[0-9a-f]{8}-[0-9a-f-]{27}"
     r"|\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ"
@@ -23,19 +24,27 @@ GAP = re.compile(r"(?<=\S) {2,}")
 """Between two columns."""
 
 
-class Demo:
-    """A cluster, a server on its ledger, and a directory with files for the commands."""
+class Scene:
+    """A cluster, and a directory with files for the commands."""
 
-    def __init__(self, directory: Path, cluster: Cluster, server: Server) -> None:
+    def __init__(self, directory: Path, cluster: Cluster, **environment: str) -> None:
         self.directory = directory
         self.cluster = cluster
+        self.environment = environment
+
+
+class Demo(Scene):
+    """With a server on the cluster's ledger."""
+
+    def __init__(self, directory: Path, cluster: Cluster, server: Server) -> None:
+        super().__init__(directory, cluster, DOVETAIL_SERVER=server.url, DOVETAIL_TOKEN="admin")
         self.server = server
 
 
-def played(page: Path, demo: Demo) -> str:
+def played(page: Path, demo: Scene, name: str = "tour") -> str:
     """The page with what the commands of its tour print now."""
     text = page.read_text(encoding="utf-8")
-    found = TOUR.search(text)
+    found = re.search(TOUR.format(name), text, re.DOTALL)
     assert found, "the page has a tour"
     parts, at = [], 0
     for block in BLOCK.finditer(found[0]):
@@ -50,14 +59,13 @@ def without_varying(text: str) -> str:
     return GAP.sub("  ", VARYING.sub("…", text))
 
 
-def run(demo: Demo, line: str) -> str:
+def run(demo: Scene, line: str) -> str:
     path = f"{DOVETAIL.parent}:{demo.cluster.programs}:{os.environ['PATH']}"
     found = {
         **os.environ,
         "PATH": path,
         "KUBECONFIG": str(demo.cluster.kubeconfig),
-        "DOVETAIL_SERVER": demo.server.url,
-        "DOVETAIL_TOKEN": "admin",
+        **demo.environment,
         "KUBECACHEDIR": str(demo.directory / "kubectl"),
     }
     done = subprocess.run(

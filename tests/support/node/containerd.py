@@ -9,7 +9,7 @@ import subprocess
 import tempfile
 import time
 import uuid
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
@@ -34,7 +34,7 @@ disabled_plugins = [
   disable_apparmor = true
   # Without CAP_SYS_RESOURCE a score below our own is refused, and runc gives up.
   restrict_oom_score_adj = true
-  [plugins."io.containerd.grpc.v1.cri".cni]
+{more}  [plugins."io.containerd.grpc.v1.cri".cni]
     bin_dir = "{directory}/cni/bin"
     conf_dir = "{directory}/cni/net.d"
   [plugins."io.containerd.grpc.v1.cri".containerd.runtimes.runc]
@@ -51,12 +51,46 @@ NRI = """\
   plugin_config_path = "{directory}/nri/conf.d"
 """
 
+FOR_KUBELET = """\
+  netns_mounts_under_state_dir = true
+  enable_cdi = true
+  cdi_spec_dirs = ["{directory}/cdi"]
+"""
+
+CONFLIST = '{"cniVersion": "0.4.0", "name": "nothing", "plugins": [{"type": "nothing"}]}'
+
+CNI_PLUGIN = """\
+#!/bin/sh
+# Gives a pod an address that nobody can reach, and its loopback device.
+if [ "$CNI_COMMAND" = ADD ]; then
+  nsenter --net="$CNI_NETNS" ip link set lo up
+  third=$((0x$(echo "$CNI_CONTAINERID" | cut -c1-2)))
+  fourth=$((0x$(echo "$CNI_CONTAINERID" | cut -c3-4)))
+  echo '{"cniVersion": "0.4.0",
+    "interfaces": [{"name": "'"$CNI_IFNAME"'", "sandbox": "'"$CNI_NETNS"'"}],
+    "ips": [{"version": "4", "address": "10.88.'"$third.$fourth"'/32", "interface": 0}]}'
+elif [ "$CNI_COMMAND" = VERSION ]; then
+  echo '{"cniVersion": "0.4.0", "supportedVersions": ["0.3.1", "0.4.0"]}'
+fi
+"""
+
 RUNC_STATE = "/run/containerd/runc/k8s.io"
 """Of all containerds of a machine, whatever their configuration: ids are unique."""
 
 
 class Containerd(Process):
-    def __init__(self, directory: Path, binaries: Path, *, nri: bool, ready_seconds: float) -> None:
+    def __init__(
+        self,
+        directory: Path,
+        binaries: Path,
+        *,
+        nri: bool,
+        ready_seconds: float = START_SECONDS,
+        for_kubelet: bool = False,
+        prefix: Sequence[str] = (),
+        log: Path | None = None,
+    ) -> None:
+        """With all `for_kubelet`, CDI and a network for pods; `prefix` is how it is started."""
         self.directory, self._binaries = directory, binaries
         self.program = binaries / "containerd"
         self._ready_seconds = ready_seconds
@@ -65,15 +99,32 @@ class Containerd(Process):
         self.cgroup = f"/dovetail-{uuid.uuid4().hex[:8]}"
         """The parent of all cgroups of its pods."""
         super().__init__(
-            [self.program, "--config", directory / "config.toml"],
-            directory / "log",
+            [*prefix, self.program, "--config", directory / "config.toml"],
+            log or directory / "log",
+            name="containerd",
             environment={"PATH": f"{binaries}:{os.environ['PATH']}"},
             own_group=True,
         )
-        text = CONFIG + (NRI if nri else "")
-        (directory / "config.toml").write_text(
-            text.format(directory=directory, image=image.REFERENCE)
+        self.cdi = directory / "cdi"
+        """Of the descriptions of CDI devices."""
+        text = (CONFIG + (NRI if nri else "")).format(
+            directory=directory,
+            image=image.REFERENCE,
+            more=FOR_KUBELET.format(directory=directory) if for_kubelet else "",
         )
+        (directory / "config.toml").write_text(text)
+        if for_kubelet:
+            self._prepare_network()
+
+    def _prepare_network(self) -> None:
+        self.cdi.mkdir()
+        settings, programs = self.directory / "cni/net.d", self.directory / "cni/bin"
+        settings.mkdir(parents=True)
+        programs.mkdir(parents=True)
+        (settings / "10-nothing.conflist").write_text(CONFLIST)
+        for name in ("nothing", "loopback"):
+            (programs / name).write_text(CNI_PLUGIN)
+            (programs / name).chmod(0o755)
 
     def start(self) -> None:
         super().start()

@@ -18,6 +18,7 @@ from dovetail.node.common.cpus import CpuSet
 from dovetail.node.common.pods import ContainerSpec, Pod, Sandbox
 from dovetail.node.common.ports import PluginError, PluginFailure
 from dovetail.node.hints.policy import TopologyPolicy
+from dovetail.node.sdk.plugin import amounts_of
 from dovetail.node.state.checkpoint import Checkpoint
 from dovetail.node.state.store import StateStore
 from dovetail.node.wire.resource_plugin import (
@@ -108,7 +109,7 @@ class Pieces(FakePlugin):
         return CpuSet(piece for node in nodes for piece in self.nodes[node]) - taken
 
     def wanted(self, question: ResourceRequest | PodResourceRequest) -> int:
-        return -int(-question.resource_requests[self.resource] // 1)
+        return -int(-amounts_of(question)[self.resource] // 1)
 
     def GetTopologyHints(self, question: ResourceRequest) -> ResourceHintsResponse:
         hints = []
@@ -238,7 +239,7 @@ class Node:
         pods: Sequence[Pod] | None = (),
         configuration: AdmissionConfiguration = TWO_NODES,
         checkpoint: Checkpoint | None = None,
-        **timing: float,
+        **timing: Any,
     ) -> None:
         """`pods` of None: nobody knows them."""
         self.plugins = FakePlugins(*plugins)

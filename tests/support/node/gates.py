@@ -18,6 +18,10 @@ class Scripted:
         self.made: list[tuple[str, str, str]] = []
         """Uid of the pod, name and id of the container."""
         self.left: list[str] = []
+        self.resizes: list[tuple[str, str, ContainerSettings]] = []
+        """Uid of the pod, name of the container, and what was asked for it."""
+        self.resized: list[tuple[str, str, str]] = []
+        self.not_resized: list[tuple[str, str]] = []
 
     async def admit_pod(self, sandbox: Sandbox) -> None:
         if self.rejects:
@@ -42,6 +46,21 @@ class Scripted:
     ) -> None:
         assert given == self.given.get(container, ContainerSettings())
         self.made.append((sandbox.uid, container, id_))
+
+    async def resize_container(
+        self, sandbox: Sandbox, container: str, asked: ContainerSettings
+    ) -> ContainerSettings:
+        self.resizes.append((sandbox.uid, container, asked))
+        return self.current_settings(sandbox.uid, container)
+
+    async def container_resized(
+        self, sandbox: Sandbox, container: str, id_: str, given: ContainerSettings
+    ) -> None:
+        assert given == self.given.get(container, ContainerSettings())
+        self.resized.append((sandbox.uid, container, id_))
+
+    async def resize_failed(self, sandbox: Sandbox, container: str) -> None:
+        self.not_resized.append((sandbox.uid, container))
 
     async def sandbox_gone(self, sandbox: Sandbox) -> None:
         self.left.append(sandbox.uid)

@@ -11,7 +11,10 @@ from pathlib import Path
 from typing import Any
 
 REFERENCE = "localhost/dovetail-test:1"
-APPLETS = ("sh", "sleep", "cat", "env", "dd", "tail", "true", "taskset")
+APPLETS = (
+    *("sh", "sleep", "cat", "env", "dd", "tail", "true", "false", "taskset", "ls", "stat"),
+    *("echo", "touch", "rm", "test", "kill", "nc", "wget", "httpd"),
+)
 FOLDERS = ("bin", "proc", "sys", "dev", "etc", "tmp", "run")
 OCI = "application/vnd.oci.image"
 

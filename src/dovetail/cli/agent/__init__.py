@@ -9,10 +9,11 @@ import click
 
 SUMMARIES = {
     "topology": "Show the CPUs, NUMA nodes, caches and NICs of this machine.",
-    "plugins": "Show resource plugins and how they fare.",
+    "plugins": "Show resource plugins and device plugins, and how they fare.",
     "state": "Show which pods hold what on this node.",
     "explain": "Say what POD was given on this node and how that came about, or why not.",
     "plugin": "Serve the plugin for CPUs, memory or NICs, until it is told to stop.",
+    "relay": "Stand between kubelet and runtime in the agent's place, and outlive its restarts.",
     "pools": "Show the pools; with sizes, have the plugin resize them.",
 }
 """The first sentence of each command's help, so that listing them needs no import."""

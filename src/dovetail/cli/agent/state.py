@@ -61,10 +61,14 @@ def rows_of(pod: dict[str, Any]) -> Iterator[tuple[str, ...]]:
 def shown(info: dict[str, Any]) -> str:
     """What the container has of it, in a few words."""
     parts = []
+    if ids := info.get("device_ids"):
+        parts.append(f"device {', '.join(ids)}")
     if info["oci_property_name"]:
         parts.append(f"{info['oci_property_name']}={info['allocation_result']}")
     parts += [f"{name}={value}" for name, value in sorted(info["envs"].items())]
     parts += [f"{name}={value}" for name, value in sorted(info["annotations"].items())]
+    parts += [each["container_path"] for each in (*info["devices"], *info["mounts"])]
+    parts += [f"cdi {name}" for name in info.get("cdi_devices", ())]
     return " ".join(parts)
 
 

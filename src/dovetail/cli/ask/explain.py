@@ -7,12 +7,14 @@ from typing import Any
 
 import click
 
+from dovetail.cli.ask.explain_pod import pod
 from dovetail.cli.support import exits, explanation, query
 from dovetail.cli.support.client import ServerClient, segment, talks_to_server
+from dovetail.cli.support.named_ways import NamedWays
 from dovetail.cli.support.output import output_option, show
 
 
-@click.command()
+@click.group(cls=NamedWays, no_args_is_help=False)
 @query.query_options
 @click.option("--host", metavar="HOST", help="Judge this host, by name or UUID.")
 @output_option
@@ -21,7 +23,8 @@ def explain(server: ServerClient, host: str | None, form: str, **asked: Any) -> 
     """Say why a request fits or does not.
 
     QUERY as for `dovetail candidates`. Shows how many hosts each condition leaves, what the nearest
-    hosts lack, and the smallest changes that would help. Exits with 1 if nothing fits.
+    hosts lack, and the smallest changes that would help. Exits with 1 if nothing fits. Of a pod in
+    a Kubernetes cluster, `explain pod` says what it got.
     """
     question = query.prepare(server, **asked)
     of_host = "" if host is None else f"&host={segment(host)}"
@@ -30,6 +33,9 @@ def explain(server: ServerClient, host: str | None, form: str, **asked: Any) -> 
     show(form, answer, lambda: explanation.lines(answer, question.names, one_host=one_host))
     if not fits(answer, one_host=one_host):
         sys.exit(exits.NO)
+
+
+explain.add_command(pod)
 
 
 def fits(answer: dict[str, Any], *, one_host: bool) -> bool:

@@ -11,6 +11,7 @@ controller beside them. The parts:
     extended_resources    pools of which a device plugin reports only a number
     device_requests       how many units of which classes a pod requests
     pod_annotation        the devices that a pod got, as its binding writes them on it
+    resource_claims       the ResourceClaim of a pod that got devices of ResourceSlices
     publishing            has the ledger say what the catalogue says
     status                the numbers of a class, in the status of its ResourceClass
 """

@@ -18,6 +18,7 @@ from dovetail.devices.allocation.inventory import DeviceInventory
 from dovetail.devices.allocation.request import ClassStatus
 from dovetail.devices.classes import documents
 from dovetail.devices.classes.hierarchy import problems_of
+from dovetail.kube.classes.slices import SlicesByNode
 from dovetail.kube.runtime.workqueue import WorkQueue
 from dovetail.podfit.objects import Node, ResourceClass, ResourceSlice
 
@@ -46,8 +47,7 @@ class DeviceCatalogue:
         self.changed_classes = WorkQueue("publish classes", cap=LONGEST_BACKOFF_SECONDS)
         self._devices_of = devices_of
         self._nodes: dict[str, Node] = {}
-        self._slices: dict[str, dict[str, ResourceSlice]] = {}
-        """By node, by name."""
+        self._slices = SlicesByNode()
 
     def has_node(self, name: str) -> bool:
         return name in self._nodes
@@ -66,16 +66,7 @@ class DeviceCatalogue:
 
     def set_slice(self, old: ResourceSlice | None, new: ResourceSlice | None) -> list[str]:
         """A slice came (no old), changed or went (no new); the nodes whose devices are others."""
-        for each in (old, new):
-            if each is not None and each.spec.node_name:
-                there = self._slices.setdefault(each.spec.node_name, {})
-                if each is new:
-                    there[each.key] = each
-                else:
-                    there.pop(each.key, None)
-                if not there:
-                    del self._slices[each.spec.node_name]
-        names = {each.spec.node_name for each in (old, new) if each is not None}
+        names = sorted(self._slices.set_slice(old, new))
         known = (self._nodes[name] for name in names if name in self._nodes)
         return [node.metadata.name for node in known if self._read_devices(node)]
 
@@ -114,7 +105,7 @@ class DeviceCatalogue:
     def _read_devices(self, node: Node) -> bool:
         name = node.metadata.name
         try:
-            devices = self._devices_of(node, tuple(self._slices.get(name, {}).values()))
+            devices = self._devices_of(node, self._slices.of(name))
         except Malformed as error:
             # What was known of them stays: a slip of the pen must not take devices from pods.
             LOG.warning("devices not read", node=name, error=str(error))

@@ -12,6 +12,7 @@ from dovetail.core import quantity
 from dovetail.core.device import MOST_UNITS
 from dovetail.core.errors import Malformed
 from dovetail.devices.allocation.request import DeviceRequest
+from dovetail.devices.container_use import ContainerUse
 from dovetail.podfit.objects import Container, Pod
 from dovetail.podfit.pod_sum import CLASS_PREFIX, is_sidecar, pod_sum
 
@@ -63,6 +64,17 @@ def device_requests_of(
         for name, count in counts.items()
     ]
     return (*beyond, *held)
+
+
+def container_uses_of(pod: Pod) -> tuple[ContainerUse, ...]:
+    """What each container asks for, in the order in which they start. Raises BadDeviceRequest."""
+    return (
+        *(
+            ContainerUse(each.name, is_sidecar(each), _counts(each))
+            for each in pod.spec.init_containers
+        ),
+        *(ContainerUse(each.name, True, _counts(each)) for each in pod.spec.containers),
+    )
 
 
 def _counts(container: Container) -> dict[str, int]:

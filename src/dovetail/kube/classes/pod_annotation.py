@@ -1,8 +1,8 @@
-"""Pod annotation: how the devices that a pod got are written on it, by its binding.
+"""Pod annotations: how the devices that a pod got are written on it, by its binding.
 
-The scheduler writes and reads the annotation. One JSON annotation is the truth and carries a hash
-of itself. Beside it stands an annotation per class and device, as the specification has it, for
-whoever reads those; nothing here does.
+The scheduler writes them. One annotation is the truth, a document that `devices` reads and writes
+(`devices/allocation_document.py`). Beside it stands an annotation per class and device, as the
+specification has it, for whoever reads those; nothing here does.
 """
 
 from __future__ import annotations
@@ -11,14 +11,11 @@ import hashlib
 import re
 from collections.abc import Iterable, Mapping
 
-import msgspec
-
-from dovetail.core.errors import Malformed
+from dovetail.core.device import Origin
 from dovetail.devices.allocation.request import DeviceHolding
+from dovetail.devices.allocation_document import ALLOCATION, write_allocation
 
-ALLOCATION = "dovetail.dev/allocation"
 RENDERED = "scheduler.alpha.kubernetes.io/"
-VERSION = 1
 
 LONGEST = 63
 """Characters of an annotation's name, after the slash."""
@@ -29,75 +26,17 @@ TAIL = 10
 ANNOTATION_NAME = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9_.-]*[A-Za-z0-9])?", re.ASCII)
 
 
-class BadAllocation(Malformed):
-    """An annotation that is not what was once written."""
-
-
-class Allocation(msgspec.Struct, frozen=True):
-    """The devices a pod has, and on which node."""
-
-    node: str
-    holdings: tuple[DeviceHolding, ...]
-
-
-class _Entry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """A holding as it is written."""
-
-    container: str
-    class_name: str = msgspec.field(name="class")
-    device: str
-    units: int
-
-
-class _Document(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    version: int
-    node: str
-    devices: tuple[_Entry, ...]
-    hash: str = ""
-
-
-def annotations_of(node: str, holdings: Iterable[DeviceHolding]) -> dict[str, str]:
-    """Everything to write on a pod that got these devices."""
+def annotations_of(
+    node: str, holdings: Iterable[DeviceHolding], origins: Mapping[str, Origin] | None = None
+) -> dict[str, str]:
+    """Everything to write on a pod that got these devices; `origins` by device."""
     held = tuple(holdings)
-    entries = tuple(
-        _Entry(each.container, each.class_name, each.device, each.units) for each in held
-    )
-    document = _Document(VERSION, node, entries)
-    signed = msgspec.structs.replace(document, hash=_hash_of(document))
     units: dict[str, int] = {}
     for each in held:
         key = RENDERED + rendered_name(each.class_name, each.device)
         units[key] = units.get(key, 0) + each.units
     written = {key: str(count) for key, count in units.items()}
-    return {ALLOCATION: msgspec.json.encode(signed).decode(), **written}
-
-
-def read_allocation(annotations: Mapping[str, str]) -> Allocation | None:
-    """What was written; None if nothing was. Raises BadAllocation."""
-    text = annotations.get(ALLOCATION)
-    if text is None:
-        return None
-    try:
-        document = msgspec.json.decode(text, type=_Document)
-    except (msgspec.DecodeError, UnicodeError) as bad:
-        raise BadAllocation(f"{ALLOCATION}: {bad}") from bad
-    if document.version != VERSION:
-        raise BadAllocation(f"{ALLOCATION}: version {document.version}, {VERSION} is expected")
-    if document.hash != _hash_of(document):
-        raise BadAllocation(f"{ALLOCATION}: was edited: its hash is not that of its contents")
-    try:
-        holdings = [
-            DeviceHolding(each.device, each.units, each.class_name, each.container)
-            for each in document.devices
-        ]
-    except ValueError as bad:
-        raise BadAllocation(f"{ALLOCATION}: {bad}") from bad
-    return Allocation(document.node, tuple(holdings))
-
-
-def _hash_of(document: _Document) -> str:
-    bare = msgspec.structs.replace(document, hash="")
-    return hashlib.sha256(msgspec.json.encode(bare)).hexdigest()
+    return {ALLOCATION: write_allocation(node, held, origins), **written}
 
 
 def rendered_name(class_name: str, device: str) -> str:

@@ -1,36 +1,108 @@
 """Devices of ResourceSlices, as DRA drivers publish them; `sources` reads them.
 
-Of a pool only the newest generation counts, and only if all its slices are there. A device's kind
+Of a pool only the newest generation counts, and only if all its slices are there and no device is
+listed twice; slices of a pool may be of several nodes, or of none in particular. A device's kind
 is its attribute `kind` or `type`, or else the driver's name. Its attributes and capacities are its
 properties, with their domain; by their plain name, too, if they are the driver's own; `Driver` is
 the driver's name. So classes read well, and those that were DeviceClasses find what they look for.
-Devices that share counters are parts of one another; handed out by themselves they would be handed
-out twice, so they are left to DRA.
+Some devices are left to DRA: those that share counters are parts of one another, and handed out by
+themselves they would be handed out twice; those with binding conditions have to be waited for,
+those that several may have are not handed out whole, and those that count as CPU or memory of the
+node are no devices beside these. Taints are read from the slice; DeviceTaintRules are not.
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from typing import Any
 
-from dovetail.core.device import RESERVED, Device
+from dovetail.core.device import RESERVED, Device, DraOrigin
 from dovetail.devices.classes.dra.convention import DRIVER
 from dovetail.podfit.objects import ResourceSlice
 
 KINDS = ("kind", "type")
 VENDOR = "vendor"
 REPELLING = ("NoSchedule", "NoExecute")
+LEFT_TO_DRA = (
+    "consumesCounters",
+    "bindingConditions",
+    "allowMultipleAllocations",
+    "nodeAllocatableResourceMappings",
+)
+"""Fields of a device that is not handed out here, where they say something."""
+
+
+Pool = tuple[str, str]
+"""Driver and name."""
+
+
+class SlicesByNode:
+    """Slices as an informer tells them, and what each node has to know of them."""
+
+    def __init__(self) -> None:
+        self._pools: dict[Pool, dict[str, ResourceSlice]] = {}
+        """By name of the slice."""
+        self._pools_of: dict[str, set[Pool]] = {}
+        """By node."""
+
+    def set_slice(self, old: ResourceSlice | None, new: ResourceSlice | None) -> frozenset[str]:
+        """A slice came (no old), changed or went (no new); nodes whose devices may be others."""
+        told = [each for each in (old, new) if each is not None]
+        pools = {pool_of(each) for each in told}
+        before = {pool: self._standing(pool) for pool in pools}
+        affected = {each.spec.node_name for each in told}
+        nodes = {node for pool in pools for node in self._nodes(pool)}
+        if old is not None:
+            there = self._pools.get(pool_of(old), {})
+            there.pop(old.key, None)
+            if not there:
+                self._pools.pop(pool_of(old), None)
+        if new is not None:
+            self._pools.setdefault(pool_of(new), {})[new.key] = new
+        for pool in pools:
+            now = self._nodes(pool)
+            self._index(pool, nodes, now)
+            if self._standing(pool) != before[pool]:
+                affected |= nodes | now
+        return frozenset(affected - {""})
+
+    def of(self, node: str) -> tuple[ResourceSlice, ...]:
+        """All slices of the pools that it has slices of."""
+        pools = sorted(self._pools_of.get(node, ()))
+        return tuple(each for pool in pools for each in self._pools[pool].values())
+
+    def _nodes(self, pool: Pool) -> set[str]:
+        found = (each.spec.node_name for each in self._pools.get(pool, {}).values())
+        return {name for name in found if name}
+
+    def _standing(self, pool: Pool) -> tuple[int, bool]:
+        """Which generation counts, and whether its devices do."""
+        slices = list(self._pools.get(pool, {}).values())
+        return newest_generation(slices), bool(current_slices(slices))
+
+    def _index(self, pool: Pool, before: Set[str], now: Set[str]) -> None:
+        for node in before - now:
+            there = self._pools_of.get(node, set())
+            there.discard(pool)
+            if not there:
+                self._pools_of.pop(node, None)
+        for node in now:
+            self._pools_of.setdefault(node, set()).add(pool)
+
+
+def pool_of(each: ResourceSlice) -> Pool:
+    return each.spec.driver, each.spec.pool.name
 
 
 def slice_devices(node: str, slices: Iterable[ResourceSlice]) -> Iterator[Device]:
-    pools: dict[tuple[str, str], list[ResourceSlice]] = defaultdict(list)
+    """Of slices of whole pools."""
+    pools: dict[Pool, list[ResourceSlice]] = defaultdict(list)
     for each in slices:
-        if each.spec.node_name == node:
-            pools[each.spec.driver, each.spec.pool.name].append(each)
+        pools[pool_of(each)].append(each)
     for (driver, pool), of_pool in sorted(pools.items()):
-        for written in _devices(of_pool):
-            if "consumesCounters" not in written and "name" in written:
+        for written in _devices(node, of_pool):
+            if "name" in written and not any(written.get(field) for field in LEFT_TO_DRA):
                 yield _device(node, driver, pool, written)
 
 
@@ -39,13 +111,24 @@ def device_name(driver: str, pool: str, device: str) -> str:
     return f"{driver}.{pool.replace('/', '.')}.{device}"
 
 
-def _devices(slices: Sequence[ResourceSlice]) -> Iterator[Mapping[str, Any]]:
-    newest = max(each.spec.pool.generation for each in slices)
+def newest_generation(slices: Iterable[ResourceSlice]) -> int:
+    return max((each.spec.pool.generation for each in slices), default=0)
+
+
+def current_slices(slices: Sequence[ResourceSlice]) -> list[ResourceSlice]:
+    """Those of a pool that count; none if some are missing, or they contradict each other."""
+    newest = newest_generation(slices)
     current = [each for each in slices if each.spec.pool.generation == newest]
-    if len(current) < max(each.spec.pool.resource_slice_count for each in current):
-        return
-    for each in sorted(current, key=lambda each: each.metadata.name):
-        yield from each.spec.devices
+    if len(current) < max((each.spec.pool.resource_slice_count for each in current), default=0):
+        return []
+    names = [written.get("name") for each in current for written in each.spec.devices]
+    return current if len(names) == len(set(names)) else []
+
+
+def _devices(node: str, slices: Sequence[ResourceSlice]) -> Iterator[Mapping[str, Any]]:
+    for each in sorted(current_slices(slices), key=lambda each: each.metadata.name):
+        if each.spec.node_name == node:
+            yield from each.spec.devices
 
 
 def _device(node: str, driver: str, pool: str, written: Mapping[str, Any]) -> Device:
@@ -66,6 +149,7 @@ def _device(node: str, driver: str, pool: str, written: Mapping[str, Any]) -> De
             **{key: text for key, text in told.items() if key not in RESERVED},
             DRIVER: driver,
         },
+        origin=DraOrigin(driver, pool, written["name"]),
     )
 
 

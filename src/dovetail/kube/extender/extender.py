@@ -20,7 +20,7 @@ from dovetail.core.errors import DovetailError, Malformed
 from dovetail.devices.allocation.request import DeviceHolding, DeviceRequest
 from dovetail.devices.allocation.strategies import Strategy
 from dovetail.kube.api.port import ApiError, ApiUnreachable, KubeApi
-from dovetail.kube.classes.device_requests import device_requests_of_pod
+from dovetail.kube.classes.device_requests import device_requests_of_pod, requested_classes
 from dovetail.kube.classes.extended_resources import direct_holdings_of
 from dovetail.kube.extender.wire import (
     HIGHEST,
@@ -35,7 +35,7 @@ from dovetail.kube.scheduler.binding import Binder, BindingOutcome
 from dovetail.kube.scheduler.claims import PodClaims
 from dovetail.kube.scheduler.decide import holdings_for
 from dovetail.kube.scheduler.ledger_watch import LedgerWatch
-from dovetail.kube.scheduler.plans import BindingPlan, fence_of
+from dovetail.kube.scheduler.plans import BindingPlan, fence_of, unwritable_reason
 from dovetail.kube.scheduler.reporting import PodReporter
 from dovetail.kube.scheduler.state import ClusterState
 from dovetail.podfit.objects import Pod
@@ -82,7 +82,13 @@ class Extender:
                 if (resource := self._state.exhausted_resource(name, direct))
             }
         names = [name for name in names if name not in crowded]
-        failed = self._nodes_without_devices(args.pod, requests, names) if requests else {}
+        failed: dict[str, str] = {}
+        if requests and (why := self._why_nowhere(args.pod)):
+            failed = dict.fromkeys(names, why)
+            if (claimed := self._state.holders.claim_of(args.pod.metadata.uid)) is not None:
+                self._start_giving_back(args.pod, claimed[0])
+        elif requests:
+            failed = self._nodes_without_devices(args.pod, requests, names)
         kept = [name for name in names if name not in failed]
         # Evicting pods is no way to devices here: what those held would not come to this pod.
         found = FilterResult(failed_nodes=crowded, failed_and_unresolvable_nodes=failed)
@@ -92,6 +98,11 @@ class Extender:
         items = args.nodes.items if args.nodes is not None else []
         nodes = NodeList([each for each in items if each["metadata"]["name"] in left])
         return replace(found, nodes=nodes)
+
+    def _why_nowhere(self, pod: Pod) -> str:
+        """What of a pod that asks for classes kube-scheduler would serve by claims of its own."""
+        mapped = self._state.mapped_reason(pod_request_of(pod))
+        return mapped or self._state.twice_served_reason(requested_classes(pod))
 
     def _own_claim_as_room(
         self, pod: Pod, requests: tuple[DeviceRequest, ...], direct: tuple[DeviceHolding, ...]
@@ -211,7 +222,7 @@ class Extender:
                 self._state.forget(plan.uid)
         if outcome is not BindingOutcome.BOUND:
             return f"not bound to {plan.node}: {outcome.value}"
-        self._parts.reporter.report_scheduled(plan.pod, plan.node, plan.holdings)
+        self._parts.reporter.report_scheduled(plan)
         return None
 
     def _plan(self, pod: Pod, node: str) -> BindingPlan | str:
@@ -223,7 +234,7 @@ class Extender:
             if crowded := self._state.exhausted_resource(node, direct):
                 return f"Insufficient {crowded} on {node}"
         if not requests:
-            return BindingPlan(pod, node)
+            return self._state.plan(pod, node)
         claimed = self._state.holders.claim_of(pod.metadata.uid)
         if claimed is None:
             return self._plan_with_devices(pod, node, requests, direct)
@@ -232,7 +243,7 @@ class Extender:
         holdings = holdings_for(self._state, requests, node, claimed[1])
         if holdings is None:
             return f"devices claimed on {node} are no longer those asked for"
-        return BindingPlan(pod, node, holdings, is_claimed=True)
+        return self._state.plan(pod, node, holdings, is_claimed=True)
 
     def _plan_with_devices(
         self,
@@ -248,4 +259,5 @@ class Extender:
                     node, requests, self._state.name_of, self._strategy
                 )
                 return f"no devices left on {node}: {why}"
-        return BindingPlan(pod, node, chosen)
+        plan = self._state.plan(pod, node, chosen)
+        return unwritable_reason(plan) or plan

@@ -14,6 +14,7 @@ import structlog
 from dovetail.aio.supervise import retry_until_done, run_together
 from dovetail.core.errors import DovetailError
 from dovetail.kube.api.port import KubeApi
+from dovetail.kube.classes.slices import SlicesByNode
 from dovetail.kube.machines.controller import MachineController
 from dovetail.kube.machines.identity import note_operator
 from dovetail.kube.machines.node_pool import NodePoolController
@@ -145,8 +146,7 @@ class OperatorInformers:
 
     def __init__(self, api: KubeApi, state: MachineState, namespace: str) -> None:
         self._state = state
-        self._slices: dict[str, dict[str, ResourceSlice]] = {}
-        """By node and name."""
+        self._slices = SlicesByNode()
         self.slices = Informer(api, ResourceSlice)
         self.machines = Informer(api, Machine)
         self.pools = Informer(api, MachineNodePool)
@@ -169,16 +169,11 @@ class OperatorInformers:
         self.config_maps.on(state.on_config_map)
 
     def slices_of(self, node: str) -> tuple[ResourceSlice, ...]:
-        return tuple(self._slices.get(node, {}).values())
+        return self._slices.of(node)
 
     def _on_slice(self, old: ResourceSlice | None, new: ResourceSlice | None) -> None:
-        for each in (old, new):
-            if each is not None and each.spec.node_name:
-                there = self._slices.setdefault(each.spec.node_name, {})
-                there.pop(each.key, None)
-                if each is new:
-                    there[each.key] = each
-                self._state.look_at_node(each.spec.node_name)
+        for node in sorted(self._slices.set_slice(old, new)):
+            self._state.look_at_node(node)
 
     async def run(self) -> None:
         await asyncio.gather(

@@ -14,7 +14,7 @@ from dovetail.kube.manifests.installation import (
 PARTS = {
     "crds": "ResourceClass, the kind itself",
     "scheduler": "the scheduler's account and rights, two replicas of it, and their budget",
-    "guard": "only a binding writes which devices a pod has",
+    "guard": "only who may `allocate` classes writes which devices a pod has",
     "use": "who may ask for a class: the verb `use`, checked when a pod is created",
     "machines-crds": "Machine, MachineNodePool and MachineShape, the kinds themselves",
     "machines": "the operator's account and rights, two replicas of it, and a role for buyers",
@@ -25,6 +25,7 @@ PARTS = {
 """Name of the file, and what is in it."""
 SCHEDULER, EXTENDER_PART, KUBE_SCHEDULER = "scheduler", "extender", "kube-scheduler"
 OPTIONAL_PARTS = {
+    "agent": "the node agents' account: pods, refused ones' status, devices of nodes, the guard",
     "machines-webhook": "guests are refused at once; only for operators that serve it",
     EXTENDER_PART: "the scheduler as above, but kube-scheduler can ask it about devices",
     KUBE_SCHEDULER: "what kube-scheduler has to be told for that: a file for its --config",

@@ -27,10 +27,10 @@ from dovetail.core.errors import DovetailError, Malformed
 from dovetail.intents.fleet import ClusterHealth
 from dovetail.intents.names import ClusterName
 from dovetail.kube.api.port import ApiError, ApiUnreachable, KubeApi
+from dovetail.kube.classes.resource_claims import ResourceClaim
 from dovetail.kube.mirror.cpu_policies import CpuPolicies
 from dovetail.kube.mirror.metrics import NODES_WRITTEN, WRITE_SECONDS, WRITES
 from dovetail.kube.mirror.observation import ClusterObservation, SeenChanges, kept_of_pod
-from dovetail.kube.mirror.resource_claims import ResourceClaim
 from dovetail.kube.mirror.timings import MirrorTimings
 from dovetail.kube.runtime.informer import NOTHING, Informer
 from dovetail.ledger import Ledger, Transaction

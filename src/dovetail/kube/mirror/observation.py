@@ -15,12 +15,13 @@ import structlog
 
 from dovetail.core.device import Device
 from dovetail.core.errors import DovetailError, Malformed
+from dovetail.devices.allocation_document import ALLOCATION, read_allocation
 from dovetail.intents.names import ClusterName
 from dovetail.kube.classes.node_annotation import DEVICES
-from dovetail.kube.classes.pod_annotation import ALLOCATION, read_allocation
-from dovetail.kube.classes.slices import slice_devices
+from dovetail.kube.classes.resource_claims import ResourceClaim
+from dovetail.kube.classes.slices import SlicesByNode, slice_devices
 from dovetail.kube.classes.sources import devices_of
-from dovetail.kube.mirror.resource_claims import ResourceClaim, uses_of
+from dovetail.kube.mirror.resource_claims import uses_of
 from dovetail.ledger.devices import refuse_unfit
 from dovetail.ledger.intents.node_names import root_name
 from dovetail.ledger.intents.observed import (
@@ -72,7 +73,7 @@ class ClusterObservation:
         """By node, also of nodes that are not there (yet), by key."""
         self._node_of: dict[str, str] = {}
         """By key of a pod."""
-        self._slices: dict[str, dict[str, ResourceSlice]] = {}
+        self._slices = SlicesByNode()
         self._devices: dict[str, tuple[Device, ...]] = {}
         self._by_claim: set[str] = set()
         """Nodes that have devices of ResourceSlices."""
@@ -149,13 +150,7 @@ class ClusterObservation:
             self.note(name for name in both if name is not None and name in self._nodes)
 
     def on_slice(self, old: ResourceSlice | None, new: ResourceSlice | None) -> None:
-        for each in filter(None, (old, new)):
-            there = self._slices.setdefault(each.spec.node_name, {})
-            if each is new:
-                there[each.key] = each
-            else:
-                there.pop(each.key, None)
-        for name in {each.spec.node_name for each in (old, new) if each is not None}:
+        for name in self._slices.set_slice(old, new):
             if name in self._nodes and self._read_devices(name):
                 self.note([name])
 
@@ -195,13 +190,21 @@ class ClusterObservation:
     def _seen(self, name: str) -> SeenNode:
         node, devices = self._nodes[name], self._devices.get(name, ())
         pods = self._pods.get(name, {}).values()
-        of_claims = (use for each in devices for use in self._claimed.get(each.name, {}).values())
+        told = [use for each in pods for use in each.uses]
+        # Of a device that a class gave, the pod's claim tells, too.
+        known = {(use.device, use.pod) for use in told}
+        of_claims = (
+            use
+            for each in devices
+            for use in self._claimed.get(each.name, {}).values()
+            if (use.device, use.pod) not in known
+        )
         return SeenNode(
             node=node,
             pods=tuple(each.seen for each in pods),
             devices=devices,
             devices_by_claim=name in self._by_claim,
-            uses=(*(use for each in pods for use in each.uses), *of_claims),
+            uses=(*told, *of_claims),
             pins_cpus=self._pins_cpus(node),
         )
 
@@ -214,7 +217,7 @@ class ClusterObservation:
 
     def _read_devices(self, name: str) -> bool:
         """Whether they are others than before."""
-        slices = self._slices.get(name, {}).values()
+        slices = self._slices.of(name)
         try:
             found = devices_of(self._sources[name], slices)
             refuse_unfit(root_name(self._cluster, name), found)

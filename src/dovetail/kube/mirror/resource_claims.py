@@ -2,41 +2,9 @@
 
 from __future__ import annotations
 
+from dovetail.kube.classes.resource_claims import ResourceClaim
 from dovetail.kube.classes.slices import device_name
 from dovetail.ledger.intents.observed import DeviceUse
-from dovetail.podfit.objects import ApiResource, ApiStruct, KubeObject
-
-
-class AllocatedDevice(ApiStruct, frozen=True, kw_only=True):
-    driver: str = ""
-    pool: str = ""
-    device: str = ""
-    admin_access: bool = False
-    """It looks at a device that somebody else has."""
-
-
-class DeviceAllocation(ApiStruct, frozen=True, kw_only=True):
-    results: tuple[AllocatedDevice, ...] = ()
-
-
-class ClaimAllocation(ApiStruct, frozen=True, kw_only=True):
-    devices: DeviceAllocation = DeviceAllocation()
-
-
-class ClaimConsumer(ApiStruct, frozen=True, kw_only=True):
-    resource: str = ""
-    uid: str = ""
-
-
-class ResourceClaimStatus(ApiStruct, frozen=True, kw_only=True):
-    allocation: ClaimAllocation | None = None
-    reserved_for: tuple[ClaimConsumer, ...] = ()
-
-
-class ResourceClaim(KubeObject, frozen=True, kw_only=True):
-    API = ApiResource("resource.k8s.io", "v1", "resourceclaims", "ResourceClaim")
-
-    status: ResourceClaimStatus = ResourceClaimStatus()
 
 
 def uses_of(claim: ResourceClaim) -> tuple[DeviceUse, ...]:

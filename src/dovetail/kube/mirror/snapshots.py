@@ -17,8 +17,8 @@ import msgspec
 from dovetail.core.errors import Malformed
 from dovetail.intents.documents.errors import broken_rule
 from dovetail.intents.names import ClusterName
+from dovetail.kube.classes.resource_claims import ResourceClaim
 from dovetail.kube.mirror.observation import ClusterObservation
-from dovetail.kube.mirror.resource_claims import ResourceClaim
 from dovetail.ledger.intents.clusters import SeenCluster
 from dovetail.ledger.intents.observed import observed_pod
 from dovetail.podfit.objects import KubeObject, Node, Pod, ResourceClass, ResourceSlice

@@ -74,6 +74,8 @@ class Informer(Generic[T]):
         clock."""
         self.store: dict[str, T] = {}
         """Key -> object, the newest heard of."""
+        self._awaited: list[tuple[str, asyncio.Future[None]]] = []
+        """Versions that somebody waits for."""
 
     def on(self, handler: Handler[T]) -> None:
         """Tell `handler` of every change, starting with all that is here already."""
@@ -84,6 +86,16 @@ class Informer(Generic[T]):
     async def synced(self) -> None:
         """Until the first list was taken in."""
         await self._synced.wait()
+
+    async def reached(self, version: str) -> None:
+        """Until all that was written up to this version was taken in."""
+        if self._version is None or is_newer(version, self._version):
+            waits = version, asyncio.get_running_loop().create_future()
+            self._awaited.append(waits)
+            try:
+                await waits[1]
+            finally:
+                self._awaited.remove(waits)
 
     async def run(self) -> None:
         """List and watch until cancelled."""
@@ -156,6 +168,9 @@ class Informer(Generic[T]):
 
     def _note_version(self, version: str) -> None:
         self._version = version
+        for awaited, seen in self._awaited:
+            if not (seen.done() or is_newer(awaited, version)):
+                seen.set_result(None)
         self._note_contact()
         CACHED.labels(self._name).set(len(self.store))
 

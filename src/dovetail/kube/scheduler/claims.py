@@ -14,7 +14,14 @@ import structlog
 
 from dovetail.devices.allocation.request import DeviceHolding
 from dovetail.kube.api.port import ApiError, ApiNotFound, ApiUnreachable, KubeApi
-from dovetail.kube.scheduler.plans import FENCE, holdings_of, is_over
+from dovetail.kube.scheduler.dra.claim_writer import ClaimWriter
+from dovetail.kube.scheduler.plans import (
+    FENCE,
+    BindingPlan,
+    claim_wanted_by,
+    holdings_of,
+    is_over,
+)
 from dovetail.kube.scheduler.state import ClusterState
 from dovetail.podfit.objects import Pod
 from dovetail.service.claims import DeviceTaken
@@ -36,7 +43,15 @@ class Agreement(Enum):
 
 
 class PodClaims:
-    def __init__(self, api: KubeApi, ledger: DeviceLedger, state: ClusterState) -> None:
+    def __init__(
+        self,
+        api: KubeApi,
+        ledger: DeviceLedger,
+        state: ClusterState,
+        writer: ClaimWriter | None = None,
+    ) -> None:
+        self.writer = writer or ClaimWriter(api, state.claimed)
+        """Of claims of Kubernetes, which share the fate of those in the ledger."""
         self._api = api
         self._ledger = ledger
         self._state = state
@@ -50,6 +65,17 @@ class PodClaims:
         found = await self._ledger.release(uid)
         self._state.on_release(uid)
         return found
+
+    async def drop_resource_claim(self, plan: BindingPlan) -> None:
+        """Of a pod that nobody can bind any more; where that fails, Kubernetes' own controllers or
+        the reconciler see to it."""
+        if claim_wanted_by(plan) is None:
+            return
+        try:
+            if (written := await self.writer.find(plan.pod)) is not None:
+                await self.writer.remove(written)
+        except (ApiError, ApiUnreachable) as error:
+            LOG.info("resource claim not removed yet", pod=plan.pod.key, error=str(error))
 
     async def make_ledger_agree(self, pod: Pod) -> Agreement:
         """Have the ledger say where a bound pod is, and what it has there.
@@ -80,20 +106,30 @@ class PodClaims:
         """Fence the pod and release what is claimed for it, unless it was bound before that.
 
         Released is the claim that was there before the fence: one made after it is good, and
-        whoever made it may have done so while we were held up.
+        whoever made it may have done so while we were held up. So it is with a ResourceClaim, which
+        goes first: as long as the ledger has the claim, somebody will come back to it.
         """
         uid = pod.metadata.uid
         claim = await self._ledger.claim_of(uid)
         try:
-            after = await self._api.apply(Pod, fence(pod, why), manager=FENCE_MANAGER, sub="status")
-        except ApiNotFound:
-            return await self.release(uid)
+            written = await self.writer.find(pod)
+            is_gone, is_bound = await self._fence(pod, why)
+            if written is not None and not is_bound:
+                await self.writer.remove(written)
         except (ApiError, ApiUnreachable) as error:
             LOG.info("claim not given back yet", pod=pod.key, error=str(error))
             return False
-        if after.spec.node_name:
-            return False
-        return await self._ledger.release_claim(uid, claim)
+        if is_gone:
+            return await self.release(uid)
+        return not is_bound and await self._ledger.release_claim(uid, claim)
+
+    async def _fence(self, pod: Pod, why: str) -> tuple[bool, bool]:
+        """Whether the pod is gone, and whether it was bound before."""
+        try:
+            after = await self._api.apply(Pod, fence(pod, why), manager=FENCE_MANAGER, sub="status")
+        except ApiNotFound:
+            return True, False
+        return False, bool(after.spec.node_name)
 
 
 def consumer_of(pod: Pod) -> tuple[str, str, str]:

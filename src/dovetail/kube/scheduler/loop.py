@@ -29,8 +29,9 @@ from dovetail.kube.scheduler.binding import Binder, BindingOutcome
 from dovetail.kube.scheduler.claims import PodClaims
 from dovetail.kube.scheduler.decide import Choice, Decider, Refusal, holdings_for
 from dovetail.kube.scheduler.device_holders import Amounts
+from dovetail.kube.scheduler.dra.claim_writer import ClaimRefused
 from dovetail.kube.scheduler.ledger_watch import LedgerWatch
-from dovetail.kube.scheduler.plans import BindingPlan, fence_of
+from dovetail.kube.scheduler.plans import BindingPlan, fence_of, unwritable_reason
 from dovetail.kube.scheduler.pod_requirements import (
     PodRequirements,
     RequirementsCache,
@@ -197,13 +198,22 @@ class SchedulingLoop:
             case BindingPlan():
                 self._start_binding(found)
             case _:
-                self._start_binding(BindingPlan(pod, found.node, found.holdings))
+                plan = self._state.plan(pod, found.node, found.holdings)
+                if why := unwritable_reason(plan):
+                    self._refuse(pod, required.wake_on, why)
+                else:
+                    self._start_binding(plan)
 
     def _decision(
         self, entry: QueuedPod, pod: Pod, required: PodRequirements
     ) -> Choice | Refusal | BindingPlan | None:
         """None: there will be one later."""
         claimed = self._state.holders.claim_of(pod.metadata.uid)
+        if required.device_requests and (why := self._state.mapped_reason(required.pod_request)):
+            if claimed is None:
+                return Refusal(why)
+            self._start_release(pod, why)
+            return None
         if claimed is None:
             return self._decider.decide(required)
         if not required.device_requests:
@@ -223,7 +233,7 @@ class SchedulingLoop:
         else:
             holdings = holdings_for(self._state, required.device_requests, node, claimed)
             if holdings is not None:
-                return BindingPlan(pod, node, holdings, is_claimed=True)
+                return self._state.plan(pod, node, holdings, is_claimed=True)
             if entry.attempts > UNSEEN_DEVICE_TRIES:
                 self._start_release(pod, f"devices claimed on {node} are no longer those asked for")
             else:
@@ -284,12 +294,14 @@ class SchedulingLoop:
             )
             if is_bug:
                 self._reporter.report_bug(plan.pod, error)
+            elif isinstance(error, ClaimRefused):
+                self._reporter.report_refusal(plan.pod, str(error))
             outcome = BindingOutcome.FAILED
         metrics.ATTEMPTS.labels(outcome.value).inc()
         if outcome is BindingOutcome.BOUND:
             metrics.OBSERVERS["total"](time.perf_counter() - started)
             self._queue.drop(plan.uid)
-            self._reporter.report_scheduled(plan.pod, plan.node, plan.holdings)
+            self._reporter.report_scheduled(plan)
             return
         self._state.forget(plan.uid)
         self._requeue(plan, outcome)

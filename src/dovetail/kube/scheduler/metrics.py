@@ -12,7 +12,7 @@ from typing import Literal, get_args
 
 from dovetail.telemetry.metrics import METRICS, SECONDS
 
-Phase = Literal["decide", "claim", "bind", "total"]
+Phase = Literal["decide", "claim", "allocate", "bind", "total"]
 
 ATTEMPTS = METRICS.counter(
     "scheduler_attempts_total",
@@ -31,6 +31,16 @@ SWEPT = METRICS.counter(
     "What comparing the ledger with the pods found: claims to release, to adopt, to make again "
     "or to correct, and pods in conflict.",
     "what",
+)
+RESOURCE_CLAIMS = METRICS.counter(
+    "scheduler_resource_claims_total",
+    "ResourceClaims of pods that got devices of DRA drivers: written, found written already, "
+    "replaced, withdrawn since somebody else had a device, removed.",
+    "what",
+)
+OVERLAPS = METRICS.counter(
+    "scheduler_device_overlaps_total",
+    "Bound pods that were found to share a device with a ResourceClaim of somebody else.",
 )
 
 OBSERVERS = {name: PHASES.labels(name).observe for name in get_args(Phase)}

@@ -11,13 +11,17 @@ from typing import Any
 
 import msgspec
 
+from dovetail.core.device import Origin
 from dovetail.devices.allocation.request import DeviceHolding
+from dovetail.devices.allocation_document import ALLOCATION, BadAllocation, read_allocation
 from dovetail.kube.classes.device_requests import requested_classes
-from dovetail.kube.classes.pod_annotation import (
-    ALLOCATION,
-    BadAllocation,
-    annotations_of,
-    read_allocation,
+from dovetail.kube.classes.pod_annotation import annotations_of
+from dovetail.kube.classes.resource_claims import (
+    MOST_DEVICES,
+    WantedClaim,
+    claim_name,
+    pod_claim_status,
+    wanted_claim,
 )
 from dovetail.podfit.objects import Pod
 from dovetail.podfit.pod_sum import ENDED_PHASES
@@ -34,6 +38,8 @@ class BindingPlan(msgspec.Struct, frozen=True):
     holdings: tuple[DeviceHolding, ...] = ()
     is_claimed: bool = False
     """The ledger has the claim already: only the binding is left to do."""
+    origins: Mapping[str, Origin] = {}
+    """By device: who brings it into containers."""
 
     @property
     def uid(self) -> str:
@@ -103,6 +109,51 @@ def amounts(holdings: Iterable[DeviceHolding]) -> dict[str, int]:
     return found
 
 
+def notes_of(plan: BindingPlan) -> dict[str, str]:
+    return annotations_of(plan.node, plan.holdings, plan.origins) if plan.holdings else {}
+
+
+def claim_wanted_by(plan: BindingPlan) -> WantedClaim | None:
+    """The ResourceClaim that the plan's devices come by; None: none of them does."""
+    if not plan.origins:
+        return None
+    fence = fence_of(plan.pod)
+    return wanted_claim(plan.pod, plan.node, plan.holdings, plan.origins, fence)
+
+
+def unwritable_reason(plan: BindingPlan) -> str:
+    """What no ResourceClaim can say; empty: one can."""
+    wanted = claim_wanted_by(plan)
+    if wanted is None or len(wanted.devices) <= MOST_DEVICES:
+        return ""
+    return (
+        f"{len(wanted.devices)} devices of {plan.node} would have to come by one ResourceClaim,"
+        f" which can have {MOST_DEVICES}."
+    )
+
+
+def claim_status_patch(
+    plan: BindingPlan, wanted: WantedClaim | None, pod: Pod
+) -> Mapping[str, Any] | None:
+    """What the pod's status has to say of claims before it is bound; None: it says that.
+
+    A claim of an earlier plan is taken back. What others wrote about claims of theirs stays, if the
+    plan has none: kube-scheduler writes so for pods that it has bound here.
+    """
+    told = pod.status.extended_resource_claim_status
+    if wanted is not None:
+        should = pod_claim_status(wanted, plan.holdings, plan.origins)
+        if told == should:
+            return None
+        said = msgspec.to_builtins(should)
+    elif told is not None and told.resource_claim_name == claim_name(pod):
+        said = None
+    else:
+        return None
+    meta = {"uid": pod.metadata.uid, "resourceVersion": pod.metadata.resource_version}
+    return {"metadata": meta, "status": {"extendedResourceClaimStatus": said}}
+
+
 def binding_of(plan: BindingPlan, version: str) -> Mapping[str, Any]:
     """The one write that binds and annotates, if the pod is still this one in this version.
 
@@ -118,7 +169,7 @@ def binding_of(plan: BindingPlan, version: str) -> Mapping[str, Any]:
             "namespace": meta.namespace,
             "uid": meta.uid,
             "resourceVersion": version,
-            "annotations": annotations_of(plan.node, plan.holdings) if plan.holdings else {},
+            "annotations": notes_of(plan),
         },
         "target": {"apiVersion": "v1", "kind": "Node", "name": plan.node},
     }

@@ -14,6 +14,7 @@ import structlog
 from dovetail.kube.api.port import KubeApi
 from dovetail.kube.scheduler import metrics
 from dovetail.kube.scheduler.claims import Agreement, PodClaims
+from dovetail.kube.scheduler.dra.leftovers import LeftoverClaims
 from dovetail.kube.scheduler.ledger_diff import LedgerDiff, ledger_diff_of
 from dovetail.kube.scheduler.ledger_watch import LedgerWatch
 from dovetail.kube.scheduler.plans import holdings_of, is_over
@@ -39,6 +40,7 @@ class LedgerReconciler:
         queue: SchedulingQueue,
         claims: PodClaims,
         ledger_watch: LedgerWatch,
+        leftovers: LeftoverClaims,
         reporter: PodReporter,
     ) -> None:
         self._api = api
@@ -47,9 +49,12 @@ class LedgerReconciler:
         self._queue = queue
         self._claims = claims
         self._ledger_watch = ledger_watch
+        self._leftovers = leftovers
         self._reporter = reporter
         self._pods_in_conflict: set[str] = set()
         """Bound pods whose devices the ledger says others hold."""
+        self._overlapping: set[str] = set()
+        """Bound pods whose devices ResourceClaims of others have, too."""
 
     async def reconcile(self) -> LedgerDiff:
         """Raises what the ledger and the API server raise; what was not done is found again."""
@@ -68,6 +73,7 @@ class LedgerReconciler:
             ("released", len(found.over) + len(gone)),
             ("adopted", len(found.unbound)),
             ("claimed again", len(found.unclaimed)),
+            ("left over", await self._leftovers.sweep()),
         ):
             metrics.SWEPT.labels(what).inc(count)
         self.look_at_devices()
@@ -109,6 +115,7 @@ class LedgerReconciler:
     def look_at_devices(self, nodes: frozenset[str] | None = None) -> None:
         """Tell pods (on these nodes) whose devices are ill, gone or somebody else's."""
         self._pods_in_conflict &= self._state.pods.keys()
+        self._overlapping &= self._state.pods.keys()
         for pod in list(self._state.pods.values()):
             if nodes is not None and pod.spec.node_name not in nodes:
                 continue
@@ -127,6 +134,8 @@ class LedgerReconciler:
         if pod.metadata.uid in self._pods_in_conflict:
             listed = ", ".join(names)
             return "DeviceConflict", f"An older pod holds some of {listed} of node {node}."
+        if rival := self._rival_of(pod):
+            return "DeviceConflict", f"{rival} has some of {', '.join(names)} of node {node}, too."
         there = {each.name: each for each in self._state.devices.get(node, ())}
         gone = [name for name in names if name not in there]
         if gone:
@@ -135,3 +144,15 @@ class LedgerReconciler:
         if ill:
             return "DeviceUnhealthy", f"{', '.join(ill)} of node {node} is not healthy."
         return None
+
+    def _rival_of(self, pod: Pod) -> str:
+        """The ResourceClaim of somebody else that has a device of a bound pod; empty: none."""
+        uid = pod.metadata.uid
+        rival = self._state.claimed.rival_of(uid)
+        if rival is None:
+            self._overlapping.discard(uid)
+            return ""
+        if uid not in self._overlapping:
+            self._overlapping.add(uid)
+            metrics.OVERLAPS.inc()
+        return f"ResourceClaim {rival.key}"

@@ -9,12 +9,12 @@ from collections.abc import Mapping
 
 import msgspec
 
-from dovetail.devices.allocation.request import DeviceHolding
 from dovetail.kube.api.port import ApiNotFound, KubeApi
+from dovetail.kube.classes.device_ways import chain_text
 from dovetail.kube.runtime.conditions import timestamp
 from dovetail.kube.runtime.events import Recorder
 from dovetail.kube.runtime.workqueue import WorkQueue
-from dovetail.kube.scheduler.plans import amounts
+from dovetail.kube.scheduler.plans import BindingPlan, claim_wanted_by
 from dovetail.podfit.objects import Pod
 
 SCHEDULED = "PodScheduled"
@@ -59,15 +59,13 @@ class PodReporter:
         if self._set_condition(pod, PodCondition(SCHEDULED, "False", "SchedulerError", why)):
             self._recorder.event(pod, "Warning", "FailedScheduling", "Scheduling", why)
 
-    def report_scheduled(self, pod: Pod, node: str, holdings: tuple[DeviceHolding, ...]) -> None:
-        note = f"Assigned {pod.key} to {node}"
-        if holdings:
-            devices = ", ".join(
-                f"{device} ({units})" if units > 1 else device
-                for device, units in sorted(amounts(holdings).items())
-            )
-            note += f", with {devices}"
-        self._recorder.event(pod, "Normal", "Scheduled", "Binding", note)
+    def report_scheduled(self, plan: BindingPlan) -> None:
+        note = f"Assigned {plan.pod.key} to {plan.node}"
+        if plan.holdings:
+            wanted = claim_wanted_by(plan)
+            claim = wanted.name if wanted else ""
+            note += f": {chain_text(plan.holdings, plan.origins, claim)}"
+        self._recorder.event(plan.pod, "Normal", "Scheduled", "Binding", note)
 
     def report_lost_devices(self, pod: Pod, reason: str, why: str) -> None:
         if self._set_condition(pod, PodCondition(DEVICES, "False", reason, why)):

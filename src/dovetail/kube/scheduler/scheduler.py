@@ -9,7 +9,7 @@ left unfinished comes first.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Coroutine
+from collections.abc import Awaitable, Callable, Coroutine
 from contextlib import suppress
 from typing import Any
 
@@ -27,6 +27,8 @@ from dovetail.kube.scheduler import metrics
 from dovetail.kube.scheduler.binding import Binder
 from dovetail.kube.scheduler.claims import PodClaims
 from dovetail.kube.scheduler.decide import Decider
+from dovetail.kube.scheduler.dra.claim_writer import ClaimWriter
+from dovetail.kube.scheduler.dra.leftovers import LeftoverClaims
 from dovetail.kube.scheduler.ledger_watch import LedgerWatch
 from dovetail.kube.scheduler.loop import SchedulingLoop
 from dovetail.kube.scheduler.queue import SchedulingQueue
@@ -55,8 +57,10 @@ class Scheduler:
         leader: Leader,
         strategy: Strategy,
         timings: Timings,
+        claims_seen: Callable[[str], Awaitable[None]] | None = None,
     ) -> None:
-        """`queue` and `releases` are those that `state` fills."""
+        """`queue` and `releases` are those that `state` fills. `claims_seen` returns when it knows
+        all ResourceClaims up to a version."""
         self.state = state
         self.queue = queue
         self._releases = releases
@@ -64,7 +68,8 @@ class Scheduler:
         self._leader = leader
         self._timings = timings
         self.ledger_watch = LedgerWatch(ledger, state, timings.ledger_watch)
-        self.claims = PodClaims(api, ledger, state)
+        writer = ClaimWriter(api, state.claimed, claims_seen)
+        self.claims = PodClaims(api, ledger, state, writer)
         self.binder = Binder(api, self.claims)
         self.reporter = PodReporter(api, recorder, state.pods)
         self.loop = SchedulingLoop(
@@ -86,6 +91,7 @@ class Scheduler:
             queue=queue,
             claims=self.claims,
             ledger_watch=self.ledger_watch,
+            leftovers=LeftoverClaims(api, state, self.claims),
             reporter=self.reporter,
         )
 

@@ -13,12 +13,20 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Set
 from contextlib import contextmanager
+from functools import partial
 
 from dovetail.core.rows import Rows
 from dovetail.devices.allocation.request import DeviceHolding
 from dovetail.kube.classes.catalogue import DeviceCatalogue, DevicesOf
 from dovetail.kube.classes.device_requests import requested_classes
-from dovetail.kube.classes.extended_resources import Pools, direct_holdings_of, pool_name, pools_of
+from dovetail.kube.classes.extended_resources import direct_holdings_of, pool_name, pools_of
+from dovetail.kube.classes.resource_claims import (
+    KubeDeviceClass,
+    ResourceClaim,
+    allocated_devices,
+    holder_name,
+    mapped_resource,
+)
 from dovetail.kube.runtime.workqueue import WorkQueue
 from dovetail.kube.scheduler.device_holders import (
     Amounts,
@@ -27,10 +35,12 @@ from dovetail.kube.scheduler.device_holders import (
     HeldOnNode,
     holder_of,
 )
+from dovetail.kube.scheduler.dra.claimed_devices import ClaimedDevices
 from dovetail.kube.scheduler.plans import BindingPlan, holdings_of, is_over
 from dovetail.kube.scheduler.queue import SchedulingQueue, Wake
 from dovetail.podfit.objects import Namespace, Node, Pod, ResourceClass, ResourceSlice
-from dovetail.podfit.pod_request import pod_request_of
+from dovetail.podfit.pod_request import PodRequest, pod_request_of
+from dovetail.podfit.pod_sum import CLASS_PREFIX
 from dovetail.podfit.table import NodeTable
 
 
@@ -43,13 +53,16 @@ class ClusterState:
         self.devices = self.catalogue.devices
         self.classes = self.catalogue.classes
         self.holders = DeviceHolders(self.inventory)
+        self.claimed = ClaimedDevices()
+        self.device_classes: dict[str, str] = {}
+        """DeviceClasses of Kubernetes, by the extended resource that they say they are."""
         self.pods: dict[str, Pod] = {}
         """By uid: all that are not over."""
         self._queue = queue
         self._releases = releases
         self._plans: dict[str, BindingPlan] = {}
-        self._pools: dict[str, Pools] = {}
-        """By node."""
+        self._mapped: dict[str, str] = {}
+        """The extended resources of DeviceClasses, by their names."""
         self._change_counts = dict.fromkeys(Wake, 0)
         self._changed_device_nodes: set[str] = set()
 
@@ -60,8 +73,33 @@ class ClusterState:
     def name_of(self, holder: str) -> str:
         """What users call a holder: the pod's name, where it is a pod of this cluster."""
         uid = holder_of(holder)
-        pod = self.pods.get(uid)
+        pod, claim = self.pods.get(uid), self.claimed.find(uid)
+        if pod is None and claim is not None:
+            return f"ResourceClaim {claim.key}"
         return f"pod {pod.key}" if pod is not None else uid or "the pod itself"
+
+    def mapped_reason(self, pod_request: PodRequest) -> str:
+        """Why a pod that asks for classes cannot have what else it asks for; empty if it can."""
+        found = mapped_resource((name for name, _ in pod_request.amounts), self.device_classes)
+        if found is None:
+            return ""
+        return (
+            f"{found[0]} is devices of DeviceClass {found[1]!r}, and a pod has one ResourceClaim"
+            " for all its extended resources: with resource classes it cannot ask for that, too;"
+            " ask for a resource class of those devices instead."
+        )
+
+    def twice_served_reason(self, classes: Iterable[str]) -> str:
+        """Why kube-scheduler cannot have these classes served here, too; empty if it can."""
+        names = (f"{CLASS_PREFIX}{name}" for name in sorted(classes))
+        found = mapped_resource(names, self.device_classes)
+        if found is None:
+            return ""
+        return (
+            f"DeviceClass {found[1]!r} has the extendedResourceName {found[0]}, so kube-scheduler"
+            " itself would give the pod devices for its resource class, and so would this: it has"
+            " to be taken out of the DeviceClass."
+        )
 
     def has_node(self, name: str) -> bool:
         return self.catalogue.has_node(name)
@@ -74,7 +112,7 @@ class ClusterState:
     def exhausted_resource(self, node: str, direct: Iterable[DeviceHolding]) -> str:
         """The first resource of which too few units are left there for a pod that asks for so many
         directly; empty if there is none, or the node has no such devices."""
-        resources = {pool_name(resource): resource for _, resource in self._pools.get(node, ())}
+        resources = {pool_name(pool.resource): pool.resource for pool in self.holders.pools(node)}
         for each in direct:
             resource = resources.get(each.device)
             if resource is not None and self.nodes.free(node, resource) < each.units:
@@ -97,6 +135,18 @@ class ClusterState:
             self._count_pools(node)
 
     # Plans.
+
+    def plan(
+        self, pod: Pod, node: str, holdings: tuple[DeviceHolding, ...] = (), **about: bool
+    ) -> BindingPlan:
+        """A plan that knows who brings the devices into the pod's containers."""
+        wanted = {each.device for each in holdings}
+        origins = {
+            each.name: each.origin
+            for each in (self.devices.get(node, ()) if wanted else ())
+            if each.origin is not None and each.name in wanted
+        }
+        return BindingPlan(pod, node, holdings, origins=origins, **about)
 
     def is_planned(self, uid: str) -> bool:
         return uid in self._plans
@@ -174,6 +224,8 @@ class ClusterState:
         self.holders.on_pod(uid, HeldOnNode(pod.spec.node_name, holdings) if holdings else None)
         if self._plans.pop(uid, None) is not None:
             self.holders.forget(uid)
+        if holdings and self.claimed.rival_of(uid) is not None:
+            self._changed_device_nodes.add(pod.spec.node_name)
         self._recount_pools()
         self._queue.drop(uid)
         self._cluster_changed(changes)
@@ -185,11 +237,14 @@ class ClusterState:
             return
         if self.nodes.set_node(new):
             self._cluster_changed(Wake.NODE)
+        name = new.metadata.name
         if self.catalogue.set_node(new):
-            self._devices_changed(new.metadata.name)
+            self._devices_changed(name)
+        elif self.holders.has_devices_by_id(name):
+            self._count_pools(name)
 
     def _node_gone(self, name: str) -> None:
-        self._pools.pop(name, None)
+        self.holders.set_pools(name, ())
         self.nodes.set_aside(name, {})
         self.nodes.drop_node(name)
         self.catalogue.drop_node(name)
@@ -198,11 +253,39 @@ class ClusterState:
         self._cluster_changed(Wake.NODE_GONE)
 
     def on_slice(self, old: ResourceSlice | None, new: ResourceSlice | None) -> None:
+        for holder in self.claimed.set_slice(old, new):
+            self.holders.on_resource_claims(holder, self.claimed.held_by(holder))
         for node in self.catalogue.set_slice(old, new):
             self._devices_changed(node)
+        self._recount_pools()
+
+    def on_resource_claim(self, old: ResourceClaim | None, new: ResourceClaim | None) -> None:
+        before, now = (allocated_devices(each) if each else frozenset() for each in (old, new))
+        disputed = self._disputed_nodes(old)
+        for holder in self.claimed.set_claim(old, new):
+            self.holders.on_resource_claims(holder, self.claimed.held_by(holder))
+        self._changed_device_nodes |= disputed | self._disputed_nodes(new)
+        self._recount_pools()
+        if before - now:
+            self._cluster_changed(Wake.DEVICES)
+
+    def _disputed_nodes(self, claim: ResourceClaim | None) -> Set[str]:
+        """Where somebody else has devices of the claim, too: pods there are told of it."""
+        holder = holder_name(claim) if claim is not None else ""
+        if not holder or self.claimed.rival_of(holder) is None:
+            return frozenset()
+        return self.claimed.held_by(holder).keys()
+
+    def on_device_class(self, old: KubeDeviceClass | None, new: KubeDeviceClass | None) -> None:
+        if old is not None:
+            self._mapped.pop(old.metadata.name, None)
+        if new is not None and new.spec.extended_resource_name:
+            self._mapped[new.metadata.name] = new.spec.extended_resource_name
+        self.device_classes = {resource: name for name, resource in sorted(self._mapped.items())}
+        self._cluster_changed(Wake.CLASS)
 
     def _devices_changed(self, node: str) -> None:
-        self._pools[node] = pools_of(self.devices[node])
+        self.holders.set_pools(node, pools_of(self.devices[node]))
         self._count_pools(node)
         self._changed_device_nodes.add(node)
         self._cluster_changed(Wake.DEVICES)
@@ -213,7 +296,8 @@ class ClusterState:
 
     def _count_pools(self, node: str) -> None:
         """What is held otherwise is no room for pods that ask for the same units directly."""
-        self.nodes.set_aside(node, self.holders.units_set_aside(node, self._pools.get(node, ())))
+        amounts = partial(self.nodes.allocatable, node)
+        self.nodes.set_aside(node, self.holders.units_set_aside(node, amounts))
 
     def on_class(self, old: ResourceClass | None, new: ResourceClass | None) -> None:
         if self.catalogue.set_class(old, new):

@@ -261,10 +261,14 @@ def _fields(kind: type[msgspec.Struct]) -> tuple[tuple[str, str, Any], ...]:
 def compact(value: Any) -> Any:
     """Structs as dictionaries, less what is as by default; so reading gives the same again."""
     if isinstance(value, msgspec.Struct):
+        kind = value.__struct_config__
         return {
-            written: compact(given)
-            for name, written, default in _fields(type(value))
-            if (given := getattr(value, name)) != default
+            **({kind.tag_field: kind.tag} if kind.tag_field is not None else {}),
+            **{
+                written: compact(given)
+                for name, written, default in _fields(type(value))
+                if (given := getattr(value, name)) != default
+            },
         }
     if isinstance(value, tuple | list):
         return [compact(each) for each in value]

@@ -45,6 +45,8 @@ class AdmissionConfiguration(msgspec.Struct, frozen=True, kw_only=True):
     """For all other roles."""
     outage_wait: float = 5.0
     """Seconds."""
+    settle_seconds: float = 2.0
+    """How long an admission waits for a resize that is on its way to the runtime."""
     skip_owners: frozenset[str] = frozenset()
     """Kinds of owners whose pods start without plugins being asked, as DaemonSet."""
 

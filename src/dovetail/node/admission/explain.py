@@ -24,13 +24,16 @@ from dovetail.node.admission.admission_log import AdmissionRecord, ResourceRecor
 ADMITTED = ("admitted", "skipped")
 NOT_BY_WAITING = frozenset(
     (
+        Reason.ANNOTATION_NOT_TRUSTED,
         Reason.BAD_REQUEST,
+        Reason.CANNOT_INJECT,
         Reason.CONFLICTING_SETTINGS,
         Reason.PLUGIN_GARBAGE,
+        Reason.RESIZE_OF_POD,
         Reason.UNKNOWN_PROPERTY,
     )
 )
-"""Whatever is freed, these stay: the pod or a plugin has to change."""
+"""Whatever is freed, these stay: the pod, a plugin or the node has to change."""
 
 
 def explanation_of(record: AdmissionRecord) -> Explanation:

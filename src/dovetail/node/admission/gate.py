@@ -12,6 +12,7 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 
 import structlog
+from msgspec.structs import replace
 
 from dovetail.aio.background import Background
 from dovetail.node.admission import resource_requests
@@ -21,13 +22,18 @@ from dovetail.node.admission.merge_settings import settings_of
 from dovetail.node.admission.outage_policy import OutagePolicy
 from dovetail.node.admission.pod_locks import PodLocks
 from dovetail.node.admission.remove_pod_queue import RemovePodQueue
+from dovetail.node.admission.resize_amounts import as_held, told_now
+from dovetail.node.admission.resize_transaction import ResizeTransactions
 from dovetail.node.admission.transaction import AdmissionTransactions
 from dovetail.node.admission.turns import Turns
+from dovetail.node.class_devices.injecting import InjectionCheck
+from dovetail.node.class_devices.reserving import DeviceReservations
+from dovetail.node.class_devices.source import check_has_none
 from dovetail.node.common.container_settings import ContainerSettings
 from dovetail.node.common.metrics import AGENT_METRICS, SECONDS
 from dovetail.node.common.pods import Pod, Sandbox
 from dovetail.node.common.ports import AdmissionRejected, PluginError, Plugins, PodSource
-from dovetail.node.common.reasons import POD_UNKNOWN, rejection
+from dovetail.node.common.reasons import POD_UNKNOWN, RESIZE_OF_POD, rejection
 from dovetail.node.sources import runtime as told_by_runtime
 from dovetail.node.state.pod_state import ContainerHolding
 from dovetail.node.state.store import AppliedSettings, StateStore
@@ -60,6 +66,7 @@ class AdmissionGate:
         locks: PodLocks,
         removals: RemovePodQueue,
         turns: Turns,
+        reservations: DeviceReservations,
         on_admitted: Callable[[str, float], None],
         grace_seconds: float = GRACE_SECONDS,
     ) -> None:
@@ -71,7 +78,18 @@ class AdmissionGate:
         self._configuration, self._plugins, self._source = configuration, plugins, source
         self._store, self._locks = store, locks
         self._on_admitted, self._grace_seconds = on_admitted, grace_seconds
-        self._transactions = AdmissionTransactions(configuration, plugins, store, removals, turns)
+        self._resizes = ResizeTransactions(configuration, plugins, store, turns)
+        self.injection = InjectionCheck()
+        self._transactions = AdmissionTransactions(
+            configuration,
+            plugins,
+            store,
+            removals,
+            turns,
+            resizes=self._resizes,
+            reservations=reservations,
+            injection=self.injection,
+        )
         self._admissions = Background()
         self.log = AdmissionLog()
 
@@ -81,7 +99,37 @@ class AdmissionGate:
     async def admit_container(
         self, sandbox: Sandbox, container: str, asked: ContainerSettings
     ) -> ContainerSettings:
-        return await self._admissions.complete(self._admit_container(sandbox, container, asked))
+        return await self._admissions.complete(
+            self._admit_container(sandbox, container, asked, starting=True)
+        )
+
+    async def admit_running(
+        self, sandbox: Sandbox, container: str, asked: ContainerSettings
+    ) -> None:
+        """A container that runs already: plugins allocate, but hear of no start."""
+        await self._admissions.complete(
+            self._admit_container(sandbox, container, asked, starting=False)
+        )
+
+    async def resize_container(
+        self, sandbox: Sandbox, container: str, asked: ContainerSettings
+    ) -> ContainerSettings:
+        """To what is asked for it now; raises AdmissionRejected, and then it has what it had."""
+        return await self._admissions.complete(self._resize(sandbox, container, asked))
+
+    async def resize_failed(self, sandbox: Sandbox, container: str) -> None:
+        """The runtime did not do it."""
+        await self._admissions.complete(self._take_back(sandbox, container))
+
+    async def restore(self, sandbox: Sandbox, container: str) -> None:
+        """After a resize that was cut short: have plugins know what the container has."""
+        async with self._locks.of(sandbox.uid):
+            pod = await self._known_pod(sandbox, container, ContainerSettings())
+            await self._resizes.restore(pod, container)
+
+    def settle(self, uid: str, container: str) -> bool:
+        """The container runs on no more than it has; whether that was waited for."""
+        return self._resizes.settle(uid, container)
 
     def current_settings(self, uid: str, container: str) -> ContainerSettings:
         holding = self._holding(uid, container)
@@ -92,6 +140,7 @@ class AdmissionGate:
     ) -> None:
         if self._store.pod(sandbox.uid):
             self._store.applied[sandbox.uid, container] = AppliedSettings(id=id_, settings=given)
+            self._resizes.settle(sandbox.uid, container)
 
     async def stop(self) -> None:
         """Let admissions end that nobody waits for any longer, or be taken back."""
@@ -101,20 +150,70 @@ class AdmissionGate:
         with ADMISSION_SECONDS.time():
             async with self._locks.of(sandbox.uid), self._recorded(sandbox) as record:
                 pod = await self._pod(sandbox)
-                containers = resource_requests.in_order(pod.containers)
+                # One that is made anew has what it had: what it wishes for comes when it is given.
+                held = self._store.pod(sandbox.uid)
+                containers = [
+                    as_held(each, held.containers.get(each.name) if held else None)
+                    for each in resource_requests.in_order(pod.containers)
+                ]
                 await self._transactions.admit(pod, containers, record)
 
     async def _admit_container(
-        self, sandbox: Sandbox, container: str, asked: ContainerSettings
+        self, sandbox: Sandbox, container: str, asked: ContainerSettings, *, starting: bool
     ) -> ContainerSettings:
         async with self._locks.of(sandbox.uid):
             holding = self._holding(sandbox.uid, container)
             if holding is None or holding.missing:
                 async with self._recorded(sandbox, container) as record:
                     await self._admit_late(sandbox, container, asked, record)
-                holding = self._holding(sandbox.uid, container) or ContainerHolding()
-            await self._pre_start(sandbox, container, holding)
+            elif holding.told and told_now(holding, asked) != holding.told:
+                try:
+                    await self._resized(sandbox, container, asked)
+                except AdmissionRejected as error:
+                    # What its pod has as a whole stays: to keep it out would be for ever.
+                    if error.reason != RESIZE_OF_POD:
+                        raise
+            self.remember_told(sandbox.uid, container, asked)
+            holding = self._holding(sandbox.uid, container) or ContainerHolding()
+            if starting:
+                await self._pre_start(sandbox, container, holding)
             return settings_of(holding.allocations)
+
+    async def _resize(
+        self, sandbox: Sandbox, container: str, asked: ContainerSettings
+    ) -> ContainerSettings:
+        async with self._locks.of(sandbox.uid):
+            holding = self._holding(sandbox.uid, container)
+            if holding is not None and told_now(holding, asked) != holding.told:
+                await self._resized(sandbox, container, asked)
+            return self.current_settings(sandbox.uid, container)
+
+    async def _resized(self, sandbox: Sandbox, name: str, asked: ContainerSettings) -> None:
+        async with self._recorded(sandbox, name) as record:
+            pod = await self._known_pod(sandbox, name, asked)
+            holding = self._holding(sandbox.uid, name)
+            assert holding is not None
+            await self._resizes.resize(pod, name, told_now(holding, asked), record)
+
+    async def _take_back(self, sandbox: Sandbox, container: str) -> None:
+        async with self._locks.of(sandbox.uid):
+            pod = await self._known_pod(sandbox, container, ContainerSettings())
+            await self._resizes.take_back(pod, container)
+
+    async def _known_pod(self, sandbox: Sandbox, name: str, asked: ContainerSettings) -> Pod:
+        """With the container; where nobody knows it, as the runtime tells it."""
+        known, holding = self._store.pod(sandbox.uid), self._holding(sandbox.uid, name)
+        if known is None or holding is None:
+            return await self._pod(sandbox)
+        told = ContainerSettings(numbers={**asked.numbers, **told_now(holding, asked)})
+        return await self._pod(told_by_runtime.creating(sandbox, name, told, known.containers))
+
+    def remember_told(self, uid: str, container: str, asked: ContainerSettings) -> None:
+        """Saved with the next thing that has to be: it is found out again from the runtime."""
+        pod, holding = self._store.pod(uid), self._holding(uid, container)
+        if pod is not None and holding is not None:
+            told = replace(holding, told=told_now(holding, asked))
+            self._store.put(replace(pod, containers={**pod.containers, container: told}))
 
     def _holding(self, uid: str, container: str) -> ContainerHolding | None:
         pod = self._store.pod(uid)
@@ -124,12 +223,9 @@ class AdmissionGate:
         self, sandbox: Sandbox, name: str, asked: ContainerSettings, record: AdmissionRecord
     ) -> None:
         """A container that its pod did not have, or that had to do without something."""
-        pod = await self._pod(sandbox)
-        if self._source is None:
-            known = self._store.pod(sandbox.uid)
-            pod = told_by_runtime.with_container(
-                pod, name, asked, known.containers if known else ()
-            )
+        known = self._store.pod(sandbox.uid)
+        told = told_by_runtime.creating(sandbox, name, asked, known.containers if known else ())
+        pod = await self._pod(told)
         chosen = [each for each in pod.containers if each.name == name]
         if not chosen:
             words = f"the pod {sandbox.namespace}/{sandbox.name} has no container {name}"
@@ -138,7 +234,7 @@ class AdmissionGate:
 
     async def _pod(self, sandbox: Sandbox) -> Pod:
         if self._source is None:
-            return told_by_runtime.pod_of(sandbox)
+            return check_has_none(told_by_runtime.pod_of(sandbox))
         pod = await self._source.pod(sandbox)
         if pod is None:
             name = f"{sandbox.namespace}/{sandbox.name}"

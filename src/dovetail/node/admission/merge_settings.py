@@ -54,6 +54,9 @@ class SettingsDraft:
         self.annotations: OwnedSettings[str] = OwnedSettings("annotation")
         self.mounts: OwnedSettings[Any] = OwnedSettings("mount at")
         self.devices: OwnedSettings[Any] = OwnedSettings("device at")
+        self.device_envs: set[str] = set()
+        self.cdi_devices: dict[str, None] = {}
+        """In order. The runtime merges what they bring along, and refuses what does not fit."""
 
     def add(self, resource: str, info: ResourceAllocationInfo) -> None:
         if info.oci_property_name and info.allocation_result:
@@ -61,10 +64,13 @@ class SettingsDraft:
         for column, values in ((self.envs, info.envs), (self.annotations, info.annotations)):
             for name, value in sorted(values.items()):
                 column.set(name, value, resource)
+        if info.device_ids:
+            self.device_envs |= info.envs.keys()
         for mount in info.mounts:
             self.mounts.set(mount.container_path, mount, resource)
         for device in info.devices:
             self.devices.set(device.container_path, device, resource)
+        self.cdi_devices |= dict.fromkeys(info.cdi_devices)
 
     def _property(self, resource: str, name: str, result: str) -> None:
         if name in INTEGER_PROPERTIES:
@@ -95,9 +101,11 @@ class SettingsDraft:
             hugepages=dict(self.hugepages),
             unified=dict(self.unified),
             envs=dict(self.envs),
+            device_envs=tuple(sorted(self.device_envs)),
             annotations=dict(self.annotations),
             mounts=tuple(self.mounts.values()),
             devices=tuple(self.devices.values()),
+            cdi_devices=tuple(self.cdi_devices),
         )
 
 

@@ -7,6 +7,7 @@ from math import isfinite
 
 from dovetail.node.admission.resource_requests import RequestedResource
 from dovetail.node.common.cpus import CpuSet
+from dovetail.node.common.pods import DeviceChoice
 from dovetail.node.common.ports import PluginError, PluginFailure
 from dovetail.node.hints.hint import BadHint, Hint, Hints, from_wire
 from dovetail.node.state.pod_state import Allocations
@@ -54,6 +55,21 @@ def common_hints(lists: Iterable[Hints]) -> Hints:
         else:
             found = {mask: found[mask] and own[mask] for mask in found if mask in own}
     return None if found is None else tuple(Hint(mask, liked) for mask, liked in found.items())
+
+
+def check_chosen(
+    given: Allocations, request: RequestedResource, chosen: Iterable[DeviceChoice]
+) -> None:
+    """Devices that the scheduler chose are given, and no others. Raises PluginError."""
+    wanted = {each.id for each in chosen}
+    told = {id_ for info in given.values() for id_ in info.device_ids}
+    if wanted and wanted != told:
+        gave = ", ".join(sorted(told)) or "does not say which it gave"
+        words = (
+            f"the plugin for {request.resource} was asked for {', '.join(sorted(wanted))}, which "
+            f"the pod was given by class, and {'gave ' if told else ''}{gave}"
+        )
+        raise PluginError(request.resource, PluginFailure.GARBAGE, words)
 
 
 def allocations(

@@ -11,14 +11,14 @@ from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from itertools import groupby
 
 from dovetail.node.admission import plugin_answers, resource_requests
-from dovetail.node.admission.configuration import AdmissionConfiguration
+from dovetail.node.admission.configuration import AdmissionConfiguration, Scope
 from dovetail.node.admission.outage_policy import OutagePolicy
 from dovetail.node.admission.resource_requests import RequestedResource
 from dovetail.node.admission.resource_slot import ResourceSlot
 from dovetail.node.common.pod_identity import PodIdentity
 from dovetail.node.common.pods import Pod
 from dovetail.node.common.ports import AdmissionRejected, Plugin, PluginError, PluginFailure
-from dovetail.node.common.reasons import TOPOLOGY_AFFINITY
+from dovetail.node.common.reasons import PLUGIN_REFUSED, TOPOLOGY_AFFINITY
 from dovetail.node.hints.explain import explain
 from dovetail.node.hints.hint import Hint, Hints, to_wire
 from dovetail.node.hints.merge import MergedHint, merge
@@ -47,19 +47,31 @@ class PodAdmission:
         """Resources whose plugins were asked to allocate, whatever came of it."""
         self.pod_wide: set[str] = set()
 
+    async def decide(self, slots: Sequence[ResourceSlot]) -> None:
+        """By container or pod, as the scope says; a pod that asks as a whole is decided on as
+        one. Raises AdmissionRejected."""
+        if self._configuration.scope is Scope.POD or any(each.whole for each in slots):
+            await self.by_pod(slots)
+        else:
+            await self.by_container(slots)
+
     async def by_container(self, slots: Sequence[ResourceSlot]) -> None:
         """One container after the other. Raises AdmissionRejected."""
         for _, group in groupby(slots, key=lambda each: each.container.name):
             own = list(group)
             if not any(each.open for each in own):
                 continue
-            await _together(self._container_hints(each) for each in own)
+            await _together(self._late_hints(each) for each in own)
             merged = self._merge(
                 {each.request.resource: each.hints for each in own},
                 f"container {own[0].container.name}",
             )
             for slot in own:
-                await self._allocate(slot, merged.of(slot.request.resource))
+                hint = merged.of(slot.request.resource)
+                if slot.whole is not None:
+                    await self._allocate_for_pod(slot.whole, [slot], hint)
+                else:
+                    await self._allocate(slot, hint)
 
     async def by_pod(self, slots: Sequence[ResourceSlot]) -> None:
         """All containers on the same nodes. Raises AdmissionRejected."""
@@ -83,6 +95,13 @@ class PodAdmission:
         merged = self._merge(offers, "the pod")
         for request, own in chosen.items():
             await self._allocate_for_pod(request, own, merged.of(request.resource))
+
+    async def _late_hints(self, slot: ResourceSlot) -> None:
+        """Of a container by itself, which may have to have what its pod gets."""
+        if slot.whole is not None:
+            await self._pod_hints(slot.whole, [slot])
+        else:
+            await self._container_hints(slot)
 
     async def _container_hints(self, slot: ResourceSlot) -> None:
         async def asked(plugin: Plugin) -> Hints:
@@ -154,11 +173,10 @@ class PodAdmission:
 
     async def _allocate(self, slot: ResourceSlot, hint: Hint) -> None:
         slot.set_merged(hint)
-        if slot.open and slot.borrowed:
-            # It is for the pod as a whole, and this plugin knows none.
-            slot.take({})
         if not slot.open:
             return
+        if slot.borrowed:
+            raise AdmissionRejected(PLUGIN_REFUSED, _no_pods(slot))
         assert slot.plugin is not None
         self.plugins_told.add(slot.request.resource)
         question = resource_requests.container_question(
@@ -169,6 +187,7 @@ class PodAdmission:
             given = plugin_answers.allocations(
                 answer.allocation_result, slot.request, optional=slot.optional
             )
+            plugin_answers.check_chosen(given, slot.request, slot.chosen)
         except PluginError as error:
             self.outage_policy.settle(slot, error)
         else:
@@ -189,6 +208,8 @@ class PodAdmission:
         try:
             answer = await self.outage_policy.call(plugin, ALLOCATE_FOR_POD, question)
             given = plugin_answers.allocations(answer.allocation_result, request, optional=False)
+            chosen = [choice for each in slots for choice in each.chosen]
+            plugin_answers.check_chosen(given, request, chosen)
         except PluginError as error:
             for slot in asking:
                 if error.failure is PluginFailure.UNIMPLEMENTED:
@@ -199,6 +220,14 @@ class PodAdmission:
             self.pod_wide.add(request.resource)
             for slot in slots:
                 slot.take(given)
+
+
+def _no_pods(slot: ResourceSlot) -> str:
+    return (
+        f"the pod asks for {slot.request.original} as a whole (spec.resources), and the plugin for "
+        f"{slot.request.resource} does not know AllocateForPod: give container "
+        f"{slot.container.name} a request of its own"
+    )
 
 
 def _shared(slots: Sequence[ResourceSlot]) -> Hints:

@@ -21,6 +21,13 @@ FIRST_WAIT_SECONDS, LONGEST_WAIT_SECONDS = 1.0, 60.0
 """Until a plugin that failed is told again: twice as long each time."""
 
 
+ANSWERS = (PluginFailure.REFUSED, PluginFailure.GARBAGE)
+"""Failures of a plugin that is there: others it may well hear of."""
+
+EVERY = ""
+"""In place of a pod's uid: all pods."""
+
+
 class RemovePodQueue:
     """The queue of those to be told. It is part of the state, so a restart does not lose it."""
 
@@ -35,8 +42,10 @@ class RemovePodQueue:
     ) -> None:
         self._store, self._plugins, self._locks, self._clock = store, plugins, locks, clock
         self._patience = patience
-        self._failures: KeyedBackoff[str] = KeyedBackoff(FIRST_WAIT_SECONDS, LONGEST_WAIT_SECONDS)
-        """By resource."""
+        self._failures: KeyedBackoff[tuple[str, str]] = KeyedBackoff(
+            FIRST_WAIT_SECONDS, LONGEST_WAIT_SECONDS
+        )
+        """By resource, and by pod if the plugin answered: what it says of one is not for others."""
 
     async def deliver(self) -> None:
         """Tell all plugins that are there, and that did not fail a moment ago."""
@@ -63,7 +72,7 @@ class RemovePodQueue:
 
     async def _tell_soon(self, resource: str, uid: str) -> None:
         plugin = self._plugins.of(resource)
-        if plugin is None or not self._ready(resource):
+        if plugin is None or not self._ready(resource) or self._is_waiting(resource, uid):
             return
         try:
             async with asyncio.timeout(self._patience):
@@ -82,13 +91,15 @@ class RemovePodQueue:
 
     def _ready(self, resource: str) -> bool:
         plugin = self._plugins.of(resource)
-        waiting = self._failures.is_waiting(resource, None, self._clock())
-        return plugin is not None and plugin.up and not waiting
+        return plugin is not None and plugin.up and not self._is_waiting(resource)
+
+    def _is_waiting(self, resource: str, uid: str = EVERY) -> bool:
+        return self._failures.is_waiting((resource, uid), None, self._clock())
 
     async def _deliver_to(self, resource: str) -> None:
         for uid, waiting in sorted(self._store.state.removals.items()):
             plugin = self._plugins.of(resource)
-            if resource not in waiting or plugin is None:
+            if resource not in waiting or plugin is None or self._is_waiting(resource, uid):
                 continue
             async with self._locks.of(uid):
                 # Meanwhile the pod may have been admitted again, and its plugins told before that.
@@ -98,7 +109,8 @@ class RemovePodQueue:
                     await self._tell(plugin, uid)
                 except PluginError as error:
                     self._failed(resource, uid, error)
-                    return
+                    if error.failure not in ANSWERS:
+                        return
 
     async def _tell(self, plugin: Plugin, uid: str) -> None:
         try:
@@ -107,13 +119,16 @@ class RemovePodQueue:
             if error.failure is not PluginFailure.UNIMPLEMENTED:
                 raise
             # It keeps nothing of pods.
-        self._failures.forget(plugin.resource)
+        self._failures.forget((plugin.resource, EVERY))
+        self._failures.forget((plugin.resource, uid))
         self._store.forget_removal(uid, plugin.resource)
 
     def _failed(self, resource: str, uid: str, error: PluginError | str) -> None:
         now = self._clock()
+        answered = isinstance(error, PluginError) and error.failure in ANSWERS
+        key = (resource, uid if answered else EVERY)
         # Of several that failed together only the first makes the wait longer.
-        if not self._failures.is_waiting(resource, None, now):
-            self._failures.record(resource, None, now)
-        wait = self._failures.wait_of(resource)
+        if not self._failures.is_waiting(key, None, now):
+            self._failures.record(key, None, now)
+        wait = self._failures.wait_of(key)
         LOG.warning("pod not removed", resource=resource, pod=uid, again_in=wait, why=str(error))

@@ -7,20 +7,20 @@ from fractions import Fraction
 from math import ceil
 from typing import NamedTuple
 
+import msgspec
+
 from dovetail.node.common.pod_identity import PodIdentity
-from dovetail.node.common.pods import Amounts, ContainerSpec, Pod
+from dovetail.node.common.pods import Amounts, ContainerSpec, DeviceChoice, Pod
 from dovetail.node.common.ports import AdmissionRejected
 from dovetail.node.common.reasons import BAD_REQUEST
 from dovetail.node.wire.resource_plugin import (
+    ChosenDevice,
     ContainerType,
     PodResourceRequest,
     ResourceRequest,
     TopologyHint,
 )
 from dovetail.podfit.pod_sum import pod_sum
-
-LIMIT = "limits/{}"
-"""Limits go beside requests under keys that no plugin takes for its resource."""
 
 PRECISION = 1000
 
@@ -37,14 +37,26 @@ class RequestedResource(NamedTuple):
 
     @property
     def quantities(self) -> dict[str, float]:
-        """Under both names: plugins look for either."""
-        found = {}
-        for each in (self, *self.besides):
-            for name in sorted({each.original, each.resource}):
-                found[name] = rounded(each.amount)
-                if each.limit is not None:
-                    found[LIMIT.format(name)] = rounded(each.limit)
-        return found
+        """As the pod calls them. One alone, unless the plugin counts others besides: Katalyst's
+        plugins refuse more, and go by the name to tell CPUs from thousandths of them."""
+        return {each.original: rounded(each.amount) for each in (self, *self.besides)}
+
+    @property
+    def limits(self) -> dict[str, float]:
+        return {
+            each.original: rounded(each.limit)
+            for each in (self, *self.besides)
+            if each.limit is not None
+        }
+
+    @property
+    def names(self) -> dict[str, str]:
+        """As the plugin calls what the pod calls otherwise."""
+        return {
+            each.original: each.resource
+            for each in (self, *self.besides)
+            if each.original != each.resource
+        }
 
 
 def rounded(amount: Fraction) -> float:
@@ -99,6 +111,11 @@ def of_container(
 
 def of_pod(pod: Pod, names: Mapping[str, str]) -> tuple[RequestedResource, ...]:
     return requested_resources("the pod", pod_requests_of(pod), pod_limits_of(pod), names)
+
+
+def is_pod_level(request: RequestedResource, pod: Pod) -> bool:
+    """Whether the pod itself asks for it, or for something that is counted with it."""
+    return any(each.original in pod.requests for each in (request, *request.besides))
 
 
 def pod_requests_of(pod: Pod) -> Amounts:
@@ -158,7 +175,34 @@ def container_question(
         annotations=dict(pod.annotations),
         native_qos_class=pod.qos_class,
         runtime_class=pod.runtime_class,
+        limits=request.limits,
+        resource_names=request.names,
+        chosen_devices=_written_choices(chosen_of(container, request)),
     )
+
+
+def chosen_of(container: ContainerSpec, request: RequestedResource) -> tuple[DeviceChoice, ...]:
+    """The devices that are meant, if the scheduler chose some."""
+    requested = (each.original for each in (request, *request.besides))
+    return tuple(each for name in requested for each in container.chosen.get(name, ()))
+
+
+def _written_choices(choices: Iterable[DeviceChoice]) -> tuple[ChosenDevice, ...]:
+    return tuple(
+        ChosenDevice(resource=each.resource, id=each.id, units=each.units) for each in choices
+    )
+
+
+def _chosen_of_pod(pod: Pod, request: RequestedResource) -> tuple[DeviceChoice, ...]:
+    """Each once: init containers use what others have later."""
+    found: dict[tuple[str, str], DeviceChoice] = {}
+    for container in sorted(pod.containers, key=stays):
+        for each in chosen_of(container, request):
+            known = found.get((each.resource, each.id))
+            more = known.units if known and stays(container) else 0
+            units = max(each.units + more, known.units if known else 0)
+            found[each.resource, each.id] = msgspec.structs.replace(each, units=units)
+    return tuple(found[key] for key in sorted(found))
 
 
 def pod_question(
@@ -176,4 +220,8 @@ def pod_question(
         labels=dict(pod.labels),
         annotations=dict(pod.annotations),
         native_qos_class=pod.qos_class,
+        limits=request.limits,
+        resource_names=request.names,
+        pod_level=is_pod_level(request, pod),
+        chosen_devices=_written_choices(_chosen_of_pod(pod, request)),
     )

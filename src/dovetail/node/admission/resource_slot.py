@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import partial
 from math import ceil
+
+import msgspec
 
 from dovetail.core.quantity import format as written
 from dovetail.node.admission import resource_requests
@@ -14,11 +16,16 @@ from dovetail.node.admission.admission_log import HintRecord, ResourceRecord
 from dovetail.node.admission.configuration import AdmissionConfiguration, Scope
 from dovetail.node.admission.resource_requests import RequestedResource
 from dovetail.node.common.container_settings import CPUSET_MEMS
-from dovetail.node.common.pods import ContainerSpec, Pod
+from dovetail.node.common.pods import ContainerSpec, DeviceChoice, Pod
 from dovetail.node.common.ports import AdmissionRejected, Plugin, Plugins
-from dovetail.node.common.reasons import CONFLICTING_SETTINGS
+from dovetail.node.common.reasons import CONFLICTING_SETTINGS, PLUGIN_DOWN
 from dovetail.node.hints.hint import Hint, Hints
-from dovetail.node.state.pod_state import Allocations, ContainerHolding, PodState
+from dovetail.node.state.pod_state import (
+    Allocations,
+    ContainerHolding,
+    PodState,
+    amount_texts,
+)
 from dovetail.node.wire.resource_plugin import ContainerType, ResourceAllocationInfo
 
 BYTES = ("memory", "hugepages-", "ephemeral-storage")
@@ -34,8 +41,10 @@ class ResourceSlot:
     given: Allocations | None = None
     """What it got; None as long as that is open."""
     hints: Hints = None
+    whole: RequestedResource | None = None
+    """What the pod itself asks for: the container has what the pod gets."""
     borrowed: bool = False
-    """Only the pod as a whole asks for it: the container has what the pod gets."""
+    """Only the pod asks for it, and the container does not."""
     missing: bool = False
     """It does without, because its plugin is down."""
     record: ResourceRecord = field(init=False)
@@ -55,6 +64,11 @@ class ResourceSlot:
         return self.given is None
 
     @property
+    def chosen(self) -> tuple[DeviceChoice, ...]:
+        """The devices that are meant, if the scheduler chose some."""
+        return resource_requests.chosen_of(self.container, self.request)
+
+    @property
     def aligned(self) -> bool:
         return self.plugin is not None and self.plugin.options.with_topology_alignment
 
@@ -67,6 +81,10 @@ class ResourceSlot:
     def take(self, given: Allocations) -> None:
         self.given = given
         self.record.allocation = given.get(self.request.resource)
+
+    def reopen(self) -> None:
+        """It is to be asked for anew, for another amount."""
+        self.given, self.record.allocation, self.record.reused = None, None, False
 
     def keep(self) -> None:
         """What it has will do."""
@@ -103,22 +121,79 @@ def slots(
     configuration: AdmissionConfiguration,
 ) -> list[ResourceSlot]:
     """Resources that have a plugin, or had one, by container; settled if nothing need be asked."""
-    whole: dict[str, RequestedResource] = {}
-    if configuration.scope is Scope.POD:
-        whole = {each.resource: each for each in resource_requests.of_pod(pod, configuration.names)}
-    counted = partial(_besides, plugins)
+    whole = wholes(pod, plugins, configuration)
     found = []
     for container in containers:
-        own = resource_requests.together(
-            resource_requests.of_container(container, configuration.names), counted
-        )
+        own = requests_of(container, plugins, configuration)
         lent = _lent(pod, whole, own)
         for request in sorted((*own, *lent)):
             slot = _slot(request, container, before, plugins, whole.get(request.resource, request))
             if slot is not None:
                 slot.borrowed = request in lent
+                slot.whole = _asked_by_pod(pod, whole.get(request.resource))
                 found.append(slot)
     return found
+
+
+def wholes(
+    pod: Pod, plugins: Plugins, configuration: AdmissionConfiguration
+) -> dict[str, RequestedResource]:
+    """What plugins are asked for the pod as a whole, by resource."""
+    if configuration.scope is not Scope.POD and not pod.requests:
+        return {}
+    requests = resource_requests.together(
+        resource_requests.of_pod(pod, configuration.names), partial(_besides, plugins)
+    )
+    return {
+        each.resource: each
+        for each in requests
+        if configuration.scope is Scope.POD or _asked_by_pod(pod, each)
+    }
+
+
+def _asked_by_pod(pod: Pod, request: RequestedResource | None) -> RequestedResource | None:
+    asked = request is not None and resource_requests.is_pod_level(request, pod)
+    return request if asked else None
+
+
+def asked_as_whole(
+    pod: Pod, slots: Iterable[ResourceSlot], pod_wide: Collection[str]
+) -> dict[str, str]:
+    """What the pod itself asks for, of resources that it gets as a whole; as it is stored."""
+    return amount_texts(
+        {
+            each.original: each.amount
+            for slot in slots
+            if slot.whole and slot.request.resource in pod_wide
+            for each in (slot.whole, *slot.whole.besides)
+            if each.original in pod.requests
+        }
+    )
+
+
+def requests_of(
+    container: ContainerSpec, plugins: Plugins, configuration: AdmissionConfiguration
+) -> tuple[RequestedResource, ...]:
+    """As the plugins are asked for them."""
+    requests = resource_requests.of_container(container, configuration.names)
+    return resource_requests.together(requests, partial(_besides, plugins))
+
+
+def check_served(containers: Iterable[ContainerSpec], slots: Iterable[ResourceSlot]) -> None:
+    """A device that the scheduler chose has somebody to give it. Raises AdmissionRejected."""
+    asked = {
+        (slot.container.name, each.original)
+        for slot in slots
+        for each in (slot.request, *slot.request.besides)
+    }
+    for container in containers:
+        for name, chosen in sorted(container.chosen.items()):
+            if (container.name, name) not in asked:
+                words = (
+                    f"container {container.name} was given {chosen[0].resource} {chosen[0].id} by "
+                    f"class, and there is no plugin for {name} on this node"
+                )
+                raise AdmissionRejected(PLUGIN_DOWN, words, later=True)
 
 
 def _besides(plugins: Plugins, resource: str) -> list[str]:
@@ -136,7 +211,7 @@ def _lent(
     return [
         each
         for each in whole.values()
-        if each.original in pod.requests and each.resource not in asked
+        if resource_requests.is_pod_level(each, pod) and each.resource not in asked
     ]
 
 
@@ -190,10 +265,13 @@ def holdings(
     found = {}
     for container in containers:
         own = [each for each in slots if each.container.name == container.name]
-        allocations = {**held(before, container.name).allocations, **_given(own)}
-        found[container.name] = ContainerHolding(
-            allocations=dict(sorted(allocations.items())),
+        had = held(before, container.name)
+        found[container.name] = msgspec.structs.replace(
+            had,
+            allocations=dict(sorted({**had.allocations, **_given(own)}.items())),
             missing=tuple(each.request.resource for each in own if each.missing),
+            requests=amount_texts(container.requests),
+            limits=amount_texts(container.limits),
         )
     return found
 

@@ -22,14 +22,25 @@ from functools import partial
 import msgspec
 
 from dovetail.node.admission.admission_log import AdmissionRecord
-from dovetail.node.admission.configuration import AdmissionConfiguration, Scope
+from dovetail.node.admission.configuration import AdmissionConfiguration
 from dovetail.node.admission.merge_settings import settings_of
 from dovetail.node.admission.outage_policy import OutagePolicy
 from dovetail.node.admission.pod_admission import PodAdmission
 from dovetail.node.admission.remove_pod_queue import RemovePodQueue
-from dovetail.node.admission.resource_slot import ResourceSlot, holdings, slots
+from dovetail.node.admission.resize_transaction import ResizeTransactions
+from dovetail.node.admission.resource_slot import (
+    ResourceSlot,
+    asked_as_whole,
+    check_served,
+    holdings,
+    slots,
+)
 from dovetail.node.admission.turns import Turns
+from dovetail.node.class_devices.injecting import InjectionCheck
+from dovetail.node.class_devices.reserving import DeviceReservations
 from dovetail.node.common import pod_identity
+from dovetail.node.common.container_settings import ContainerSettings
+from dovetail.node.common.pod_identity import PodIdentity
 from dovetail.node.common.pods import ContainerSpec, Pod
 from dovetail.node.common.ports import AdmissionRejected, PluginError, Plugins
 from dovetail.node.common.reasons import CHECKPOINT_FAILED
@@ -49,9 +60,14 @@ class AdmissionTransactions:
         store: StateStore,
         removals: RemovePodQueue,
         turns: Turns,
+        *,
+        resizes: ResizeTransactions,
+        reservations: DeviceReservations,
+        injection: InjectionCheck,
     ) -> None:
         self._configuration, self._plugins = configuration, plugins
         self._store, self._removals, self._turns = store, removals, turns
+        self._resizes, self._reservations, self._injection = resizes, reservations, injection
 
     async def admit(
         self, pod: Pod, containers: Sequence[ContainerSpec], record: AdmissionRecord
@@ -61,34 +77,53 @@ class AdmissionTransactions:
         record.role, record.type = who
         configuration = self._configuration
         outage_policy = OutagePolicy(configuration.outage_of(who.role), configuration.outage_wait)
-        admission = PodAdmission(configuration, pod, who, outage_policy)
         before = self._store.pod(pod.uid)
-        wanted = self._wanted(pod, containers, before, record)
-        draft = _draft(admission, before)
+        draft, pod, containers = await self._reserved(_draft(pod, who, before), pod, containers)
+        admission = PodAdmission(configuration, pod, who, outage_policy)
         undo = partial(self._undo, pod.uid, containers, before, admission.plugins_told)
         async with AsyncExitStack() as stack:
             async with _or_else(undo):
+                wanted = self._wanted(pod, containers, before, record)
                 draft = await self._announce(admission, draft, wanted)
+                asked = {each.request.resource for each in wanted if each.open and each.plugin}
                 if plugins := [each.plugin for each in wanted if each.open and each.plugin]:
                     await outage_policy.await_up(plugins)
+                    await self._resizes.others_settled((pod.uid, record.container), asked)
                     taken = self._turns.taken(draft.plugins)
                     outage_policy.turn = await stack.enter_async_context(taken)
             # In the turn, so that nobody sees what is taken back.
             async with _or_else(undo):
+                self._resizes.check_settled((pod.uid, record.container), asked)
                 await self._decide(admission, wanted, record)
         async with _or_else(partial(self._undo_in_turn, draft, undo)):
             held = holdings(containers, wanted, before)
-            for each in held.values():
-                settings_of(each.allocations)
+            for each in containers:
+                settings = settings_of(held[each.name].allocations)
+                if each.chosen:
+                    await self._injection.check(settings)
+            whole = asked_as_whole(pod, wanted, admission.pod_wide)
+            draft = msgspec.structs.replace(draft, whole={**draft.whole, **whole})
             await self._conclude(draft, held, admission.pod_wide)
+
+    async def _reserved(
+        self, draft: PodState, pod: Pod, containers: Sequence[ContainerSpec]
+    ) -> tuple[PodState, Pod, Sequence[ContainerSpec]]:
+        """With its devices, if it has any: they are the pod's from now on."""
+        if not any(each.chosen for each in pod.containers):
+            return draft, pod, containers
+        await self._injection.check(ContainerSettings())
+        draft = await self._reservations.reserve(draft, containers)
+        known = {each.name: each for each in self._reservations.resolved(draft, pod.containers)}
+        pod = msgspec.structs.replace(pod, containers=tuple(known.values()))
+        return draft, pod, [known[each.name] for each in containers]
 
     async def _decide(
         self, admission: PodAdmission, wanted: Sequence[ResourceSlot], record: AdmissionRecord
     ) -> None:
-        if self._configuration.scope is Scope.POD and not record.container:
-            await admission.by_pod(wanted)
-        else:
+        if record.container:
             await admission.by_container(wanted)
+        else:
+            await admission.decide(wanted)
 
     async def _undo_in_turn(self, draft: PodState, undo: Undo) -> None:
         async with self._turns.taken(draft.plugins):
@@ -102,10 +137,14 @@ class AdmissionTransactions:
         record: AdmissionRecord,
     ) -> list[ResourceSlot]:
         configuration = self._configuration
-        if pod_identity.is_skipped(pod, configuration.skip_owners, first=before is None):
+        skipped = pod_identity.is_skipped(pod, configuration.skip_owners, first=before is None)
+        if skipped and not any(each.chosen for each in containers):
             record.result = "skipped"
             return []
         wanted = slots(pod, containers, before, self._plugins, configuration)
+        if skipped:
+            wanted = [each for each in wanted if each.chosen]
+        check_served(containers, wanted)
         record.resources = [each.record for each in wanted]
         return wanted
 
@@ -128,6 +167,8 @@ class AdmissionTransactions:
             self._store.put(announced)
             for plugin in self._plugins.all():
                 self._store.remember(plugin.resource, plugin.options)
+            await self._store.commit()
+        elif announced.devices:
             await self._store.commit()
         return announced
 
@@ -154,7 +195,8 @@ class AdmissionTransactions:
         told: Collection[str],
     ) -> None:
         if before is None:
-            self._store.drop(uid, told)
+            if self._store.pod(uid) is not None:
+                self._store.drop(uid, told)
         else:
             # It may run. What was added to it goes when it does: plugins can't take back a part.
             current = self._store.pod(uid) or before
@@ -166,6 +208,10 @@ class AdmissionTransactions:
                     before,
                     plugins=_union(before.plugins, told),
                     containers=dict(sorted({**others, **had}.items())),
+                    devices={
+                        **before.devices,
+                        **{name: ids for name, ids in current.devices.items() if name in told},
+                    },
                 )
             )
         await self._removals.save()
@@ -184,8 +230,7 @@ async def _or_else(undo: Undo) -> AsyncIterator[None]:
         raise
 
 
-def _draft(admission: PodAdmission, before: PodState | None) -> PodState:
-    pod, who = admission.pod, admission.who
+def _draft(pod: Pod, who: PodIdentity, before: PodState | None) -> PodState:
     return PodState(
         uid=pod.uid,
         namespace=pod.namespace,
@@ -198,7 +243,9 @@ def _draft(admission: PodAdmission, before: PodState | None) -> PodState:
         plugins=before.plugins if before else (),
         containers=before.containers if before else {},
         pod_wide=before.pod_wide if before else (),
+        whole=before.whole if before else {},
         at=before.at if before else time.time(),
+        devices=before.devices if before else {},
     )
 
 

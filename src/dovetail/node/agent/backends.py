@@ -6,9 +6,12 @@ from pathlib import Path
 from typing import Protocol
 
 from dovetail.node.agent.settings import RuntimeSettings
+from dovetail.node.common.container_settings import ContainerSettings
 from dovetail.node.common.ports import AdmissionPort, Runtime
 from dovetail.node.cri.client import CriRuntime
+from dovetail.node.cri_proxy.decisions import CallDecisions
 from dovetail.node.cri_proxy.proxy import Proxy
+from dovetail.node.cri_proxy.remote_decisions import decision_server
 from dovetail.node.nri.runtime import NriRuntime
 
 GRACE_SECONDS = 30.0
@@ -18,6 +21,10 @@ GRACE_SECONDS = 30.0
 class RuntimeBackend(Protocol):
     @property
     def runtime(self) -> Runtime: ...
+
+    async def why_not(self, settings: ContainerSettings) -> str | None:
+        """As an `Injector`."""
+        ...
 
     async def start(self) -> None: ...
 
@@ -29,6 +36,12 @@ class CriBackend:
 
     def __init__(self, settings: RuntimeSettings) -> None:
         self.runtime = CriRuntime(Path(settings.socket))
+
+    async def why_not(self, settings: ContainerSettings) -> str | None:  # noqa: ARG002
+        return (
+            "the back end cri sees containers after they started, and can bring no device into "
+            "them: runtime.backend has to be proxy or nri"
+        )
 
     async def start(self) -> None:
         return
@@ -44,11 +57,36 @@ class ProxyBackend:
         self.runtime = CriRuntime(Path(settings.socket))
         self._proxy = Proxy(Path(settings.listen), Path(settings.socket), manager)
 
+    async def why_not(self, settings: ContainerSettings) -> str | None:
+        return await self.runtime.why_no_cdi() if settings.cdi_devices else None
+
     async def start(self) -> None:
         await self._proxy.start()
 
     async def stop(self) -> None:
         await self._proxy.stop(GRACE_SECONDS)
+        await self.runtime.close()
+
+
+class RelayedBackend:
+    """A relay stands where the proxy would, and asks us; it goes on while we are away."""
+
+    def __init__(self, settings: RuntimeSettings, manager: AdmissionPort) -> None:
+        assert settings.relay is not None
+        self.runtime = CriRuntime(Path(settings.socket))
+        self._decisions = CallDecisions(Path(settings.socket), manager)
+        self._server = decision_server(Path(settings.relay), self._decisions.handlers)
+
+    async def why_not(self, settings: ContainerSettings) -> str | None:
+        return await self.runtime.why_no_cdi() if settings.cdi_devices else None
+
+    async def start(self) -> None:
+        self._decisions.start()
+        await self._server.start()
+
+    async def stop(self) -> None:
+        await self._server.stop(GRACE_SECONDS)
+        await self._decisions.stop()
         await self.runtime.close()
 
 
@@ -59,6 +97,11 @@ class NriBackend:
         self._seen = CriRuntime(Path(settings.socket))
         self.runtime = NriRuntime(Path(settings.nri_socket), self._seen, manager)
 
+    async def why_not(self, settings: ContainerSettings) -> str | None:
+        if not settings.cdi_devices:
+            return None
+        return self.runtime.why_no_cdi() or await self._seen.why_no_cdi()
+
     async def start(self) -> None:
         await self.runtime.start()
 
@@ -68,6 +111,8 @@ class NriBackend:
 
 
 def backend_of(settings: RuntimeSettings, manager: AdmissionPort) -> RuntimeBackend:
+    if settings.backend == "proxy" and settings.relay is not None:
+        return RelayedBackend(settings, manager)
     if settings.backend == "proxy":
         return ProxyBackend(settings, manager)
     return NriBackend(settings, manager) if settings.backend == "nri" else CriBackend(settings)

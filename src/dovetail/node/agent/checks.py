@@ -12,7 +12,10 @@ from pathlib import Path
 
 from dovetail.config.values import BadSettings
 from dovetail.core.errors import DovetailError
-from dovetail.node.agent.settings import GATE, AgentSettings, seconds
+from dovetail.node.agent.settings import GATE, AgentSettings, DevicePluginSettings, seconds
+from dovetail.node.device_plugins.introductions import resource_objection
+from dovetail.node.device_plugins.sharing import fits
+from dovetail.node.wire.device_plugin import KUBELET_SOCKET
 
 STATIC = {
     "cpu_manager_state": ("CPU", "--cpu-manager-policy=none"),
@@ -44,14 +47,34 @@ def check(settings: AgentSettings) -> None:
         raise BadSettings("plugins.directories: there must be one in which plugins are found")
     if settings.pods.source == "directory" and not settings.pods.directory:
         raise BadSettings("pods.source is directory: pods.directory must say which")
+    if settings.pods.client_key and not settings.pods.client_certificate:
+        raise BadSettings("pods.client_key: pods.client_certificate must say what it is the key of")
     if settings.pods.source == "none":
         for name, role in sorted(settings.roles.items()):
             if role.needs:
                 raise BadSettings(
                     f"roles.{name}.needs: pods.source is none, so nobody tells what pods ask for"
                 )
+    if settings.device_plugins.enabled:
+        check_device_plugins(settings.device_plugins)
     check_sockets(settings)
     metrics_address(settings.metrics_address)
+
+
+def check_device_plugins(settings: DevicePluginSettings) -> None:
+    directory, kubelet = Path(settings.directory), Path(settings.kubelet_directory)
+    if not settings.directory or directory.absolute() == kubelet.absolute():
+        raise BadSettings(
+            "device_plugins.directory: it must be one of the agent's own; a kubelet that starts "
+            "deletes every socket in its directory"
+        )
+    if len(os.fsencode(directory / KUBELET_SOCKET)) > LONGEST_SOCKET_BYTES:
+        raise BadSettings("device_plugins.directory: it is too long for sockets in it")
+    if settings.shared and not fits(kubelet):
+        raise BadSettings("device_plugins.kubelet_directory: it is too long for sockets in it")
+    for each in settings.shared:
+        if wrong := resource_objection(each):
+            raise BadSettings(f"device_plugins.shared: {wrong}")
 
 
 def check_sockets(settings: AgentSettings) -> None:
@@ -61,6 +84,8 @@ def check_sockets(settings: AgentSettings) -> None:
     }
     if settings.runtime.backend == "proxy":
         served["runtime.listen"] = settings.runtime.listen
+        if settings.runtime.relay is not None:
+            served["runtime.relay"] = settings.runtime.relay
         if Path(settings.runtime.listen).absolute() == Path(settings.runtime.socket).absolute():
             raise BadSettings("runtime.listen and runtime.socket are the same: it would ask itself")
     for key, path in served.items():

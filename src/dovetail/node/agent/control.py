@@ -5,7 +5,7 @@ gRPC with bodies of JSON: a question is an object, and so is an answer. Nothing 
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any, TypeVar
 
 import grpc
@@ -34,8 +34,13 @@ class NoQuestion(msgspec.Struct, forbid_unknown_fields=True):
 
 
 class ControlSocket:
-    def __init__(self, manager: ManagerPort) -> None:
-        self._manager = manager
+    def __init__(
+        self,
+        manager: ManagerPort,
+        device_plugins: Callable[[], Sequence[msgspec.Struct]] = tuple,
+    ) -> None:
+        """`device_plugins`: the status of each."""
+        self._manager, self._device_plugins = manager, device_plugins
 
     def handler(self) -> grpc.GenericRpcHandler:
         methods: Mapping[str, Callable[[bytes], Any]] = {
@@ -57,7 +62,10 @@ class ControlSocket:
 
     def _plugins(self, body: bytes) -> Any:
         question(body, NoQuestion)
-        return {"plugins": msgspec.to_builtins(self._manager.plugin_statuses())}
+        return {
+            "plugins": msgspec.to_builtins(self._manager.plugin_statuses()),
+            "device_plugins": msgspec.to_builtins(self._device_plugins()),
+        }
 
     def _explain(self, body: bytes) -> Any:
         name = question(body, ExplainQuestion).pod

@@ -51,6 +51,17 @@ class RuntimeSettings(SettingsStruct, frozen=True):
     listen: Annotated[
         str, Meta(description="Where the proxy serves CRI: the kubelet's runtime endpoint.")
     ] = "/run/dovetail-agent/cri.sock"
+    relay: Annotated[
+        str | None,
+        Meta(
+            description="Where the agent answers `dovetail agent relay`, which then serves CRI at "
+            "`runtime.listen` and outlives the agent; none: the agent serves it itself."
+        ),
+    ] = None
+    relay_wait: Annotated[
+        Duration,
+        Meta(description="How long calls that need a decision wait in the relay for the agent."),
+    ] = "10s"
     nri_socket: Annotated[str, Meta(description="Where the runtime serves NRI.")] = (
         "/var/run/nri/nri.sock"
     )
@@ -92,6 +103,34 @@ class PodSettings(SettingsStruct, frozen=True):
         str | None,
         Meta(description="File with the authority that the kubelet's certificate is of."),
     ] = None
+    server_name: Annotated[
+        str,
+        Meta(
+            description="Name that the kubelet's certificate has to have; empty for the address, "
+            "or, where that is a loopback address, for the address or the node's name."
+        ),
+    ] = ""
+    client_certificate: Annotated[
+        str | None,
+        Meta(description="File with a certificate to show to the kubelet, instead of a token."),
+    ] = None
+    client_key: Annotated[
+        str | None, Meta(description="File with its key, unless that is in the same file.")
+    ] = None
+    manifests: Annotated[
+        str,
+        Meta(
+            description="The kubelet's `staticPodPath`: where static pods are read while it cannot "
+            "be asked; empty for nowhere."
+        ),
+    ] = "/etc/kubernetes/manifests"
+    strangers: Annotated[
+        Literal["refuse", "start"],
+        Meta(
+            description="Pods that the kubelet told nothing of before it could not be asked: "
+            "refuse them for now, or start them by what the runtime is told of them."
+        ),
+    ] = "refuse"
     directory: Annotated[str | None, Meta(description="Directory of manifests.")] = None
     skip_owners: Annotated[
         tuple[str, ...],
@@ -110,10 +149,31 @@ class DeviceSettings(SettingsStruct, frozen=True):
     publish: Annotated[
         bool,
         Meta(
-            description="Write NICs and hugepages of this machine to an annotation of its node in "
-            "Kubernetes, for resource classes."
+            description="Write the devices of this machine, NICs, hugepages and those of device "
+            "plugins, to an annotation of its node in Kubernetes, for resource classes."
         ),
     ] = False
+    properties_file: Annotated[
+        str | None,
+        Meta(
+            description="File (TOML, YAML) with properties of device plugins' devices, by resource "
+            "and ID; read again when it changes."
+        ),
+    ] = None
+    trust_annotations: Annotated[
+        bool,
+        Meta(
+            description="Give pods the devices that are written on them even if the API server "
+            "does not say that only the scheduler can write them there (manifests, part `guard`)."
+        ),
+    ] = False
+    events: Annotated[
+        bool,
+        Meta(
+            description="Say in an event of each pod that has devices of classes what it was given "
+            "on this node; only with `devices.publish` or a kubeconfig."
+        ),
+    ] = True
     node: Annotated[str, Meta(description="Name of the node; empty for the host's.")] = ""
     kubeconfig: Annotated[
         str | None,
@@ -122,6 +182,36 @@ class DeviceSettings(SettingsStruct, frozen=True):
     period: Annotated[
         Duration, Meta(description="Time between two looks at the machine for devices.")
     ] = "1m"
+
+
+class DevicePluginSettings(SettingsStruct, frozen=True):
+    enabled: Annotated[
+        bool,
+        Meta(
+            description="Be the device manager of device plugins, whose devices are given out by "
+            "resource classes."
+        ),
+    ] = False
+    directory: Annotated[
+        str,
+        Meta(
+            description="Directory of device plugins, with a `kubelet.sock` to register at: "
+            "mounted in their pods where they expect the kubelet's."
+        ),
+    ] = "/var/lib/dovetail-agent/device-plugins"
+    shared: Annotated[
+        tuple[str, ...],
+        Meta(
+            description="Resources whose devices pods can get of the kubelet, too, as `vendor.com/"
+            "gpu`: the agent registers there in the plugin's place."
+        ),
+    ] = ()
+    kubelet_directory: Annotated[
+        str, Meta(description="The kubelet's own directory of device plugins, for shared ones.")
+    ] = "/var/lib/kubelet/device-plugins"
+    kubelet_pod_resources: Annotated[
+        str, Meta(description="Where the kubelet serves its pod resources API, for shared ones.")
+    ] = "/var/lib/kubelet/pod-resources/kubelet.sock"
 
 
 class OutageSettings(SettingsStruct, frozen=True):
@@ -133,6 +223,23 @@ class OutageSettings(SettingsStruct, frozen=True):
         ),
     ] = "reject"
     wait: Annotated[Duration, Meta(description="How long `retry` waits for the plugin.")] = "5s"
+
+
+class RefusalSettings(SettingsStruct, frozen=True):
+    fail_pods: Annotated[
+        bool,
+        Meta(
+            description="Fail a refused pod at the API server, as the kubelet's own admission "
+            "would, so that its controller makes another: else it stays, and is tried again."
+        ),
+    ] = False
+    after: Annotated[
+        Duration, Meta(description="How long a pod has to be refused before it is failed.")
+    ] = "10s"
+    kubeconfig: Annotated[
+        str | None,
+        Meta(description="How to reach the API server; as for devices if not given."),
+    ] = None
 
 
 class RoleSettings(SettingsStruct, frozen=True):
@@ -188,8 +295,14 @@ class AgentSettings(SettingsStruct, frozen=True):
     devices: Annotated[DeviceSettings, Meta(description="Devices of the machine.")] = (
         DeviceSettings()
     )
+    device_plugins: Annotated[DevicePluginSettings, Meta(description="Device plugins.")] = (
+        DevicePluginSettings()
+    )
     outages: Annotated[OutageSettings, Meta(description="Plugins that are down.")] = (
         OutageSettings()
+    )
+    refusals: Annotated[RefusalSettings, Meta(description="Pods that are refused.")] = (
+        RefusalSettings()
     )
     roles: Annotated[
         Mapping[str, RoleSettings],

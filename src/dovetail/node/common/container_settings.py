@@ -22,9 +22,13 @@ class ContainerSettings(msgspec.Struct, frozen=True, kw_only=True):
     unified: Mapping[str, str] = {}
     """By file of cgroup v2."""
     envs: Mapping[str, str] = {}
+    device_envs: tuple[str, ...] = ()
+    """Names of those that say which devices are the container's: an image has no say in them."""
     annotations: Mapping[str, str] = {}
     mounts: tuple[Mount, ...] = ()
     devices: tuple[DeviceSpec, ...] = ()
+    cdi_devices: tuple[str, ...] = ()
+    """By their full names, as vendor.com/gpu=0."""
 
 
 CPUSET_CPUS, CPUSET_MEMS = "CpusetCpus", "CpusetMems"

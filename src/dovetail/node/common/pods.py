@@ -13,6 +13,21 @@ Amounts = Mapping[str, Fraction]
 """By resource: CPUs, bytes, or pieces."""
 
 
+class DeviceChoice(msgspec.Struct, frozen=True, kw_only=True):
+    """A device that the scheduler gave to a pod, for a container to use."""
+
+    resource: str
+    id: str = ""
+    """Empty if it is any one of a pool: then the agent chooses."""
+    units: int = 1
+    place: str = ""
+    """Of one that is open: what the pod's containers that share it have in common."""
+
+    @property
+    def key(self) -> str:
+        return self.id or self.place
+
+
 class ContainerSpec(msgspec.Struct, frozen=True, kw_only=True):
     name: str
     type: ContainerType
@@ -22,6 +37,8 @@ class ContainerSpec(msgspec.Struct, frozen=True, kw_only=True):
     """An init container that stays: a sidecar in the words of Kubernetes."""
     requests: Amounts = {}
     limits: Amounts = {}
+    chosen: Mapping[str, tuple[DeviceChoice, ...]] = {}
+    """By resource of `requests`: the devices that are meant, and no others."""
 
 
 class Pod(msgspec.Struct, frozen=True, kw_only=True):
@@ -53,3 +70,7 @@ class Sandbox(msgspec.Struct, frozen=True, kw_only=True):
     labels: Mapping[str, str] = {}
     annotations: Mapping[str, str] = {}
     runtime_class: str = ""
+    creating: ContainerSpec | None = None
+    """The container that is about to be created, as far as the runtime is told of it."""
+    qos_class: str = ""
+    """By the same; nothing as long as no container comes."""

@@ -36,9 +36,12 @@ class PluginFailure(StrEnum):
 
 
 class PluginError(DovetailError):
-    def __init__(self, resource: str, failure: PluginFailure, words: str) -> None:
+    def __init__(
+        self, resource: str, failure: PluginFailure, words: str, *, reason: str = ""
+    ) -> None:
+        """`reason`: a stable token, where that of the failure would say too little."""
         super().__init__(words)
-        self.resource, self.failure = resource, failure
+        self.resource, self.failure, self.reason = resource, failure, reason
 
 
 class Plugin(Protocol):
@@ -123,6 +126,25 @@ class AdmissionPort(Protocol):
         """After that: what is applied to it now."""
         ...
 
+    async def resize_container(
+        self, sandbox: Sandbox, container: str, asked: ContainerSettings
+    ) -> ContainerSettings:
+        """Before a container that runs is changed from outside: what it is given.
+
+        Raises AdmissionRejected; then it has what it had.
+        """
+        ...
+
+    async def container_resized(
+        self, sandbox: Sandbox, container: str, id_: str, given: ContainerSettings
+    ) -> None:
+        """After that. Who can't tell need not: the container is looked at before long."""
+        ...
+
+    async def resize_failed(self, sandbox: Sandbox, container: str) -> None:
+        """The runtime did not do it: the container has what it had."""
+        ...
+
     async def sandbox_gone(self, sandbox: Sandbox) -> None:
         """After a sandbox was removed: a reason to look soon whether its pod is."""
         ...
@@ -155,6 +177,14 @@ class Runtime(Protocol):
 
     async def update(self, id_: str, change: ContainerSettings) -> None:
         """Apply the fields that are not empty; raises RuntimeRefused."""
+        ...
+
+
+class Injector(Protocol):
+    """What a back end can bring into containers besides resources of a cgroup."""
+
+    async def why_not(self, settings: ContainerSettings) -> str | None:
+        """Why a container would start without a part of these; None if it has them all."""
         ...
 
 
@@ -195,6 +225,10 @@ class ManagerPort(AdmissionPort, Protocol):
 
     def reconciling(self, runtime: Runtime) -> AbstractAsyncContextManager[None]:
         """Inside, containers of the runtime are kept as plugins want them, until it is left."""
+        ...
+
+    def attach(self, injector: Injector) -> None:
+        """Before anybody is let in: what the back end can bring into containers."""
         ...
 
     async def stop(self) -> None:

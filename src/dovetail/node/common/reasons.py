@@ -15,6 +15,13 @@ UNKNOWN_PROPERTY = Reason.UNKNOWN_PROPERTY.value
 BAD_REQUEST = Reason.BAD_REQUEST.value
 POD_UNKNOWN = Reason.POD_UNKNOWN.value
 CHECKPOINT_FAILED = Reason.CHECKPOINT_FAILED.value
+RESIZE_UNDER_WAY = Reason.RESIZE_UNDER_WAY.value
+RESIZE_OF_POD = Reason.RESIZE_OF_POD.value
+DEVICE_UNKNOWN = Reason.DEVICE_UNKNOWN.value
+DEVICE_UNHEALTHY = Reason.DEVICE_UNHEALTHY.value
+DEVICE_TAKEN = Reason.DEVICE_TAKEN.value
+CANNOT_INJECT = Reason.CANNOT_INJECT.value
+ANNOTATION_NOT_TRUSTED = Reason.ANNOTATION_NOT_TRUSTED.value
 
 OF_FAILURES = {
     PluginFailure.DOWN: PLUGIN_DOWN,
@@ -26,4 +33,5 @@ OF_FAILURES = {
 
 
 def rejection(error: PluginError, *, later: bool = False) -> AdmissionRejected:
-    return AdmissionRejected(OF_FAILURES[error.failure], str(error), later=later)
+    reason = error.reason or OF_FAILURES[error.failure]
+    return AdmissionRejected(reason, str(error), later=later)

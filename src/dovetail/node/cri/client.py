@@ -110,6 +110,28 @@ class CriRuntime:
             cooked(cri.UpdateContainerResourcesRequest, request),
         )
 
+    async def why_no_cdi(self) -> str | None:
+        """Why the runtime would leave out CDI devices without a word; None if it would not.
+
+        containerd tells its settings: before 1.7 there is none for CDI, and in 1.7 it is off unless
+        switched on.
+        """
+        try:
+            answer = await self._ask(cri.STATUS, cri.StatusRequest(verbose=True))
+        except RuntimeRefused as error:
+            return f"the runtime does not tell whether it brings in CDI devices: {error}"
+        try:
+            told = json.loads(answer.info["config"])
+        except (KeyError, ValueError):
+            # Another runtime, which may do it.
+            return None
+        if isinstance(told, dict) and "containerd" in told and told.get("enableCDI") is not True:
+            return (
+                "the runtime leaves out CDI devices: containerd needs to be 1.7 or later and to "
+                "have enable_cdi = true in the settings of its CRI plugin"
+            )
+        return None
+
     async def _listed_sandboxes(self) -> Sequence[cri.PodSandbox]:
         return (await self._ask(cri.LIST_POD_SANDBOX, cri.ListPodSandboxRequest())).items
 

@@ -1,8 +1,9 @@
 """Writes settings into CRI messages and reads them back; proxy and client call it. Pure.
 
 Resources: ours win, over what the kubelet worked out itself, now and not only at the next
-reconcile. Environment, annotations, mounts and devices: what the pod says itself stays, ours are
-added; who wrote a pod knows what it is for, and the kubelet lets the pod's own values win, too.
+reconcile. Environment, annotations and mounts: what the pod says itself stays, ours are added; who
+wrote a pod knows what it is for, and the kubelet lets the pod's own values win, too. Devices no pod
+writes: where the kubelet has put another one, the container is refused.
 """
 
 from __future__ import annotations
@@ -12,6 +13,8 @@ from typing import Any
 
 from dovetail.node.common.container_settings import ContainerSettings
 from dovetail.node.common.cpus import BadCpuList, CpuSet
+from dovetail.node.common.ports import AdmissionRejected
+from dovetail.node.common.reasons import CONFLICTING_SETTINGS
 from dovetail.node.wire import cri
 
 FIELDS = {
@@ -33,7 +36,7 @@ def has_resources(settings: ContainerSettings) -> bool:
 
 
 def inject(request: Any, settings: ContainerSettings) -> None:
-    """Into the library's form of a CreateContainerRequest."""
+    """Into the library's form of a CreateContainerRequest. Raises AdmissionRejected."""
     config = request.config
     if has_resources(settings):
         put_resources(config.linux.resources, settings)
@@ -48,14 +51,25 @@ def inject(request: Any, settings: ContainerSettings) -> None:
                 host_path=mount.host_path,
                 readonly=mount.read_only,
             )
-    taken = {each.container_path for each in config.devices}
+    there = {each.container_path: each.host_path for each in config.devices}
     for device in settings.devices:
-        if device.container_path not in taken:
+        # A pod does not write devices: the kubelet has these of a device plugin.
+        if there.get(device.container_path, device.host_path) != device.host_path:
+            words = (
+                f"the container is given {device.host_path} at {device.container_path}, and there "
+                f"it has {there[device.container_path]} of the kubelet: it cannot have both"
+            )
+            raise AdmissionRejected(CONFLICTING_SETTINGS, words)
+        if device.container_path not in there:
             config.devices.add(
                 container_path=device.container_path,
                 host_path=device.host_path,
                 permissions=device.permissions,
             )
+    taken = {each.name for each in config.CDI_devices}
+    for name in settings.cdi_devices:
+        if name not in taken:
+            config.CDI_devices.add(name=name)
 
 
 def put_resources(resources: Any, settings: ContainerSettings) -> None:

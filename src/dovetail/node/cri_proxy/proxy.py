@@ -1,56 +1,40 @@
 """The CRI proxy: the kubelet's runtime endpoint is ours, and behind it is the real runtime.
 
-Four methods are looked at. RunPodSandbox: the pod is admitted first. CreateContainer: the container
-gets its settings. UpdateContainerResources: the kubelet must not undo them. RemovePodSandbox: a pod
-may be gone. Everything else is passed on unseen, and works whatever state the agent is in.
+The calls of `decisions` are held for their handlers. Everything else is passed on, and works
+whatever state the agent is in.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Coroutine, Iterable, Sequence
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, TypeVar
 
-import grpc
-import grpc.aio
 import structlog
 
-from dovetail.node.common.container_settings import ContainerSettings
-from dovetail.node.common.pods import Sandbox
-from dovetail.node.common.ports import AdmissionPort, AdmissionRejected
-from dovetail.node.cri import injection
-from dovetail.node.cri.client import connect, sandbox_of
-from dovetail.node.cri_proxy.connection import Handler, ProxyConnection, Send
-from dovetail.node.wire import cri
+from dovetail.node.common.ports import AdmissionPort
+from dovetail.node.cri_proxy.connection import Handler, ProxyConnection
+from dovetail.node.cri_proxy.decisions import CallDecisions
 from dovetail.node.wire.listening import ProtocolListener
-from dovetail.wire.codec import BadMessage, M, cooked, decode, raw_class
-from dovetail.wire.rpc import Refused, call
 
 LOG = structlog.get_logger("dovetail.node.runtime")
-
-LOOK_TIMEOUT_SECONDS = 5.0
-"""For a question of our own to the runtime."""
 
 FAREWELL_SECONDS = 1.0
 """For clients to take what was written to them."""
 
 
-class Proxy:
+class CriEndpoint:
     """Serves CRI at `listen` and passes calls on to the runtime at `runtime`."""
 
-    def __init__(self, listen: Path, runtime: Path, manager: AdmissionPort) -> None:
-        self._listen, self._runtime, self._manager = listen, runtime, manager
+    def __init__(self, listen: Path, runtime: Path, handlers: Mapping[str, Handler]) -> None:
+        self._listen, self._runtime, self._handlers = listen, runtime, handlers
         self._listener = ProtocolListener(listen, self._accept)
-        self._handlers = {path: _guarded(path, each) for path, each in self._seen().items()}
         self._connections: list[ProxyConnection] = []
-        self._later: set[asyncio.Task[None]] = set()
 
     async def start(self) -> None:
         """Raises CannotServe."""
         await self._listener.start()
-        self._channel = connect(self._runtime)
         LOG.info("proxy listens", socket=str(self._listen), runtime=str(self._runtime))
 
     async def stop(self, grace: float = 5.0) -> None:
@@ -66,8 +50,6 @@ class Proxy:
         for each in here:
             each.abort()
         await _all((each.over for each in here), None)
-        await asyncio.gather(*self._later)
-        await self._channel.close()
 
     def _accept(self) -> asyncio.Protocol:
         connection = ProxyConnection(self._runtime, self._handlers)
@@ -76,144 +58,26 @@ class Proxy:
         self._connections.append(connection)
         return connection.open()
 
-    def _seen(self) -> dict[str, Handler]:
-        return {
-            f"/{cri.SERVICE}/RunPodSandbox": self._run_pod_sandbox,
-            f"/{cri.SERVICE}/CreateContainer": self._create_container,
-            f"/{cri.SERVICE}/UpdateContainerResources": self._update_container_resources,
-            f"/{cri.SERVICE}/RemovePodSandbox": self._remove_pod_sandbox,
-        }
 
-    async def _run_pod_sandbox(self, body: bytes, send: Send) -> None:
-        request = decode(cri.RunPodSandboxRequest, body)
-        sandbox = _sandbox(request.config, runtime_class=request.runtime_handler)
-        await self._manager.admit_pod(sandbox)
-        try:
-            await send(body)
-        except BaseException:
-            # The kubelet will try again, or not: the manager is to look which.
-            self._soon(self._manager.sandbox_gone(sandbox))
-            raise
+class Proxy:
+    """An endpoint whose calls the manager decides, in one process."""
 
-    async def _create_container(self, body: bytes, send: Send) -> None:
-        request = _parsed(cri.CreateContainerRequest, body)
-        config = cooked(cri.PodSandboxConfig, request.sandbox_config)
-        sandbox, name = _sandbox(config, id_=request.pod_sandbox_id), request.config.metadata.name
-        asked = injection.read_back(
-            cooked(cri.LinuxContainerResources, request.config.linux.resources)
-        )
-        settings = await self._manager.admit_container(sandbox, name, asked)
-        injection.inject(request, settings)
-        answer = await send(request.SerializeToString())
-        id_ = decode(cri.CreateContainerResponse, answer).container_id
-        await self._quietly(self._manager.container_created(sandbox, name, id_, settings))
+    def __init__(self, listen: Path, runtime: Path, manager: AdmissionPort) -> None:
+        self._decisions = CallDecisions(runtime, manager)
+        self._endpoint = CriEndpoint(listen, runtime, self._decisions.handlers)
 
-    async def _update_container_resources(self, body: bytes, send: Send) -> None:
-        request = _parsed(cri.UpdateContainerResourcesRequest, body)
-        settings = await self._held(request.container_id)
-        if injection.has_resources(settings):
-            injection.put_resources(request.linux, settings)
-            body = request.SerializeToString()
-        await send(body)
+    async def start(self) -> None:
+        """Raises CannotServe."""
+        await self._endpoint.start()
+        self._decisions.start()
 
-    async def _remove_pod_sandbox(self, body: bytes, send: Send) -> None:
-        sandbox = await self._sandbox_by_id(
-            decode(cri.RemovePodSandboxRequest, body).pod_sandbox_id
-        )
-        await send(body)
-        if sandbox:
-            self._soon(self._manager.sandbox_gone(sandbox))
-
-    async def _held(self, id_: str) -> ContainerSettings:
-        """By a container that is there. It must not fail: the kubelet may change what runs."""
-        question = cri.ListContainersRequest(filter=cri.ContainerFilter(id=id_))
-        try:
-            listed = await call(self._channel, cri.LIST_CONTAINERS, question, LOOK_TIMEOUT_SECONDS)
-            container = _only(listed.containers, id_)
-            sandbox = container and await self._sandbox_by_id(container.pod_sandbox_id)
-            if container and sandbox:
-                return self._manager.current_settings(sandbox.uid, container.metadata.name)
-        except (grpc.aio.AioRpcError, BadMessage, AdmissionRejected) as error:
-            LOG.warning("update passed as it came", container=id_, why=str(error))
-        return ContainerSettings()
-
-    async def _sandbox_by_id(self, id_: str) -> Sandbox | None:
-        question = cri.ListPodSandboxRequest(filter=cri.PodSandboxFilter(id=id_))
-        try:
-            listed = await call(self._channel, cri.LIST_POD_SANDBOX, question, LOOK_TIMEOUT_SECONDS)
-        except (grpc.aio.AioRpcError, BadMessage) as error:
-            LOG.warning("sandbox unknown", sandbox=id_, why=str(error))
-            return None
-        found = _only(listed.items, id_)
-        return sandbox_of(found) if found else None
-
-    def _soon(self, what: Coroutine[Any, Any, None]) -> None:
-        """Beside the call, which may have been cancelled."""
-        task = asyncio.create_task(self._quietly(what))
-        self._later.add(task)
-        task.add_done_callback(self._later.discard)
-
-    async def _quietly(self, what: Awaitable[None]) -> None:
-        """What the manager does after the runtime did its part can't undo that."""
-        try:
-            await what
-        except Exception:
-            LOG.exception("the gate failed afterwards")
-
-
-L = TypeVar("L")
+    async def stop(self, grace: float = 5.0) -> None:
+        """Let calls under way end within `grace` seconds."""
+        await self._endpoint.stop(grace)
+        await self._decisions.stop()
 
 
 async def _all(events: Iterable[asyncio.Event], seconds: float | None) -> None:
     with suppress(TimeoutError):
         async with asyncio.timeout(seconds):
             await asyncio.gather(*(each.wait() for each in events))
-
-
-def _guarded(path: str, handler: Handler) -> Handler:
-    """Whatever it raises, in the words of gRPC."""
-
-    async def handle(body: bytes, send: Send) -> None:
-        try:
-            await handler(body, send)
-        except Refused:
-            raise
-        except BadMessage as error:
-            raise Refused(grpc.StatusCode.INVALID_ARGUMENT, str(error)) from None
-        except AdmissionRejected as error:
-            LOG.info("refused", call=path, reason=error.reason, why=str(error))
-            raise Refused(_code(error), f"dovetail: {error.reason}: {error}") from None
-        except Exception as error:
-            LOG.exception("failed", call=path)
-            raise Refused(grpc.StatusCode.INTERNAL, f"dovetail failed: {error!r}") from None
-
-    return handle
-
-
-def _code(error: AdmissionRejected) -> grpc.StatusCode:
-    return grpc.StatusCode.UNAVAILABLE if error.later else grpc.StatusCode.FAILED_PRECONDITION
-
-
-def _only(found: Sequence[L], id_: str) -> L | None:
-    """What a list for an id gave; for an empty one a runtime lists everything."""
-    return found[0] if id_ and len(found) == 1 else None
-
-
-def _parsed(cls: type[M], body: bytes) -> Any:
-    """The library's form, in which unknown fields stay."""
-    decode(cls, body)
-    return raw_class(cls).FromString(body)
-
-
-def _sandbox(config: cri.PodSandboxConfig, *, id_: str = "", runtime_class: str = "") -> Sandbox:
-    if not config.metadata.uid:
-        raise BadMessage("the configuration of the sandbox has no metadata.uid")
-    return Sandbox(
-        uid=config.metadata.uid,
-        namespace=config.metadata.namespace,
-        name=config.metadata.name,
-        id=id_,
-        labels=config.labels,
-        annotations=config.annotations,
-        runtime_class=runtime_class,
-    )

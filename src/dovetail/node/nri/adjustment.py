@@ -1,12 +1,16 @@
 """Writes settings into NRI messages and reads them back; the event handlers call it. Pure.
 
 The rules are those of `injection`: resources of ours win, and what the container has of its own
-environment, annotations, mounts and devices stays. Here that includes what comes from its image.
+environment, annotations, mounts and devices stays. Here that includes what comes from its image,
+but for variables that say which devices the container has: images for GPUs come with one that says
+"all", and nobody tells whether a variable is the image's or the pod's.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+
+from msgspec.structs import replace
 
 from dovetail.node.common.container_settings import ContainerSettings
 from dovetail.node.cri.injection import has_resources, normal
@@ -43,7 +47,7 @@ def adjustment(
         env=tuple(
             nri.KeyValue(key=key, value=value)
             for key, value in sorted(settings.envs.items())
-            if key not in environment
+            if key not in environment or key in settings.device_envs
         ),
         linux=nri.LinuxContainerAdjustment(
             devices=tuple(
@@ -54,6 +58,7 @@ def adjustment(
             resources=resources(settings),
             oom_score_adj=None if oom is None else nri.OptionalInt(value=oom),
         ),
+        CDI_devices=tuple(nri.CDIDevice(name=name) for name in settings.cdi_devices),
     )
 
 
@@ -93,14 +98,21 @@ def resources(settings: ContainerSettings) -> nri.LinuxResources | None:
 
 def read_back(container: nri.Container) -> ContainerSettings:
     """What the runtime was told to give it."""
-    found = container.linux.resources or nri.LinuxResources()
+    oom = container.linux.oom_score_adj
+    found = settings_of(container.linux.resources)
+    if not (oom and oom.value):
+        return found
+    return replace(found, numbers={**found.numbers, "OomScoreAdj": oom.value})
+
+
+def settings_of(resources: nri.LinuxResources | None) -> ContainerSettings:
+    found = resources or nri.LinuxResources()
     cpu, memory = found.cpu or nri.LinuxCPU(), found.memory or nri.LinuxMemory()
     said = {
         "CpuPeriod": cpu.period,
         "CpuQuota": cpu.quota,
         "CpuShares": cpu.shares,
         "MemoryLimitInBytes": memory.limit,
-        "OomScoreAdj": container.linux.oom_score_adj,
         "MemorySwapLimitInBytes": memory.swap,
     }
     return ContainerSettings(

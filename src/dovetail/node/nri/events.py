@@ -19,6 +19,7 @@ import structlog
 
 from dovetail.node.common.pods import Sandbox
 from dovetail.node.common.ports import AdmissionPort, AdmissionRejected
+from dovetail.node.common.reasons import CONFLICTING_SETTINGS
 from dovetail.node.cri.injection import has_resources
 from dovetail.node.nri import adjustment
 from dovetail.node.wire import nri
@@ -42,9 +43,15 @@ class NriEvents:
     """Of one connection. What there is is not followed: a runtime that was restarted is silent
     about the end of pods from before."""
 
-    def __init__(self, manager: AdmissionPort, synchronized: asyncio.Event) -> None:
+    def __init__(
+        self,
+        manager: AdmissionPort,
+        synchronized: asyncio.Event,
+        on_configured: Callable[[nri.ConfigureRequest], None] = lambda _: None,
+    ) -> None:
         """`synchronized` is set as soon as the runtime takes calls of ours."""
         self._manager, self._synchronized = manager, synchronized
+        self._on_configured = on_configured
         self._timeout = REQUEST_TIMEOUT_SECONDS
         self._going_on: set[asyncio.Task[Any]] = set()
         self._handlers: dict[nri.Event, Handler] = {
@@ -77,6 +84,7 @@ class NriEvents:
 
     def _configure(self, request: nri.ConfigureRequest) -> nri.ConfigureResponse:
         self._timeout = request.request_timeout / 1000 or REQUEST_TIMEOUT_SECONDS
+        self._on_configured(request)
         LOG.info("nri configured", runtime=request.runtime_name, version=request.runtime_version)
         return nri.ConfigureResponse(events=sum(1 << (event - 1) for event in self._handlers))
 
@@ -105,20 +113,22 @@ class NriEvents:
         settings = await self._in_time(
             self._manager.admit_container(sandbox, container.name, asked)
         )
-        adjusted = adjustment.adjustment(container, settings, _devices(settings.devices))
+        devices = _devices(settings.devices)
+        _check_places(container, settings.devices, devices)
+        adjusted = adjustment.adjustment(container, settings, devices)
         # It has its id already. Should it not come to be, nothing will be seen under that id.
         created = self._manager.container_created(sandbox, container.name, container.id, settings)
         await self._quietly(created)
         return nri.CreateContainerResponse(adjust=adjusted)
 
     async def _update_container(self, event: nri.PodEvent) -> Message:
-        """The kubelet changes something that runs: it may, but not what is ours."""
-        container = event.container
-        try:
-            settings = self._manager.current_settings(event.pod.uid, container.name)
-        except AdmissionRejected as error:
-            LOG.warning("update passed as it came", container=container.id, why=str(error))
-            return nri.UpdateContainerResponse()
+        """The kubelet changes something that runs: it may, but not what is ours. Whether the
+        runtime does it is not told: the manager looks."""
+        container, sandbox = event.container, sandbox_of(event.pod)
+        asked = adjustment.settings_of(event.linux_resources)
+        settings = await self._in_time(
+            self._manager.resize_container(sandbox, container.name, asked)
+        )
         if not has_resources(settings):
             return nri.UpdateContainerResponse()
         return nri.UpdateContainerResponse(update=(adjustment.update(container.id, settings),))
@@ -191,6 +201,22 @@ def _method(event: nri.Event) -> str:
 def _devices(wanted: Iterable[DeviceSpec]) -> adjustment.Devices:
     """NRI wants to know what a device is; it gives all rights to it, whatever is asked."""
     return {each.host_path: _device(Path(each.host_path)) for each in wanted}
+
+
+def _check_places(
+    container: nri.Container, wanted: Iterable[DeviceSpec], devices: adjustment.Devices
+) -> None:
+    """Where the container has a device already, it is that one. Raises Refused."""
+    there = {each.path: (each.type, each.major, each.minor) for each in container.linux.devices}
+    for each in wanted:
+        found = devices[each.host_path]
+        own = (found.type, found.major, found.minor)
+        if there.get(each.container_path, own) != own:
+            words = (
+                f"dovetail: {CONFLICTING_SETTINGS}: the container is given {each.host_path} at "
+                f"{each.container_path}, and there it has another device"
+            )
+            raise Refused(grpc.StatusCode.FAILED_PRECONDITION, words)
 
 
 def _device(path: Path) -> nri.LinuxDevice:

@@ -20,6 +20,7 @@ from dovetail.node.common.pods import Sandbox
 from dovetail.node.common.ports import AdmissionPort, ObservedContainer, Runtime, RuntimeRefused
 from dovetail.node.cri.injection import has_resources
 from dovetail.node.nri import adjustment
+from dovetail.node.nri.cdi_support import why_no_cdi
 from dovetail.node.nri.events import NriEvents
 from dovetail.node.wire import nri
 from dovetail.node.wire.ttrpc import CallFailed, Closed, Link
@@ -53,6 +54,8 @@ class NriRuntime:
         self._deadline_seconds = deadline_seconds
         self._link: Link | None = None
         self._synchronized = asyncio.Event()
+        self._configured = nri.ConfigureRequest()
+        """What the runtime told of itself."""
 
     async def start(self) -> None:
         """Connect, now or as soon as the runtime is there."""
@@ -66,6 +69,11 @@ class NriRuntime:
     async def ready(self) -> None:
         """Wait until the runtime asks us."""
         await self._synchronized.wait()
+
+    def why_no_cdi(self) -> str | None:
+        """Why CDI devices of ours would be left out; None if they are not."""
+        told = self._configured
+        return why_no_cdi(told.runtime_name, told.runtime_version)
 
     async def sandboxes(self) -> Sequence[Sandbox]:
         return await self._seen.sandboxes()
@@ -103,10 +111,13 @@ class NriRuntime:
             failures += 1
             await asyncio.sleep(doubling(failures, FIRST_RETRY_SECONDS, LONGEST_RETRY_SECONDS))
 
+    def _take_in(self, told: nri.ConfigureRequest) -> None:
+        self._configured = told
+
     async def _session(self) -> None:
         """From connecting to the end of the connection."""
         reader, writer = await asyncio.open_unix_connection(str(self._socket))
-        events = NriEvents(self._manager, self._synchronized)
+        events = NriEvents(self._manager, self._synchronized, self._take_in)
         link = Link(reader, writer, nri.RUNTIME_CONNECTION, events.serve)
         running = asyncio.create_task(link.run())
         try:

@@ -101,14 +101,14 @@ class Adoption:
         if self._store.pod(sandbox.uid) is None:
             await self._gate.admit_pod(sandbox)
         if holding_of(self._store.pod(sandbox.uid), observed.container) is None:
-            await self._gate.admit_container(sandbox, observed.container, observed.applied)
+            await self._gate.admit_running(sandbox, observed.container, observed.applied)
 
     async def _give_again(self, resources: Set[str], observed: ObservedContainer) -> None:
         pod = self._store.pod(observed.pod_uid)
         holding = holding_of(pod, observed.container)
         assert pod is not None
         assert holding is not None
-        self._store.put(with_holding(pod, observed.container, without(holding, resources)))
+        self._store.put(without_resources(pod, observed.container, resources))
         sandbox = Sandbox(
             uid=pod.uid,
             namespace=pod.namespace,
@@ -117,11 +117,11 @@ class Adoption:
             annotations=pod.annotations,
         )
         try:
-            await self._gate.admit_container(sandbox, observed.container, observed.applied)
+            await self._gate.admit_running(sandbox, observed.container, observed.applied)
         except AdmissionRejected:
             now = self._store.pod(pod.uid)
             if now is not None:
-                self._store.put(with_holding(now, observed.container, holding))
+                self._store.put(as_before(now, pod, observed.container))
             raise
 
 
@@ -129,11 +129,34 @@ def holding_of(pod: PodState | None, container: str) -> ContainerHolding | None:
     return pod.containers.get(container) if pod and pod.admitted else None
 
 
-def with_holding(pod: PodState, container: str, holding: ContainerHolding) -> PodState:
-    return msgspec.structs.replace(pod, containers={**pod.containers, container: holding})
+def without_resources(pod: PodState, container: str, resources: Set[str]) -> PodState:
+    """Of the container; what all of the pod share, none of them has any longer."""
+    shared = resources & {*pod.pod_wide}
+    return msgspec.structs.replace(
+        pod,
+        containers={
+            name: without(each, resources if name == container else shared & {*each.allocations})
+            for name, each in pod.containers.items()
+        },
+        pod_wide=tuple(each for each in pod.pod_wide if each not in shared),
+    )
+
+
+def as_before(now: PodState, before: PodState, container: str) -> PodState:
+    """With what the container had, and what the pod had as a whole."""
+    shared = {*before.pod_wide} - {*now.pod_wide}
+    had = {
+        name: each
+        for name, each in before.containers.items()
+        if name == container or shared & {*each.allocations}
+    }
+    return msgspec.structs.replace(
+        now, containers={**now.containers, **had}, pod_wide=before.pod_wide
+    )
 
 
 def without(holding: ContainerHolding, resources: Set[str]) -> ContainerHolding:
     """What makes the manager ask for the resources."""
     left = {name: info for name, info in holding.allocations.items() if name not in resources}
-    return ContainerHolding(allocations=left, missing=tuple(sorted({*holding.missing, *resources})))
+    missing = tuple(sorted({*holding.missing, *resources}))
+    return msgspec.structs.replace(holding, allocations=left, missing=missing)

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from math import inf
 
 import structlog
@@ -102,6 +102,8 @@ class PodCollector:
         self._removals, self._turns, self._liveness = removals, turns, liveness
         self.look_soon = asyncio.Event()
         """Set when a sandbox went: it is worth a look whether its pod did."""
+        self.on_listed: Callable[[Sequence[Pod]], None] = lambda _: None
+        """Called with the pods that the source tells of."""
 
     def sandbox_gone(self, uid: str) -> None:
         self._liveness.sandbox_gone(uid)
@@ -123,6 +125,7 @@ class PodCollector:
         elif (active := await self._source.active()) is None:
             over = set()
         else:
+            self.on_listed(active)
             unknown = told.keys() - self._store.pods.keys() - {each.uid for each in active}
             over = unlisted_pods(self._store.pods, active) | unknown
         # Together, so that they share writes and none waits for the plugins of another.

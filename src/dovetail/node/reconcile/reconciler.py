@@ -38,6 +38,7 @@ from dovetail.node.reconcile.adoption import (
     holding_of,
 )
 from dovetail.node.reconcile.pod_liveness import PodCollector, Told
+from dovetail.node.reconcile.resizes import UnfinishedResizes
 from dovetail.node.reconcile.settings_diff import description_of, difference, drift_of, is_narrowing
 from dovetail.node.registry.poll import ANSWER_WAIT_SECONDS, PluginAnswer, PluginPoll
 from dovetail.node.state.pod_state import AgentState, Allocations, refreshed_allocations
@@ -119,6 +120,7 @@ class Reconciler:
         self._updates: KeyedBackoff[Key] = KeyedBackoff(FIRST_WAIT_SECONDS, LONGEST_WAIT_SECONDS)
         self._background = NamedBackground(wait_seconds, LOG)
         self._adoption = Adoption(gate, store, clock)
+        self._gate, self._resizes = gate, UnfinishedResizes(gate, store, clock)
         self._drifts: dict[Key, ContainerSettings] = {}
 
     async def run(self) -> None:
@@ -149,13 +151,14 @@ class Reconciler:
             answers = await self._polls.ask(asked, self._store.state)
             await self._take_in(answers)
             # 2. What is there?
+            before = self._store.state
             try:
                 alive = alive_of(await self._runtime.containers())
             except RuntimeRefused as error:
                 LOG.warning("containers not seen", why=str(error))
             else:
                 # 3. Who has not been given anything, and whose plugin does not know any longer?
-                await self._background.run("give", partial(self._give, answers, alive))
+                await self._background.run("give", partial(self._give, answers, alive, before))
                 # 4. Who is not as they should be?
                 await self._update(alive)
             # 5. Who is over?
@@ -178,9 +181,21 @@ class Reconciler:
                 continue
             for uid, containers in sorted(answer.value.pod_resources.items()):
                 for name, told in sorted(containers.container_resources.items()):
-                    if self._same((uid, name), resource, answer.context):
-                        self._refresh(resource, uid, name, self._own(resource, told))
+                    for each in self._meant(uid, name, resource):
+                        if self._same((uid, each), resource, answer.context):
+                            self._refresh(resource, uid, each, self._own(resource, told))
         await self._save()
+
+    def _meant(self, uid: str, name: str, resource: str) -> Iterable[str]:
+        """The containers that a plugin tells of: what a pod has as a whole is under no name."""
+        pod = self._store.pod(uid)
+        if name or pod is None or resource not in pod.pod_wide:
+            return (name,)
+        return sorted(
+            each
+            for each, holding in pod.containers.items()
+            if resource in holding.allocations or resource in holding.missing
+        )
 
     def _same(self, key: Key, resource: str, before: AgentState) -> bool:
         """Whether it has what it had when the plugin was asked: else the answer is out of date."""
@@ -220,7 +235,10 @@ class Reconciler:
             # Plugins tell it again after a restart.
             LOG.warning("state not saved", why=str(error))
 
-    async def _give(self, answers: Answers, alive: Mapping[Key, ObservedContainer]) -> None:
+    async def _give(
+        self, answers: Answers, alive: Mapping[Key, ObservedContainer], before: AgentState
+    ) -> None:
+        await self._resizes.look(alive, before)
         resources = {each.resource for each in self._plugins.all()}
         await self._adoption.adopt(await self._runtime.sandboxes(), alive, resources)
         await self._give_again(answers, alive)
@@ -242,14 +260,20 @@ class Reconciler:
                 for name, each in pod.container_resources.items()
                 if each.resource_allocation
             }
+            pods = {uid for uid, _ in told}
             for key in sorted(alive.keys() - told):
+                if self._is_pod_wide(key, resource) and key[0] in pods:
+                    continue
                 if self._same(key, resource, answer.context) and self._needs(key, resource):
                     await self._adoption.give_again(key, resource, alive[key])
 
-    def _needs(self, key: Key, resource: str) -> bool:
+    def _is_pod_wide(self, key: Key, resource: str) -> bool:
         pod = self._store.pod(key[0])
-        holding = holding_of(pod, key[1])
-        if pod is None or holding is None or resource in pod.pod_wide:
+        return pod is not None and resource in pod.pod_wide
+
+    def _needs(self, key: Key, resource: str) -> bool:
+        holding = holding_of(self._store.pod(key[0]), key[1])
+        if holding is None:
             return False
         return resource in holding.allocations or resource in holding.missing
 
@@ -274,6 +298,7 @@ class Reconciler:
         change = difference(wanted, applied, observed.applied)
         if change == ContainerSettings():
             self._updates.forget(key)
+            self._gate.settle(*key)
             self._store.applied[key] = AppliedSettings(id=observed.id, settings=wanted)
             return None
         if self._updates.is_waiting(key, change, self._clock()):
@@ -306,6 +331,7 @@ class Reconciler:
             UPDATES.labels("applied").inc()
             log.info("updated", change=description_of(change))
             self._store.applied[pending.key] = AppliedSettings(id=observed.id, settings=wanted)
+            self._gate.settle(*pending.key)
 
 
 def told_by(answers: Answers) -> Told:

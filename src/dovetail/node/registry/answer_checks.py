@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from math import isfinite
 
+from dovetail.node.wire.associated_devices import AssociatedDeviceRequest
 from dovetail.node.wire.resource_plugin import (
-    AssociatedDeviceRequest,
     GetTopologyAwareResourcesResponse,
     ResourceAllocationInfo,
     TopologyAwareQuantity,

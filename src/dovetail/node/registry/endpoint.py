@@ -130,12 +130,17 @@ def failure_of(error: grpc.aio.AioRpcError) -> PluginFailure:
         return PluginFailure.TIMEOUT
     if code in (grpc.StatusCode.UNAVAILABLE, grpc.StatusCode.CANCELLED):
         return PluginFailure.DOWN
-    if code is grpc.StatusCode.UNIMPLEMENTED:
+    if code is grpc.StatusCode.UNIMPLEMENTED or _says_not_implemented(error):
         return PluginFailure.UNIMPLEMENTED
     # The same code is for a plugin to say that nothing is left: only the words tell the two apart.
     if code is grpc.StatusCode.RESOURCE_EXHAUSTED and "larger than max" in (error.details() or ""):
         return PluginFailure.GARBAGE
     return PluginFailure.REFUSED
+
+
+def _says_not_implemented(error: grpc.aio.AioRpcError) -> bool:
+    """As Katalyst's plugins answer: an error of Go without a code."""
+    return error.code() is grpc.StatusCode.UNKNOWN and error.details() == "not implemented"
 
 
 def _words(method: Method[Q, A], resource: str, why: str) -> str:

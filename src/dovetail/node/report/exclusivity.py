@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping, Set
 
 from dovetail.node.common.container_settings import CPUSET_CPUS
 from dovetail.node.common.cpus import BadCpuList, CpuSet
-from dovetail.node.common.pods import ContainerSpec
+from dovetail.node.common.pods import Amounts, ContainerSpec
 from dovetail.node.state.pod_state import ContainerHolding, PodState
 from dovetail.node.wire.resource_plugin import ResourceAllocationInfo
 
@@ -29,11 +29,14 @@ def cpu_owners(pods: Iterable[PodState]) -> Owners:
 
 
 def exclusive_cpus(
-    holding: ContainerHolding, specified: ContainerSpec | None, owners: Owners
+    holding: ContainerHolding,
+    specified: ContainerSpec | None,
+    owners: Owners,
+    whole: Amounts | None = None,
 ) -> CpuSet:
-    """None if it is not known what the container asked for."""
+    """None if it is not known what the container asked for; `whole`: what its pod asks for."""
     own = cpus_of(holding)
-    asked = {} if specified is None else specified.requests
+    asked = {**({} if specified is None else specified.requests), **(whole or {})}
     if not any(
         asked.get(resource) == len(own)
         for resource, info in holding.allocations.items()

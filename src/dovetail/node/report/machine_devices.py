@@ -1,27 +1,38 @@
 """What of a machine can be handed out as devices: its NICs and its hugepages.
 
-Accelerators are left to their drivers, which know more of them than the kernel does.
+Accelerators are left to their device plugins and drivers (`plugin_devices.py` has those of the
+former), which know more of them than the kernel does.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 
 from dovetail.core import quantity
-from dovetail.core.device import Device
+from dovetail.core.device import Device, PluginOrigin
 from dovetail.node.topology import Machine, Nic, NumaNode
 
 NIC = "nic"
 HUGEPAGES = "huge-pages"
 
 
-def devices_of(node: str, machine: Machine) -> tuple[Device, ...]:
-    nics = (_nic(node, each) for each in machine.nics)
-    pages = (found for each in machine.nodes for found in _hugepages(node, each))
+PAGES = "hugepages-"
+
+
+def devices_of(node: str, machine: Machine, delivered: Collection[str] = ()) -> tuple[Device, ...]:
+    """`delivered`: what the agent brings into containers by a plugin, as `nic`, `hugepages-2Mi`."""
+    nics = (_nic(node, each, is_delivered=NIC in delivered) for each in machine.nics)
+    pages = (found for each in machine.nodes for found in _hugepages(node, each, delivered))
     return (*nics, *pages)
 
 
-def _nic(node: str, nic: Nic) -> Device:
+def page_resources(machine: Machine) -> frozenset[str]:
+    """Of the sizes of hugepages that the machine has."""
+    sizes = {size for each in machine.nodes for size in each.hugepages}
+    return frozenset(PAGES + _written(size) for size in sizes)
+
+
+def _nic(node: str, nic: Nic, *, is_delivered: bool) -> Device:
     told = {
         "speed": f"{nic.speed}Mbps" if nic.speed is not None else None,
         "numa": str(nic.numa) if nic.numa is not None else None,
@@ -34,17 +45,24 @@ def _nic(node: str, nic: Nic) -> Device:
         # The kernel tells a speed where there is a link.
         healthy=nic.speed is not None,
         properties={key: value for key, value in told.items() if value is not None},
+        origin=PluginOrigin(NIC, nic.name) if is_delivered else None,
     )
 
 
-def _hugepages(node: str, numa: NumaNode) -> Iterator[Device]:
+def _hugepages(node: str, numa: NumaNode, delivered: Collection[str]) -> Iterator[Device]:
     for size, pages in numa.hugepages.items():
         if pages.total:
-            written = quantity.format(quantity.parse(str(size)), binary=True)
+            written = _written(size)
+            resource = PAGES + written
             yield Device(
                 node=node,
-                name=f"hugepages-{written}-numa{numa.id}",
+                name=f"{resource}-numa{numa.id}",
                 kind=HUGEPAGES,
                 units=pages.total,
                 properties={"size": written, "numa": str(numa.id)},
+                origin=PluginOrigin(resource, f"numa{numa.id}") if resource in delivered else None,
             )
+
+
+def _written(size: int) -> str:
+    return quantity.format(quantity.parse(str(size)), binary=True)

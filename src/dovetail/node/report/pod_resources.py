@@ -15,12 +15,15 @@ import grpc
 
 from dovetail.aio.single_flight import NextRun
 from dovetail.aio.token_bucket import TokenBucket
+from dovetail.node.class_devices.names import is_class_resource
 from dovetail.node.common.cpus import CpuSet
+from dovetail.node.common.device_plugins import DevicePlugins
 from dovetail.node.common.pods import ContainerSpec, Pod
 from dovetail.node.common.ports import PluginError, Plugins, PodSource
 from dovetail.node.registry.poll import ANSWER_WAIT_SECONDS
 from dovetail.node.report.capacity import NodeCapacity
 from dovetail.node.report.exclusivity import Owners, cpu_owners, exclusive_cpus
+from dovetail.node.report.listed_devices import allocatable_devices, held_devices
 from dovetail.node.state.pod_state import Allocations, ContainerHolding, PodState
 from dovetail.node.state.store import StateStore
 from dovetail.node.wire import pod_resources as wire
@@ -50,12 +53,13 @@ class PodResourcesApi:
         capacity: NodeCapacity,
         source: PodSource | None,
         *,
+        devices: DevicePlugins,
         clock: Callable[[], float] = time.monotonic,
         wait_seconds: float = ANSWER_WAIT_SECONDS,
     ) -> None:
         """`wait_seconds`: for a plugin's own words; without them they are made of allocations."""
         self._store, self._plugins, self._capacity = store, plugins, capacity
-        self._wait_seconds = wait_seconds
+        self._devices, self._wait_seconds = devices, wait_seconds
         self._source = source
         self._bucket = TokenBucket(CALLS_PER_SECOND, BURST_CALLS, clock)
         self._all = NextRun(self._listed)
@@ -97,6 +101,7 @@ class PodResourcesApi:
             for name, each in self._capacity.resources_by_plugin[plugin].items()
         }
         return wire.AllocatableResourcesResponse(
+            devices=tuple(allocatable_devices(self._devices)),
             memory=tuple(
                 memory(name, node, size)
                 for name in sorted(told)
@@ -148,7 +153,12 @@ class PodResourcesApi:
                             pod.uid,
                             name,
                             holding,
-                            exclusive_cpus(holding, specified.get(name), held),
+                            exclusive_cpus(
+                                holding,
+                                specified.get(name),
+                                held,
+                                known.requests if known else {},
+                            ),
                         )
                         for name, holding in chosen.items()
                     )
@@ -167,10 +177,12 @@ class PodResourcesApi:
             *(
                 self._told(uid, name, resource, info)
                 for resource, info in sorted(holding.allocations.items())
+                if not is_class_resource(resource)
             )
         )
         return wire.ContainerResources(
             name=name,
+            devices=tuple(held_devices(holding.allocations, self._devices, MEMORY)),
             cpu_ids=tuple(sorted(own)),
             memory=tuple(memories(holding.allocations)),
             resources=told_by_name(told),

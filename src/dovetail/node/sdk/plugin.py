@@ -13,7 +13,14 @@ from typing import Any
 import grpc
 import structlog
 
-from dovetail.node.wire import registration, resource_plugin
+from dovetail.node.wire import associated_devices, registration, resource_plugin
+from dovetail.node.wire.associated_devices import (
+    AssociatedDeviceAllocationResponse,
+    AssociatedDeviceHintsResponse,
+    AssociatedDeviceRequest,
+    UpdateAllocatableAssociatedDevicesRequest,
+    UpdateAllocatableAssociatedDevicesResponse,
+)
 from dovetail.node.wire.registration import (
     InfoRequest,
     PluginInfo,
@@ -21,9 +28,6 @@ from dovetail.node.wire.registration import (
     RegistrationStatusResponse,
 )
 from dovetail.node.wire.resource_plugin import (
-    AssociatedDeviceAllocationResponse,
-    AssociatedDeviceHintsResponse,
-    AssociatedDeviceRequest,
     ContainerTopologyAwareResources,
     Empty,
     GetResourcesAllocationRequest,
@@ -47,8 +51,6 @@ from dovetail.node.wire.resource_plugin import (
     ResourcePluginOptions,
     ResourceRequest,
     TopologyHint,
-    UpdateAllocatableAssociatedDevicesRequest,
-    UpdateAllocatableAssociatedDevicesResponse,
 )
 from dovetail.wire.codec import Message
 from dovetail.wire.rpc import Refused, Served
@@ -165,14 +167,14 @@ class ResourcePlugin:
             ),
             Served(resource_plugin.PRE_START_CONTAINER, self.pre_start_container),
             Served(
-                resource_plugin.GET_ASSOCIATED_DEVICE_TOPOLOGY_HINTS,
+                associated_devices.GET_ASSOCIATED_DEVICE_TOPOLOGY_HINTS,
                 self.get_associated_device_topology_hints,
             ),
             Served(
-                resource_plugin.UPDATE_ALLOCATABLE_ASSOCIATED_DEVICES,
+                associated_devices.UPDATE_ALLOCATABLE_ASSOCIATED_DEVICES,
                 self.update_allocatable_associated_devices,
             ),
-            Served(resource_plugin.ALLOCATE_ASSOCIATED_DEVICE, self.allocate_associated_device),
+            Served(associated_devices.ALLOCATE_ASSOCIATED_DEVICE, self.allocate_associated_device),
         )
 
 
@@ -183,6 +185,17 @@ def refuse(words: str) -> Refused:
 
 def _not_offered(method: str) -> Refused:
     return Refused(grpc.StatusCode.UNIMPLEMENTED, f"this plugin does not offer {method}")
+
+
+def amounts_of(request: ResourceRequest | PodResourceRequest) -> dict[str, float]:
+    """What is asked for, by the plugin's own names, whatever the pod calls it."""
+    names = request.resource_names
+    found = {names.get(name, name): amount for name, amount in request.resource_requests.items()}
+    if request.resource_name not in found and len(found) == 1:
+        # Others than our agent do not tell the names; the one resource is the one in question.
+        (amount,) = found.values()
+        return {request.resource_name: amount}
+    return found
 
 
 def hints_for(

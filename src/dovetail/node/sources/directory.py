@@ -33,8 +33,15 @@ class ReadManifest(NamedTuple):
 class ManifestDirectory:
     """A `ports.PodSource`. Files are read again when they changed."""
 
-    def __init__(self, path: Path, *, retry_seconds: float = RETRY_SECONDS) -> None:
-        self._path, self._retry_seconds = path, retry_seconds
+    def __init__(
+        self,
+        path: Path,
+        *,
+        endings: Sequence[str] = ENDINGS,
+        retry_seconds: float = RETRY_SECONDS,
+    ) -> None:
+        """`endings` of the names of files; none if all files count."""
+        self._path, self._endings, self._retry_seconds = path, endings, retry_seconds
         self._files: dict[Path, ReadManifest] = {}
         self._looking = NextRun(partial(asyncio.to_thread, self._look))
 
@@ -52,6 +59,11 @@ class ManifestDirectory:
         known, complete = await self._looking.join()
         return known.active() if complete else None
 
+    async def known(self) -> KnownPods:
+        """What can be read of it now."""
+        known, _ = await self._looking.join()
+        return known
+
     def _look(self) -> tuple[KnownPods, bool]:
         before = self._files
         try:
@@ -59,13 +71,16 @@ class ManifestDirectory:
         except OSError as error:
             LOG.warning("pods not known", why=str(error))
             return KnownPods(()), False
-        chosen = [
-            each for each in paths if each.suffix in ENDINGS and not each.name.startswith(".")
-        ]
+        chosen = [each for each in paths if self._is_chosen(each)]
         files = {each: _read(each, before.get(each)) for each in chosen}
         self._files = files
         complete = all(each.documents is not None for each in files.values())
         return KnownPods(pod for each in files.values() for pod in each.documents or ()), complete
+
+    def _is_chosen(self, path: Path) -> bool:
+        if path.name.startswith(".") or path.is_dir():
+            return False
+        return not self._endings or path.suffix in self._endings
 
 
 def _read(path: Path, before: ReadManifest | None) -> ReadManifest:

@@ -29,35 +29,38 @@ class KnownPods:
 
     def __init__(self, documents: Iterable[tuple[str, Any]]) -> None:
         """Of an origin and a content each."""
-        self._documents = [each for each in map(_document, documents) if each]
-        self._by_uid = {each.stub.uid: each for each in self._documents if each.stub.uid}
+        self.documents = [each for each in map(_document, documents) if each]
+        self._by_uid = {each.stub.uid: each for each in self.documents if each.stub.uid}
 
     def pod(self, sandbox: Sandbox) -> Pod | None:
         """Raises AdmissionRejected if it is there and makes no sense."""
         found = self._by_uid.get(sandbox.uid) or self._nameless(sandbox)
-        if found is None:
-            return None
-        try:
-            pod = specification.pod_of(found.content)
-        except BadPodDocument as error:
-            words = f"{found.origin}: {error}"
-            raise AdmissionRejected(BAD_REQUEST, words) from None
-        # The runtime class is on the sandbox even if the document leaves it to a default.
-        return msgspec.structs.replace(
-            pod, uid=sandbox.uid, runtime_class=pod.runtime_class or sandbox.runtime_class
-        )
+        return None if found is None else pod_at(found, sandbox)
 
     def active(self) -> list[Pod]:
         """Those that make no sense are there nevertheless: nothing of theirs is to be freed."""
-        return [_best(each) for each in self._documents if not _over(each)]
+        return [_best(each) for each in self.documents if not _over(each)]
 
     def _nameless(self, sandbox: Sandbox) -> PodDocument | None:
         """A manifest without a uid is for whichever pod has its name."""
-        for each in self._documents:
+        for each in self.documents:
             name = (each.stub.namespace, each.stub.name)
             if not each.stub.uid and name == (sandbox.namespace, sandbox.name):
                 return each
         return None
+
+
+def pod_at(document: PodDocument, sandbox: Sandbox) -> Pod:
+    """The pod that is told there, as the sandbox's; raises AdmissionRejected if it is none."""
+    try:
+        pod = specification.pod_of(document.content)
+    except BadPodDocument as error:
+        words = f"{document.origin}: {error}"
+        raise AdmissionRejected(BAD_REQUEST, words) from None
+    # The runtime class is on the sandbox even if the document leaves it to a default.
+    return msgspec.structs.replace(
+        pod, uid=sandbox.uid, runtime_class=pod.runtime_class or sandbox.runtime_class
+    )
 
 
 def _document(given: tuple[str, Any]) -> PodDocument | None:

@@ -23,6 +23,7 @@ GUARANTEED_SCORE, BEST_EFFORT_SCORE = -997, 1000
 
 
 def pod_of(sandbox: Sandbox) -> Pod:
+    """With the one container that is about to be created, if any is."""
     return Pod(
         uid=sandbox.uid,
         namespace=sandbox.namespace,
@@ -30,16 +31,20 @@ def pod_of(sandbox: Sandbox) -> Pod:
         labels=sandbox.labels,
         annotations=sandbox.annotations,
         runtime_class=sandbox.runtime_class,
+        qos_class=sandbox.qos_class or BEST_EFFORT,
+        containers=() if sandbox.creating is None else (sandbox.creating,),
     )
 
 
-def with_container(pod: Pod, name: str, asked: ContainerSettings, known: Collection[str]) -> Pod:
+def creating(
+    sandbox: Sandbox, name: str, asked: ContainerSettings, known: Collection[str]
+) -> Sandbox:
     """With one more than the containers that are `known` by name.
 
     The first container that comes is the main one, unless an annotation says otherwise.
     """
     others = [each for each in known if each != name]
-    main = pod.annotations.get(MAIN) or (name if not others else "")
+    main = sandbox.annotations.get(MAIN) or (name if not others else "")
     requests, limits = amounts(asked)
     container = ContainerSpec(
         name=name,
@@ -48,9 +53,8 @@ def with_container(pod: Pod, name: str, asked: ContainerSettings, known: Collect
         requests=requests,
         limits=limits,
     )
-    return msgspec.structs.replace(
-        pod, containers=(container,), qos_class=qos_class_of(asked.numbers.get("OomScoreAdj"))
-    )
+    qos_class = qos_class_of(asked.numbers.get("OomScoreAdj"))
+    return msgspec.structs.replace(sandbox, creating=container, qos_class=qos_class)
 
 
 def amounts(asked: ContainerSettings) -> tuple[dict[str, Fraction], dict[str, Fraction]]:

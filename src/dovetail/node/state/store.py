@@ -7,7 +7,7 @@ disk at the same time share one write.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 
 import msgspec
@@ -20,7 +20,6 @@ from dovetail.node.state.checkpoint import Checkpoint
 from dovetail.node.state.pod_state import (
     AgentState,
     Allocations,
-    ContainerHolding,
     PodState,
     refreshed_allocations,
 )
@@ -51,6 +50,8 @@ class StateStore:
         self._saved: AgentState | None = None
         self.applied: dict[tuple[str, str], AppliedSettings] = {}
         """By uid and container. Not saved: after a restart, only what is observed counts."""
+        self.listeners: list[Callable[[AgentState], None]] = []
+        """Called at each change, before it is durable."""
         self._count()
 
     @classmethod
@@ -93,10 +94,8 @@ class StateStore:
         if allocations == holding.allocations:
             return False
         missing = tuple(each for each in holding.missing if each not in allocations)
-        holdings = {
-            **pod.containers,
-            container: ContainerHolding(allocations=allocations, missing=missing),
-        }
+        renewed = msgspec.structs.replace(holding, allocations=allocations, missing=missing)
+        holdings = {**pod.containers, container: renewed}
         self.put(msgspec.structs.replace(pod, containers=holdings))
         return True
 
@@ -128,6 +127,8 @@ class StateStore:
     def _become(self, state: AgentState) -> None:
         self._state = state
         self._count()
+        for each in self.listeners:
+            each(state)
 
     def _count(self) -> None:
         PODS.set(len(self._state.pods))

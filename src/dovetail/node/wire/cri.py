@@ -109,6 +109,11 @@ class Device(Message):
     permissions: Annotated[str, 3] = ""
 
 
+class CDIDevice(Message):
+    name: Annotated[str, 1] = ""
+    """The full one, as vendor.com/gpu=0."""
+
+
 class ContainerMetadata(Message):
     name: Annotated[str, 1] = ""
 
@@ -124,6 +129,7 @@ class ContainerConfig(Message):
     devices: Annotated[tuple[Device, ...], 8] = ()
     annotations: Annotated[dict[str, str], 10] = {}
     linux: Annotated[LinuxContainerConfig | None, 15] = None
+    CDI_devices: Annotated[tuple[CDIDevice, ...], 17] = ()
 
 
 class CreateContainerRequest(Message):
@@ -184,6 +190,15 @@ class UpdateContainerResourcesResponse(Message):
     pass
 
 
+class StatusRequest(Message):
+    verbose: Annotated[bool, 1] = False
+
+
+class StatusResponse(Message):
+    info: Annotated[dict[str, str], 2] = {}
+    """If verbose: what the runtime tells of itself, as JSON whose form is its own."""
+
+
 SERVICE = "runtime.v1.RuntimeService"
 IMAGE_SERVICE = "runtime.v1.ImageService"
 
@@ -198,6 +213,8 @@ UPDATE_CONTAINER_RESOURCES = Method(
     UpdateContainerResourcesRequest,
     UpdateContainerResourcesResponse,
 )
+
+STATUS = Method(SERVICE, "Status", StatusRequest, StatusResponse)
 
 UNARY = frozenset(
     f"/{service}/{name}"

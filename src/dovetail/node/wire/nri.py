@@ -136,6 +136,8 @@ class PodEvent(Message):
 
     pod: Annotated[PodSandbox, 1] = field(default_factory=PodSandbox)
     container: Annotated[Container, 2] = field(default_factory=Container)
+    linux_resources: Annotated[LinuxResources | None, 3] = None
+    """Of UpdateContainer: what it is to have."""
 
 
 class StateChangeEvent(Message):
@@ -155,11 +157,17 @@ class LinuxContainerAdjustment(Message):
     oom_score_adj: Annotated[OptionalInt | None, 4] = None
 
 
+class CDIDevice(Message):
+    name: Annotated[str, 1] = ""
+
+
 class ContainerAdjustment(Message):
     annotations: Annotated[dict[str, str], 2] = {}
     mounts: Annotated[tuple[Mount, ...], 3] = ()
     env: Annotated[tuple[KeyValue, ...], 4] = ()
     linux: Annotated[LinuxContainerAdjustment | None, 6] = None
+    CDI_devices: Annotated[tuple[CDIDevice, ...], 8] = ()
+    """Since NRI 0.7."""
 
 
 class CreateContainerResponse(Message):

@@ -54,6 +54,15 @@ class ListOfTopologyHints(Message):
     hints: Annotated[tuple[TopologyHint, ...], 1] = ()
 
 
+class ChosenDevice(Message):
+    """A device that the scheduler gave to the container: that one is meant, and no other."""
+
+    resource: Annotated[str, 1] = ""
+    id: Annotated[str, 2] = ""
+    units: Annotated[int, 3] = 0
+    """Of one that is a pool, as huge pages of a NUMA node."""
+
+
 class ResourceRequest(Message):
     pod_uid: Annotated[str, 1] = ""
     pod_namespace: Annotated[str, 2] = ""
@@ -70,6 +79,12 @@ class ResourceRequest(Message):
     annotations: Annotated[dict[str, str], 13] = {}
     native_qos_class: Annotated[str, 14] = ""
     runtime_class: Annotated[str, 15] = ""
+    limits: Annotated[dict[str, float], 100] = {}
+    """Ours, as all from 100 on: others skip it. By the names of resource_requests."""
+    resource_names: Annotated[dict[str, str], 101] = {}
+    """The plugin's own names of resources that the pod calls otherwise, by the pod's."""
+    chosen_devices: Annotated[tuple[ChosenDevice, ...], 110] = ()
+    """A plugin that gives them says so in `device_ids`; one that cannot must refuse."""
 
 
 class ResourceHintsResponse(Message):
@@ -114,6 +129,10 @@ class ResourceAllocationInfo(Message):
     topology_assignments: Annotated[dict[int, int], 9] = {}
     mounts: Annotated[tuple[Mount, ...], 10] = ()
     devices: Annotated[tuple[DeviceSpec, ...], 11] = ()
+    device_ids: Annotated[tuple[str, ...], 100] = ()
+    """Ours: which of the `chosen_devices` of a request it is."""
+    cdi_devices: Annotated[tuple[str, ...], 101] = ()
+    """Ours: full names, as vendor.com/gpu=0, of devices that the runtime knows by CDI."""
 
 
 class ResourceAllocation(Message):
@@ -150,6 +169,13 @@ class PodResourceRequest(Message):
     annotations: Annotated[dict[str, str], 10] = {}
     native_qos_class: Annotated[str, 14] = ""
     """Ours, numbered as in ResourceRequest: others do not send it, and skip it if they get it."""
+    limits: Annotated[dict[str, float], 100] = {}
+    """As in ResourceRequest."""
+    resource_names: Annotated[dict[str, str], 101] = {}
+    pod_level: Annotated[bool, 102] = False
+    """Whether the pod itself asks for it (`spec.resources`); else it is its containers' sum."""
+    chosen_devices: Annotated[tuple[ChosenDevice, ...], 110] = ()
+    """Of all containers."""
 
 
 class PodResourceHintsResponse(Message):
@@ -269,62 +295,6 @@ class TopologyInfo(Message):
     nodes: Annotated[tuple[NUMANode, ...], 1] = ()
 
 
-class AssociatedDevice(Message):
-    ID: Annotated[str, 1] = ""
-    health: Annotated[str, 2] = ""
-    """Healthy or Unhealthy."""
-    topology: Annotated[TopologyInfo | None, 3] = None
-
-
-class UpdateAllocatableAssociatedDevicesRequest(Message):
-    """What a device plugin offers, told to the resource plugin that gives it out."""
-
-    device_name: Annotated[str, 1] = ""
-    devices: Annotated[tuple[AssociatedDevice, ...], 2] = ()
-
-
-class UpdateAllocatableAssociatedDevicesResponse(Message):
-    pass
-
-
-class DeviceRequest(Message):
-    device_name: Annotated[str, 1] = ""
-    hint: Annotated[TopologyHint | None, 2] = None
-    available_devices: Annotated[tuple[str, ...], 3] = ()
-    reusable_devices: Annotated[tuple[str, ...], 4] = ()
-    device_request: Annotated[int, 5] = 0
-
-
-class AssociatedDeviceRequest(Message):
-    resource_request: Annotated[ResourceRequest | None, 1] = None
-    device_request: Annotated[tuple[DeviceRequest, ...], 2] = ()
-    accompany_resource_name: Annotated[str, 3] = ""
-    device_name: Annotated[str, 4] = ""
-
-
-class AssociatedDeviceHintsResponse(Message):
-    pod_uid: Annotated[str, 1] = ""
-    pod_namespace: Annotated[str, 2] = ""
-    pod_name: Annotated[str, 3] = ""
-    container_name: Annotated[str, 4] = ""
-    container_type: Annotated[ContainerType, 5] = ContainerType.INIT
-    container_index: Annotated[int, 6] = 0
-    pod_role: Annotated[str, 7] = ""
-    pod_type: Annotated[str, 8] = ""
-    device_name: Annotated[str, 9] = ""
-    device_hints: Annotated[ListOfTopologyHints | None, 10] = None
-    labels: Annotated[dict[str, str], 11] = {}
-    annotations: Annotated[dict[str, str], 12] = {}
-
-
-class AssociatedDeviceAllocation(Message):
-    allocated_devices: Annotated[tuple[str, ...], 1] = ()
-
-
-class AssociatedDeviceAllocationResponse(Message):
-    allocation_result: Annotated[AssociatedDeviceAllocation | None, 1] = None
-
-
 REGISTER = Method(f"resourceplugin.{VERSION}.Registration", "Register", RegisterRequest, Empty)
 
 SERVICE = f"resourceplugin.{VERSION}.ResourcePlugin"
@@ -360,22 +330,4 @@ ALLOCATE_FOR_POD = Method(
 )
 PRE_START_CONTAINER = Method(
     SERVICE, "PreStartContainer", PreStartContainerRequest, PreStartContainerResponse
-)
-GET_ASSOCIATED_DEVICE_TOPOLOGY_HINTS = Method(
-    SERVICE,
-    "GetAssociatedDeviceTopologyHints",
-    AssociatedDeviceRequest,
-    AssociatedDeviceHintsResponse,
-)
-UPDATE_ALLOCATABLE_ASSOCIATED_DEVICES = Method(
-    SERVICE,
-    "UpdateAllocatableAssociatedDevices",
-    UpdateAllocatableAssociatedDevicesRequest,
-    UpdateAllocatableAssociatedDevicesResponse,
-)
-ALLOCATE_ASSOCIATED_DEVICE = Method(
-    SERVICE,
-    "AllocateAssociatedDevice",
-    AssociatedDeviceRequest,
-    AssociatedDeviceAllocationResponse,
 )

@@ -26,4 +26,7 @@ def shown(tx: Transaction, node: str | None) -> list[dict[str, Any]]:
 
 
 def as_json(unit: Unit) -> dict[str, Any]:
-    return {**msgspec.structs.asdict(unit.device), "used": unit.used}
+    told = msgspec.structs.asdict(unit.device)
+    # The ledger does not keep who brings a device into containers.
+    del told["origin"]
+    return {**told, "used": unit.used}

@@ -237,8 +237,16 @@ async def test_too_much_is_refused_with_words_already_when_asked_for_hints() -> 
 
 async def test_limits_are_no_requests() -> None:
     async with over_socket("cpu") as (caller, _made):
-        given = await caller.allocate(request("pod", "cpu", {"cpu": 2, "limits/cpu": 8}, "own"))
+        given = await caller.allocate(request("pod", "cpu", 2, "own", limits={"cpu": 8.0}))
         assert given.allocated_quantity == 2
+
+
+@pytest.mark.parametrize("names", [{}, {"example.com/cpus": "cpu"}])
+async def test_what_the_pod_calls_otherwise(names: dict[str, str]) -> None:
+    """Told by our agent; others than it name the one resource that is asked for."""
+    async with over_socket("cpu") as (caller, _made):
+        question = request("pod", "cpu", {"example.com/cpus": 2}, "own", resource_names=names)
+        assert (await caller.allocate(question)).allocated_quantity == 2
 
 
 async def test_a_pod_as_a_whole_needs_room_for_whole_cpus() -> None:

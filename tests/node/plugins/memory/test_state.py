@@ -106,6 +106,17 @@ def test_as_few_nodes_as_it_takes_are_preferred() -> None:
     assert found["0-1"] is False
 
 
+def test_who_is_resized_stays_where_it_is_if_it_can() -> None:
+    node = Node()
+    node.allocate("other", "bound", 7)
+    assert node.allocate("a", "bound", 2) == ("1", {1: 2})
+    node.state = node.state.without("other")
+    assert node.allocate("a", "bound", 4) == ("1", {1: 4}), "node 0 has room, too"
+    assert node.allocate("a", "bound", 1) == ("1", {1: 1})
+    assert node.allocate("a", "bound", 3, nodes="2") == ("2", {2: 3}), "what is agreed on counts"
+    assert node.allocate("a", "bound", 12) == ("0-1", {0: 7, 1: 5}), "it can't"
+
+
 def test_memory_and_huge_pages_are_had_on_the_same_nodes() -> None:
     node = Node()
     node.allocate("a", "bound", 1, pages=2, nodes="1")

@@ -25,6 +25,7 @@ class ResourceHolding(msgspec.Struct, frozen=True, kw_only=True):
     namespace: str
     name: str
     container: str
+    """Nothing: all of the pod's share it."""
     init: bool = False
     role: str
     """As the file of roles calls it; empty if none matched."""
@@ -36,6 +37,12 @@ class ResourceHolding(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def shown(self) -> str:
         return f"{self.namespace}/{self.name}"
+
+    @property
+    def holder(self) -> str:
+        """For messages: the container, or all of the pod."""
+        part = f"container {self.container}" if self.container else "all containers"
+        return f"{self.shown}, {part},"
 
     def is_for(self, request: PluginRequest) -> bool:
         """Whether it is the container's; of a request for a whole pod, whether it is the pod's."""
@@ -85,6 +92,11 @@ class PluginState(msgspec.Struct, Generic[H], frozen=True, kw_only=True):
         others = (each for each in self.holdings if each.key != new.key)
         ordered = sorted((*others, new), key=lambda each: each.key)
         return msgspec.structs.replace(self, holdings=tuple(ordered))
+
+    def as_a_whole(self, pod: str) -> Self:
+        """With what the pod holds, and nothing of containers of its by themselves."""
+        left = tuple(each for each in self.holdings if each.pod != pod or not each.container)
+        return msgspec.structs.replace(self, holdings=left)
 
     def without(self, pod: str) -> Self:
         left = tuple(each for each in self.holdings if each.pod != pod)

@@ -12,7 +12,13 @@ from dovetail.core.errors import DovetailError
 from dovetail.node.common.cpus import CpuSet
 from dovetail.node.hints.hint import from_wire
 from dovetail.node.plugins.common.roles import PodDescription, PodRole, RoleBook
-from dovetail.node.wire.resource_plugin import ContainerType, PodResourceRequest, ResourceRequest
+from dovetail.node.sdk.plugin import amounts_of
+from dovetail.node.wire.resource_plugin import (
+    ChosenDevice,
+    ContainerType,
+    PodResourceRequest,
+    ResourceRequest,
+)
 
 
 class BadPluginRequest(DovetailError):
@@ -36,15 +42,19 @@ class PluginRequest(msgspec.Struct, frozen=True, kw_only=True):
     name: str
     container: str
     """Empty: the pod as a whole."""
+    pod_level: bool = False
+    """The pod itself asks for it, not its containers together."""
     init: bool = False
     """It is over before the others start, so what it had can be theirs."""
     role: PodRole
     amounts: Mapping[str, Fraction] = {}
-    """By resource, limits as "limits/cpu"; only what is more than nothing."""
+    """By resource, as the plugin calls it; only what is more than nothing."""
     nodes: CpuSet | None = None
     """Where the agent wants it; nothing if anywhere will do."""
     preferred: bool = True
     """Not, if these nodes are only the best there are: then others will do if they must."""
+    chosen: tuple[ChosenDevice, ...] = ()
+    """Devices that a resource class gave to the pod: these, or none."""
 
     @property
     def shown(self) -> str:
@@ -62,9 +72,10 @@ def container_request(book: RoleBook, request: ResourceRequest, nodes: CpuSet) -
         container=request.container_name,
         init=request.container_type == ContainerType.INIT,
         role=book.role(_described(request, request.native_qos_class)),
-        amounts=_amounts(request.resource_requests),
+        amounts=_amounts(request),
         nodes=_nodes(request, nodes),
         preferred=request.hint is None or request.hint.preferred,
+        chosen=request.chosen_devices,
     )
 
 
@@ -79,10 +90,12 @@ def pod_request(book: RoleBook, request: PodResourceRequest, nodes: CpuSet) -> P
         namespace=request.pod_namespace,
         name=request.pod_name,
         container="",
+        pod_level=request.pod_level,
         role=book.role(described),
-        amounts=_amounts(request.resource_requests),
+        amounts=_amounts(request),
         nodes=_nodes(request, nodes),
         preferred=request.hint is None or request.hint.preferred,
+        chosen=request.chosen_devices,
     )
 
 
@@ -97,10 +110,10 @@ def _described(request: ResourceRequest | PodResourceRequest, qos_class: str) ->
     )
 
 
-def _amounts(requests: Mapping[str, float]) -> dict[str, Fraction]:
+def _amounts(request: ResourceRequest | PodResourceRequest) -> dict[str, Fraction]:
     """Exact: they are multiples of a thousandth, whatever a double makes of that."""
     found = {}
-    for name, amount in sorted(requests.items()):
+    for name, amount in sorted(amounts_of(request).items()):
         if not isfinite(amount) or amount < 0:
             raise BadPluginRequest(f"{amount} of {name} is no amount")
         if amount:

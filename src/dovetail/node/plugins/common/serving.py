@@ -37,6 +37,7 @@ from dovetail.node.wire.resource_plugin import (
     GetTopologyAwareAllocatableResourcesResponse,
     GetTopologyAwareResourcesRequest,
     GetTopologyAwareResourcesResponse,
+    PodResourceAllocationResponse,
     PodResourceHintsResponse,
     PodResourceRequest,
     RemovePodRequest,
@@ -78,6 +79,10 @@ class RolePlugin(ResourcePlugin, ABC, Generic[H]):
     def info(self, holding: H) -> ResourceAllocationInfo:
         """What a container has now."""
 
+    def infos(self, holding: H) -> Mapping[str, ResourceAllocationInfo]:
+        """That, and what accompanies it, by resource."""
+        return {self.resource: self.info(holding)}
+
     @abstractmethod
     def by_node(self, holding: H) -> Mapping[str, Mapping[int, float]]:
         """What a container has now, by resource and NUMA node."""
@@ -118,7 +123,29 @@ class RolePlugin(ResourcePlugin, ABC, Generic[H]):
             self.keep(self.state_with(asked))
         holding = self.state.of(asked.pod, asked.container)
         assert holding
-        return allocation_for(request, {self.resource: self.info(holding)})
+        return allocation_for(request, self.infos(holding))
+
+    async def allocate_for_pod(self, request: PodResourceRequest) -> PodResourceAllocationResponse:
+        """All containers of a pod share what it asks for itself; else each has its own."""
+        if not request.pod_level:
+            words = "containers that ask by themselves are given it one by one"
+            raise Refused(grpc.StatusCode.UNIMPLEMENTED, words)
+        with refusing():
+            asked = pod_request(self.book, request, self.machine.node_ids)
+            self.keep(self.state_with(asked).as_a_whole(asked.pod))
+        holding = self.state.of(asked.pod, "")
+        assert holding
+        return PodResourceAllocationResponse(
+            pod_uid=request.pod_uid,
+            pod_namespace=request.pod_namespace,
+            pod_name=request.pod_name,
+            pod_role=request.pod_role,
+            pod_type=request.pod_type,
+            resource_name=request.resource_name,
+            allocation_result=ResourceAllocation(resource_allocation=dict(self.infos(holding))),
+            labels=request.labels,
+            annotations=request.annotations,
+        )
 
     async def remove_pod(self, request: RemovePodRequest) -> RemovePodResponse:
         with refusing():
@@ -132,14 +159,15 @@ class RolePlugin(ResourcePlugin, ABC, Generic[H]):
         for each in self.state.holdings:
             pod = pods.setdefault(each.pod, ContainerResources(container_resources={}))
             pod.container_resources[each.container] = ResourceAllocation(
-                resource_allocation={self.resource: self.info(each)}
+                resource_allocation=dict(self.infos(each))
             )
         return GetResourcesAllocationResponse(pod_resources=pods)
 
     async def get_topology_aware_resources(
         self, request: GetTopologyAwareResourcesRequest
     ) -> GetTopologyAwareResourcesResponse:
-        holding = self.state.of(request.pod_uid, request.container_name)
+        own = self.state.of(request.pod_uid, request.container_name)
+        holding = own or self.state.of(request.pod_uid, "")
         if holding is None:
             return await super().get_topology_aware_resources(request)
         return GetTopologyAwareResourcesResponse(
@@ -147,7 +175,7 @@ class RolePlugin(ResourcePlugin, ABC, Generic[H]):
             pod_name=holding.name,
             pod_namespace=holding.namespace,
             container_topology_aware_resources=ContainerTopologyAwareResources(
-                container_name=holding.container,
+                container_name=request.container_name,
                 allocated_resources={
                     name: allocated_resource(amounts)
                     for name, amounts in self.by_node(holding).items()

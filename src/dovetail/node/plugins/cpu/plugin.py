@@ -114,7 +114,7 @@ class CpuPlugin(RolePlugin[CpuHolding]):
 def troubles(cpus: Cpus, state: CpuState) -> Iterator[str]:
     """What the file or the machine became and running containers cannot follow."""
     for each in state.holdings:
-        who = f"{each.shown}, container {each.container},"
+        who = each.holder
         if missing := each.cpus - cpus.machine.online:
             yield f"{who} has CPUs {each.cpus}, of which {missing} are not online"
         if reserved := each.cpus & cpus.reserved:
@@ -126,6 +126,6 @@ def troubles(cpus: Cpus, state: CpuState) -> Iterator[str]:
             )
     for each in cpus.lacking(state):
         yield (
-            f"{each.shown}, container {each.container}, shares pool {each.pool}, in which "
+            f"{each.holder} shares pool {each.pool}, in which "
             f"no CPU is left: it runs on {cpus.set_of(state, each)}"
         )

@@ -107,10 +107,12 @@ class Cpus(ResourceDecisions):
     def exclusive(self, request: PluginRequest) -> int:
         """How many CPUs of its own it is to have.
 
-        Of a pod as a whole it is not known who asks for a part of a CPU: who does, shares.
+        Of the containers of a pod together it is not known who asks for a part of a CPU: who does,
+        shares.
         """
         amount = request.amounts.get(self.resource, Fraction())
-        whole = amount.denominator == 1 or not request.container
+        together = not request.container and not request.pod_level
+        whole = amount.denominator == 1 or together
         return int(amount) if request.role.cpu.exclusive and whole else 0
 
     def allocate(self, state: CpuState, request: PluginRequest) -> CpuState:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 
 import msgspec
@@ -12,7 +13,14 @@ from dovetail.node.plugins.common.requests import PluginRequest
 from dovetail.node.plugins.common.roles import RoleBook
 from dovetail.node.plugins.common.serving import RolePlugin, allocatable_resource
 from dovetail.node.plugins.common.store import PluginStore
-from dovetail.node.plugins.memory.state import MEMORY, PAGES, Memory, MemoryHolding, MemoryState
+from dovetail.node.plugins.memory.state import (
+    MEMORY,
+    PAGES,
+    Memory,
+    MemoryHolding,
+    MemoryState,
+    page_size,
+)
 from dovetail.node.topology import Machine
 from dovetail.node.wire.resource_plugin import (
     AllocatableTopologyAwareResource,
@@ -20,6 +28,22 @@ from dovetail.node.wire.resource_plugin import (
 )
 
 LOG = structlog.get_logger("dovetail.node.plugins.memory")
+
+
+UNITS = (("GB", 2**30), ("MB", 2**20), ("KB", 2**10))
+"""Of page sizes, as the kernel's cgroups write them."""
+
+
+def pinned_nodes(holding: MemoryHolding) -> set[int]:
+    return {node for nodes in holding.pinned.values() for node in nodes}
+
+
+def limit_of(resource: str, amount: int) -> str:
+    """A limit of bytes, by the page size of `hugepages-2Mi`, as containers have it."""
+    size = page_size(resource)
+    assert size
+    name, unit = next(each for each in UNITS if not size % each[1])
+    return json.dumps({f"{size // unit}{name}": amount})
 
 
 class MemoryPlugin(RolePlugin[MemoryHolding]):
@@ -64,7 +88,21 @@ class MemoryPlugin(RolePlugin[MemoryHolding]):
             allocation_result=str(nodes),
             resource_hints=listed(hints),
             topology_assignments=dict(holding.given.get(self.resource, {})),
+            device_ids=tuple(f"numa{node}" for node in sorted(pinned_nodes(holding))),
         )
+
+    def infos(self, holding: MemoryHolding) -> Mapping[str, ResourceAllocationInfo]:
+        """With the right to use the pages that a resource class gave."""
+        return {self.resource: self.info(holding)} | {
+            name: ResourceAllocationInfo(
+                oci_property_name="HugepageLimits",
+                is_scalar_resource=True,
+                allocated_quantity=float(sum(holding.given[name].values())),
+                allocation_result=limit_of(name, sum(holding.given[name].values())),
+                topology_assignments=dict(holding.given[name]),
+            )
+            for name in sorted(holding.pinned)
+        }
 
     def by_node(self, holding: MemoryHolding) -> Mapping[str, Mapping[int, float]]:
         """Huge pages, too, if it was asked for them together."""

@@ -10,6 +10,7 @@ use, but who had them is bound to the others it had.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from fractions import Fraction
 from itertools import combinations
@@ -33,6 +34,9 @@ from dovetail.node.topology import Machine
 MEMORY = "memory"
 PAGES = "hugepages-"
 
+NODE = re.compile(r"numa([0-9]{1,4})", re.ASCII)
+"""A NUMA node as the device is called that its pages are."""
+
 ByNode = Mapping[int, int]
 """Bytes."""
 
@@ -43,6 +47,8 @@ class MemoryHolding(ResourceHolding, frozen=True, kw_only=True):
     nodes: CpuSet = CpuSet()
     """The group it is bound to; none if it may be anywhere."""
     given: Mapping[str, ByNode] = {}
+    pinned: Mapping[str, ByNode] = {}
+    """Of what was given: huge pages that a resource class chose, whatever the role."""
 
 
 class MemoryState(PluginState[MemoryHolding], frozen=True, kw_only=True):
@@ -58,13 +64,24 @@ class FreeMemory(msgspec.Struct, frozen=True, kw_only=True):
     groups: Mapping[int, CpuSet]
     """Of nodes in use, the group they belong to."""
 
-    def suits(self, nodes: CpuSet, wanted: Mapping[str, int]) -> bool:
+    def suits(
+        self,
+        nodes: CpuSet,
+        wanted: Mapping[str, int],
+        pinned: Mapping[str, ByNode] | None = None,
+    ) -> bool:
+        """`pinned`: which part of it is to be on which node."""
         return (
             not nodes & self.barred.keys()
             and all(self.groups.get(node, nodes) == nodes for node in nodes)
             and all(
                 sum(self.free[name].get(node, 0) for node in nodes) >= amount
                 for name, amount in wanted.items()
+            )
+            and all(
+                self.free[name].get(node, 0) >= amount
+                for name, parts in (pinned or {}).items()
+                for node, amount in parts.items()
             )
         )
 
@@ -88,7 +105,7 @@ class Memory(ResourceDecisions):
 
     def hints(self, state: MemoryState, request: PluginRequest) -> tuple[Hint, ...] | None:
         """None if it has no preference; raises Impossible if it can be nowhere."""
-        wanted = self.wanted(request)
+        wanted, pinned = self.wanted(request), pages_of(request)
         if not wanted:
             return None
         before = state.own(request)
@@ -97,14 +114,18 @@ class Memory(ResourceDecisions):
             return (self.hint_on(own, wanted),)
         least = self.fewest_nodes(wanted)
         room = self.room(state, request)
-        suiting = [nodes for nodes in self.groups(request) if room.suits(nodes, wanted)]
+        suiting = [nodes for nodes in self.groups(request) if room.suits(nodes, wanted, pinned)]
         if not suiting:
             raise Impossible(self.shortage(room, request, wanted))
+        if pinned:
+            return (Hint(suiting[0].mask, preferred=True),)
         # Who grows stays where it is, if it can.
         places = [own] if own in suiting else suiting
         return tuple(Hint(nodes.mask, preferred=len(nodes) == least) for nodes in places)
 
     def hint_of(self, holding: MemoryHolding) -> Hint:
+        if holding.pinned:
+            return Hint(self.own(holding).mask, preferred=True)
         return self.hint_on(self.own(holding), holding.wanted)
 
     def hint_on(self, nodes: CpuSet, wanted: Mapping[str, int]) -> Hint:
@@ -119,32 +140,38 @@ class Memory(ResourceDecisions):
 
     def allocate(self, state: MemoryState, request: PluginRequest) -> MemoryState:
         """With the container's holding in it; raises Impossible."""
-        wanted = self.wanted(request)
+        wanted, pinned = self.wanted(request), pages_of(request)
         before = state.of(request.pod, request.container)
-        same = before and (before.wanted, before.role) == (wanted, request.role.name)
+        asked = wanted, request.role.name, pinned
+        same = before and (before.wanted, before.role, before.pinned) == asked
         if before and same and self.intact(before):
             return state
         room = self.room(state, request)
-        nodes = self.group(room, request, wanted) if wanted else CpuSet()
+        own = before.nodes if before else CpuSet()
+        nodes = self.group(room, request, wanted, own) if wanted else CpuSet()
         holding = MemoryHolding(
             **owner_of(request),
             wanted=wanted,
             nodes=nodes,
             given={
-                name: drain(room.free[name], sorted(nodes), amount)
+                name: drain(room.free[name], sorted(nodes), amount, pinned.get(name, {}))
                 for name, amount in wanted.items()
             },
+            pinned=pinned,
         )
         return state.with_holding(holding)
 
     def wanted(self, request: PluginRequest) -> dict[str, int]:
         """Bytes by resource; nothing if it is not to be bound."""
-        if not request.role.memory.bind:
-            return {}
+        pinned = pages_of(request)
         found = {
-            name: ceil(amount)
+            name: max(ceil(amount), sum(pinned.get(name, {}).values()))
             for name, amount in request.amounts.items()
-            if name in (self.resource, MEMORY) or name.startswith(PAGES)
+            if name in pinned
+            or (
+                request.role.memory.bind
+                and (name in (self.resource, MEMORY) or name.startswith(PAGES))
+            )
         }
         for name in found:
             if name not in self.allocatable:
@@ -152,12 +179,19 @@ class Memory(ResourceDecisions):
                 raise Impossible(f"this machine has no {name}; it has {known}")
         return found
 
-    def group(self, room: FreeMemory, request: PluginRequest, wanted: Mapping[str, int]) -> CpuSet:
+    def group(
+        self, room: FreeMemory, request: PluginRequest, wanted: Mapping[str, int], own: CpuSet
+    ) -> CpuSet:
         """The smallest group that suits and contains the nodes that the agent wants.
 
-        For nodes that are preferred a wider group will do only if so much takes as many nodes.
+        Of those, its `own`, if it can stay there: pages that are there do not move. For nodes that
+        are preferred a wider group will do only if so much takes as many nodes.
         """
-        suiting = [nodes for nodes in self.groups(request) if room.suits(nodes, wanted)]
+        pinned = pages_of(request)
+        suiting = [nodes for nodes in self.groups(request) if room.suits(nodes, wanted, pinned)]
+        if pinned and suiting:
+            # The choice is made, and the agent has heard of it by a hint.
+            return suiting[0]
         agreed = [nodes for nodes in suiting if (request.nodes or CpuSet()) <= nodes]
         if request.nodes is not None and request.preferred:
             least = self.fewest_nodes(wanted)
@@ -165,10 +199,13 @@ class Memory(ResourceDecisions):
         chosen = agreed if agreed or request.preferred else suiting
         if not chosen:
             raise Impossible(self.shortage(room, request, wanted))
-        return chosen[0]
+        return own if own in chosen and len(own) == len(chosen[0]) else chosen[0]
 
     def groups(self, request: PluginRequest) -> Iterator[CpuSet]:
         """Small ones first."""
+        pinned = CpuSet(node for nodes in pages_of(request).values() for node in nodes)
+        if pinned:
+            return iter([pinned] if pinned <= self.nodes else [])
         return subsets(self.nodes, 1 if request.role.memory.numa == "single" else len(self.nodes))
 
     def room(self, state: MemoryState, request: PluginRequest) -> FreeMemory:
@@ -205,7 +242,9 @@ class Memory(ResourceDecisions):
         """Which nodes are short, or why they are not for it."""
         told = "; ".join(room.shortage(node, wanted) for node in sorted(self.nodes))
         amounts = ", ".join(f"{written(each)} of {name}" for name, each in wanted.items())
-        return f"{request.shown} wants {amounts} (role {request.role.name}); {told}"
+        given = ", ".join(f"{each.resource} of {each.id}" for each in request.chosen)
+        by_class = f", and was given {given} by a resource class" if given else ""
+        return f"{request.shown} wants {amounts} (role {request.role.name}){by_class}; {told}"
 
 
 def asked_by(holdings: Sequence[MemoryHolding]) -> dict[str, int]:
@@ -227,15 +266,39 @@ def subsets(nodes: CpuSet, most: int) -> Iterator[CpuSet]:
     return (CpuSet(each) for size in range(1, most + 1) for each in combinations(ascending, size))
 
 
-def drain(free: ByNode, nodes: Iterable[int], amount: int) -> ByNode:
-    """Node by node: the next is used when the one before has nothing left."""
-    given = {}
+def drain(free: ByNode, nodes: Iterable[int], amount: int, pinned: ByNode | None = None) -> ByNode:
+    """Node by node: the next is used when the one before has nothing left.
+
+    `pinned`: what is on which node in any case.
+    """
+    given = dict(pinned or {})
+    amount -= sum(given.values())
     for node in nodes:
-        part = min(amount, max(0, free.get(node, 0)))
-        if part:
-            given[node] = part
-        amount -= part
-    return given
+        part = min(amount, max(0, free.get(node, 0) - given.get(node, 0)))
+        if part > 0:
+            given[node] = given.get(node, 0) + part
+            amount -= part
+    return dict(sorted(given.items()))
+
+
+def page_size(resource: str) -> int | None:
+    """Of `hugepages-2Mi`, in bytes; nothing if it is no such resource."""
+    try:
+        return int(quantity.parse(resource.removeprefix(PAGES))) if PAGES in resource else None
+    except quantity.BadQuantity:
+        return None
+
+
+def pages_of(request: PluginRequest) -> dict[str, dict[int, int]]:
+    """Bytes by resource and node of huge pages that a resource class gave. Raises Impossible."""
+    found: dict[str, dict[int, int]] = {}
+    for each in request.chosen:
+        node, size = NODE.fullmatch(each.id), page_size(each.resource)
+        if node is None or size is None:
+            raise Impossible(f"{each.resource} {each.id} are no huge pages of a NUMA node")
+        by_node = found.setdefault(each.resource, {})
+        by_node[int(node[1])] = by_node.get(int(node[1]), 0) + size * each.units
+    return found
 
 
 def written(amount: int) -> str:

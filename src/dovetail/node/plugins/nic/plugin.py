@@ -45,6 +45,7 @@ class NicPlugin(RolePlugin[NicHolding]):
             envs=self.nics.envs(holding),
             annotations=self.nics.annotations(holding),
             resource_hints=listed(self.nics.hints_of((holding,))),
+            device_ids=holding.chosen,
         )
 
     def by_node(self, holding: NicHolding) -> Mapping[str, Mapping[int, float]]:

@@ -20,8 +20,11 @@ from dovetail.node.plugins.common.holdings import (
     owner_of,
 )
 from dovetail.node.plugins.common.requests import Impossible, PluginRequest
-from dovetail.node.plugins.common.roles import NicFacts, RoleBook
+from dovetail.node.plugins.common.roles import NicFacts, NicRule, RoleBook
 from dovetail.node.topology import Machine, Nic
+
+GIVEN = NicRule(name_env="AFFINITY_NIC_NAME")
+"""How a container without a rule of its role is told of a NIC that a class gave it."""
 
 
 class Interface(msgspec.Struct, frozen=True, kw_only=True):
@@ -41,6 +44,12 @@ class NicHolding(ResourceHolding, frozen=True, kw_only=True):
     """None, if its role gets none."""
     bandwidth: int = 0
     """Mb/s that are set aside for it."""
+    chosen: tuple[str, ...] = ()
+    """NICs that a resource class gave it, whatever its role; `nic` is the first of them."""
+
+    @property
+    def nics(self) -> tuple[str, ...]:
+        return self.chosen or ((self.nic,) if self.nic else ())
 
 
 class NicState(PluginState[NicHolding], frozen=True, kw_only=True):
@@ -56,6 +65,8 @@ class Nics(ResourceDecisions):
 
     def hints(self, state: NicState, request: PluginRequest) -> tuple[Hint, ...] | None:
         """None if it has no preference; raises Impossible if it can be nowhere."""
+        if request.chosen:
+            return self.hint_near(self.given(request))
         if request.role.nic is None:
             return None
         before = [each for each in state.own(request) if each.nic]
@@ -77,23 +88,47 @@ class Nics(ResourceDecisions):
 
     def hints_of(self, holdings: Iterable[NicHolding]) -> tuple[Hint, ...] | None:
         """That of the NICs that a container has, or all of a pod together."""
-        found = (self.interfaces.get(each.nic) for each in holdings)
-        nodes = CpuSet(nic.numa for nic in found if nic is not None and nic.numa is not None)
+        own = list(holdings)
+        if chosen := [name for each in own for name in each.chosen]:
+            return self.hint_near(chosen)
+        nodes = self.nodes_of(each.nic for each in own)
         return (Hint(nodes.mask, preferred=len(nodes) == 1),) if nodes else None
+
+    def hint_near(self, chosen: Iterable[str]) -> tuple[Hint, ...] | None:
+        """Where these are is where they are."""
+        nodes = self.nodes_of(chosen)
+        return (Hint(nodes.mask, preferred=True),) if nodes else None
+
+    def nodes_of(self, names: Iterable[str]) -> CpuSet:
+        found = (self.interfaces.get(name) for name in names)
+        return CpuSet(nic.numa for nic in found if nic is not None and nic.numa is not None)
+
+    def given(self, request: PluginRequest) -> tuple[str, ...]:
+        """The NICs that a resource class gave to the container. Raises Impossible."""
+        names = tuple(sorted({each.id for each in request.chosen}))
+        for name in names:
+            if name not in self.interfaces:
+                there = ", ".join(self.interfaces) or "none"
+                given = f"{request.shown} was given the NIC {name} by a resource class"
+                raise Impossible(f"{given}; there is {there}")
+        return names
 
     def allocate(self, state: NicState, request: PluginRequest) -> NicState:
         """With the container's holding in it; raises Impossible."""
         before = state.of(request.pod, request.container)
-        bandwidth = self.bandwidth(request)
-        same = before and (before.role, before.bandwidth) == (request.role.name, bandwidth)
+        bandwidth, given = self.bandwidth(request), self.given(request)
+        asked = request.role.name, bandwidth, given
+        same = before and (before.role, before.bandwidth, before.chosen) == asked
         # Its NIC may be gone since.
         if before and same and (not before.nic or before.nic in self.interfaces):
             return state
-        holding = NicHolding(
-            **owner_of(request),
-            nic=self.chosen(state, request).name if request.role.nic else "",
-            bandwidth=bandwidth,
-        )
+        if given:
+            nic = given[0]
+            if self.interfaces[nic] not in self.able(state, request):
+                raise Impossible(self.shortage(state, request))
+        else:
+            nic = self.chosen(state, request).name if request.role.nic else ""
+        holding = NicHolding(**owner_of(request), nic=nic, bandwidth=bandwidth, chosen=given)
         return state.with_holding(holding)
 
     def chosen(self, state: NicState, request: PluginRequest) -> Interface:
@@ -124,7 +159,7 @@ class Nics(ResourceDecisions):
         there = [
             each
             for each in state.holdings
-            if each.nic == nic.name and not (request and each.is_for(request))
+            if nic.name in each.nics and not (request and each.is_for(request))
         ]
         return sum(each.bandwidth for each in there), len(there)
 
@@ -157,21 +192,30 @@ class Nics(ResourceDecisions):
 
     def envs(self, holding: NicHolding) -> dict[str, str]:
         """What a NIC does not have is left out; so is what has no name."""
-        role, nic = self.book.roles.get(holding.role), self.interfaces.get(holding.nic)
-        if role is None or role.nic is None or nic is None:
+        rule, nics = self.rule(holding), self.present(holding)
+        if rule is None:
             return {}
         named = (
-            (role.nic.ipv6_env, nic.ipv6),
-            (role.nic.ipv4_env, nic.ipv4),
-            (role.nic.name_env, nic.name),
+            (rule.ipv6_env, [each.ipv6 for each in nics]),
+            (rule.ipv4_env, [each.ipv4 for each in nics]),
+            (rule.name_env, [each.name for each in nics]),
         )
-        return {name: value for name, value in named if name and value}
+        return {name: ",".join(filter(None, each)) for name, each in named if name and any(each)}
 
     def annotations(self, holding: NicHolding) -> dict[str, str]:
-        role, nic = self.book.roles.get(holding.role), self.interfaces.get(holding.nic)
-        if role is None or role.nic is None or nic is None or not nic.netns:
-            return {}
-        return {role.nic.netns_annotation: nic.netns}
+        rule = self.rule(holding)
+        spaces = dict.fromkeys(each.netns for each in self.present(holding) if each.netns)
+        return {rule.netns_annotation: ",".join(spaces)} if rule and spaces else {}
+
+    def rule(self, holding: NicHolding) -> NicRule | None:
+        """Who was given a NIC by class is told of it, whatever the role."""
+        role = self.book.roles.get(holding.role)
+        rule = role.nic if role else None
+        return rule or (GIVEN if holding.chosen else None)
+
+    def present(self, holding: NicHolding) -> list[Interface]:
+        """Those that are still there."""
+        return [self.interfaces[name] for name in holding.nics if name in self.interfaces]
 
 
 def asked_by(holdings: Sequence[NicHolding]) -> int:

@@ -1,0 +1,1 @@
+"""Pods that were refused for good: failed at the API server, if that is wanted."""
