@@ -238,14 +238,17 @@ async def test_a_device_that_vanishes_keeps_its_container_from_starting(tmp_path
     assert refused.value.reason == "plugin_down"
 
 
-async def test_who_may_do_without_its_plugin_does(tmp_path: Path) -> None:
+async def test_nobody_starts_without_the_device_that_was_chosen(tmp_path: Path) -> None:
+    """Of roles that fail open neither: a device is not brought in later, as CPUs are."""
     gpu = FakeDevicePlugin()
     gpu.up = False
     open_ = msgspec.structs.replace(TWO_NODES, outage=Outage.FAIL_OPEN)
     here, own = node(tmp_path, gpu, configuration=open_), one_gpu("a", "GPU-0")
-    await here.admit(own)
-    assert (await here.settings(own)).envs == {}
+    refused = await here.refusal(own)
+    assert (refused.reason, refused.later) == ("plugin_down", True)
+    assert nothing_held(here)
     gpu.up = True
+    await here.admit(own)
     assert (await here.settings(own)).envs == {"GPUS": "GPU-0"}
 
 

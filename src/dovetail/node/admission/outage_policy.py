@@ -64,9 +64,13 @@ class OutagePolicy:
         return False
 
     def settle(self, slot: ResourceSlot, error: PluginError) -> None:
-        """By the role: with what it had, or without; otherwise raises Rejected."""
+        """By the role: with what it had, or without; otherwise raises Rejected.
+
+        A container whose devices the scheduler chose never starts without them: CPUs can be
+        pinned when the plugin is back, and devices cannot be brought in later.
+        """
         keeps = self._outage is Outage.KEEP_LAST and slot.stored is not None
-        opens = self._outage is Outage.FAIL_OPEN
+        opens = self._outage is Outage.FAIL_OPEN and not slot.chosen
         if error.failure not in OUTAGES or not (keeps or opens):
             raise rejection(error, later=self.later(error)) from error
         if keeps:
@@ -81,4 +85,4 @@ class OutagePolicy:
         return kind and error.failure in OUTAGES
 
     def later(self, error: PluginError) -> bool:
-        return self._outage is Outage.RETRY and error.failure in OUTAGES
+        return self._outage in (Outage.RETRY, Outage.FAIL_OPEN) and error.failure in OUTAGES
