@@ -10,7 +10,7 @@ import json
 import os
 import signal
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +22,7 @@ from dovetail.devices.allocation.request import DeviceHolding
 from dovetail.devices.allocation_document import ALLOCATION, write_allocation
 from dovetail.kube import manifests
 from dovetail.node.topology import Nic, synthetic
+from tests.node.kubelet.restarts import kill_between, locking, start_again
 from tests.support.kube.cluster import OK
 from tests.support.node.device_plugin_program import calls
 from tests.support.node.kubelet.bed import NodeBed, container_id, node_bed, statuses
@@ -53,12 +54,6 @@ CLASSES = {
     "token": [("Kind", "In", TOKEN)],
     "nic": [("Kind", "In", "nic"), ("speed", "GtEq", "10GBPS")],
 }
-HOLD = """
-busybox mkdir /claim/lock || echo $HOSTNAME > /claim/twice
-sleep 1
-busybox rmdir /claim/lock
-"""
-"""What a container does with a device: if another has it at the time, that is seen."""
 
 
 class DeviceBed:
@@ -266,11 +261,6 @@ def parts(devices: DeviceBed) -> dict[str, Process]:
     }
 
 
-def start_again(part: Process, end: Callable[[Process], object]) -> None:
-    end(part)
-    part.start()
-
-
 def test_the_device_is_inside_over_restarts_of_every_part(devices: DeviceBed) -> None:
     """Each twice, once in peace and once not; and after its end the next pod has it."""
     bed, number = devices.bed, 0
@@ -319,25 +309,10 @@ def test_a_container_that_starts_again_has_it_without_being_given_it_again(
 
 def test_twenty_pods_at_once_never_share_a_device(devices: DeviceBed) -> None:
     """Six devices, and each part is killed in between."""
-    bed, names = devices.bed, [f"many-{number}" for number in range(20)]
-    given = len(devices.told(TOKEN, "Allocate"))
-    for name in names:
-        never = {"restartPolicy": "Never"}
-        devices.create(name, "token", command=["/bin/sh", "-c", HOLD], spec=never)
-
-    def done() -> int:
-        phases = bed.kubectl("get", "pods", "-o", "jsonpath={.items[*].status.phase}").split()
-        assert "Failed" not in phases
-        return phases.count("Succeeded")
-
-    for part in [devices.token, *list(parts(devices).values())[1:]]:
-        before = done()
-        bed.await_that(
-            lambda before=before: done() > before or done() == 20,  # type: ignore[misc]
-            "some are done",
-        )
-        start_again(part, Process.kill)
-    bed.await_that(lambda: done() == 20, "all are done")
+    bed, given = devices.bed, len(devices.told(TOKEN, "Allocate"))
+    for number in range(20):
+        devices.create(f"many-{number}", "token", **locking("/claim"))
+    kill_between(bed, [devices.token, *list(parts(devices).values())[1:]], pods=20)
     assert not list(devices.claims.glob("*/twice"))
     allocated = [id_ for ((id_,),) in devices.told(TOKEN, "Allocate")[given:]]
     assert {*allocated} == {*TOKENS}

@@ -10,12 +10,13 @@ import json
 import os
 import signal
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from tests.node.kubelet.restarts import kill_between, locking, start_again
 from tests.support.kube.cluster import OK
 from tests.support.node.dra_driver_program import PREPARE, UNPREPARE, calls
 from tests.support.node.kubelet.bed import NodeBed, container_id, node_bed, statuses
@@ -36,14 +37,6 @@ CLASSES = {
     "any": [("kind", "In", "gpu")],
 }
 CLAIMS = "/apis/resource.k8s.io/v1/resourceclaims"
-HOLD = """
-for each in /claims/*; do
-  busybox mkdir $each/lock || echo $HOSTNAME > $each/twice
-  busybox sleep 1
-  busybox rmdir $each/lock
-done
-"""
-"""What a container does with its device: if another has it at the time, that is seen."""
 
 
 class DraBed:
@@ -184,11 +177,6 @@ def parts(dra: DraBed) -> dict[str, Process]:
     }
 
 
-def start_again(part: Process, end: Callable[[Process], object]) -> None:
-    end(part)
-    part.start()
-
-
 def test_the_device_is_in_the_containers_that_ask_and_in_no_other(dra: DraBed) -> None:
     bed = dra.bed
     asks = {f"{CLASS}/big": "1"}
@@ -261,24 +249,10 @@ def test_a_container_that_starts_again_has_its_device(dra: DraBed) -> None:
 
 def test_twenty_pods_at_once_never_share_a_device(dra: DraBed) -> None:
     """Five devices on two nodes, and each part is killed in between."""
-    bed, names = dra.bed, [f"many-{number}" for number in range(20)]
-    script = ["/bin/busybox", "sh", "-c", HOLD]
-    for name in names:
-        dra.create(name, "any", command=script, spec={"restartPolicy": "Never"})
-
-    def done() -> int:
-        phases = bed.kubectl("get", "pods", "-o", "jsonpath={.items[*].status.phase}").split()
-        assert "Failed" not in phases
-        return phases.count("Succeeded")
-
-    for part in parts(dra).values():
-        before = done()
-        bed.await_that(
-            lambda before=before: done() > before or done() == 20,  # type: ignore[misc]
-            "some are done",
-        )
-        start_again(part, Process.kill)
-    bed.await_that(lambda: done() == 20, "all are done")
+    bed = dra.bed
+    for number in range(20):
+        dra.create(f"many-{number}", "any", **locking("/claims/*"))
+    kill_between(bed, parts(dra).values(), pods=20)
     assert not list(dra.folders.glob("*/twice"))
     bed.delete_pods()
     dra.await_nothing_held()
