@@ -55,6 +55,8 @@ def offline(database: str, *, fix: bool) -> Any:
             return msgspec.to_builtins(ledger.read(examination.examine).result())
         healed, found = ledger.write(examination.heal).result()
         return msgspec.to_builtins({"healed": healed, **msgspec.structs.asdict(found)})
+    except DovetailError as error:
+        raise exits.LocalFailure(str(error)) from error
     finally:
         ledger.close()
 

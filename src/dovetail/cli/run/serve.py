@@ -120,7 +120,7 @@ def check_access(settings: ServerSettings) -> None:
 
 def prepare(settings: ServerSettings) -> None:
     """Make the tables before workers start, so that they need not race to do it."""
-    ledger = open_ledger(settings.database)
+    ledger = open_ledger(settings.database, settings.ledger)
     try:
         if settings.demo:
             ledger.write(demo_fleet.fill_if_empty).result()
