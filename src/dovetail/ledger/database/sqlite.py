@@ -162,6 +162,7 @@ class SqliteLedger:
         self._committer = Committer(lambda: SqliteBatch(self._file, self._lock_seconds))
         self._readers = ThreadPoolExecutor(settings.readers, thread_name_prefix="ledger-reader")
         self._local = threading.local()
+        self._reading_connections: set[sqlite3.Connection] = set()
         self._failed_writes = FailedWrites()
 
     @staticmethod
@@ -204,12 +205,16 @@ class SqliteLedger:
         self._committer.close()
         self._readers.shutdown()
         self._watchdog.close()
+        # All of them: the last to be closed has SQLite write its log back into the file.
+        for each in self._reading_connections:
+            each.close()
         self._file.close()
 
     def _connection(self, busy_seconds: float) -> sqlite3.Connection:
         """The calling thread's own."""
         if not hasattr(self._local, "connection"):
-            self._local.connection = self._file.connect(busy_seconds)
+            self._local.connection = self._file.connect(busy_seconds, any_thread=True)
+            self._reading_connections.add(self._local.connection)
         connection: sqlite3.Connection = self._local.connection
         return connection
 
@@ -222,6 +227,7 @@ class SqliteLedger:
                 yield self._connection(busy_seconds)
             except sqlite3.Error:
                 if hasattr(self._local, "connection"):
+                    self._reading_connections.discard(self._local.connection)
                     self._local.connection.close()
                     del self._local.connection
                 raise

@@ -109,8 +109,8 @@ class LedgerFile:
         self._anchor = connect(path, OPENING_SECONDS, any_thread=True)
         self._opened = self._there()
 
-    def connect(self, busy_seconds: float) -> sqlite3.Connection:
-        connection = connect(self.path, busy_seconds)
+    def connect(self, busy_seconds: float, *, any_thread: bool = False) -> sqlite3.Connection:
+        connection = connect(self.path, busy_seconds, any_thread=any_thread)
         try:
             self.check()
         except LedgerBusy:
