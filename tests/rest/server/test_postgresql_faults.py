@@ -6,6 +6,7 @@ Each test has the name of its row there. Nothing is timed: what hung for ever en
 from __future__ import annotations
 
 import asyncio
+import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import wait
 from contextlib import ExitStack, suppress
@@ -68,6 +69,11 @@ def server(network: FaultyNetwork, serve: Callable[[str], FaultyServer]) -> Faul
     return serve(network.url)
 
 
+def threads_of_ledgers() -> int:
+    names = ("ledger-reader", "ledger-writer")
+    return sum(each.name.startswith(names) for each in threading.enumerate())
+
+
 # -- silent ----------------------------------------------------------------------------------------
 
 
@@ -84,6 +90,8 @@ def test_silent(network: FaultyNetwork, server: FaultyServer) -> None:
     network.heal()
     assert server.recovers()
     assert not any(server.is_there(f"lost-{each}") for each in range(8))
+    # Threads that waited came back: their connections were cut.
+    assert threads_of_ledgers() <= SHORT.readers + SHORT.writers
 
 
 def test_silent_in_a_query(network: FaultyNetwork, server: FaultyServer) -> None:

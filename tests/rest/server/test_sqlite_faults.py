@@ -23,7 +23,7 @@ from dovetail.ledger.database.settings import LedgerSettings
 from tests.rest.faulty_server import CANDIDATES, FOREVER, FaultyServer, assert_away
 from tests.support.databases import copied
 
-SHORT = LedgerSettings(answer_seconds=4.0, lock_seconds=0.5, readers=2)
+SHORT = LedgerSettings(answer_seconds=3.0, readers=2)
 NEEDS_ROOT = pytest.mark.skipif(os.geteuid() != 0, reason="only root may mount")
 
 

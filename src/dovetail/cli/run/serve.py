@@ -43,13 +43,13 @@ def serve(print_config: bool, **flags: Any) -> None:
     try:
         check_access(settings)
         prepare(settings)
+        bound = listening_socket(settings.host, settings.port)
+        hand_over(settings)
+        # Ctrl-C is how a server at a terminal is meant to end: nothing was aborted.
+        with suppress(KeyboardInterrupt):
+            run(settings, bound)
     except DovetailError as error:
         raise LocalFailure(str(error)) from error
-    bound = listening_socket(settings.host, settings.port)
-    hand_over(settings)
-    # Ctrl-C is how a server at a terminal is meant to end: nothing was aborted.
-    with suppress(KeyboardInterrupt):
-        run(settings, bound)
 
 
 def listening_socket(host: str, port: int) -> socket.socket:

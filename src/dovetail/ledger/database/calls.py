@@ -54,9 +54,10 @@ class GivenUp(LedgerBusy):
 class Call(Generic[T]):
     """One operation on its way. All but `deadline` is guarded: two threads may end it at once."""
 
-    def __init__(self, deadline: float) -> None:
+    def __init__(self, deadline: float, forget: Callable[[Call[Any]], None]) -> None:
         self.future: Future[T] = Future()
         self.deadline = deadline
+        self._forget = forget
         self._stage = Stage.WAITING
         self._line: Line | None = None
         self._lock = threading.Lock()
@@ -73,7 +74,7 @@ class Call(Generic[T]):
             if self._stage is Stage.WAITING and self.future.set_running_or_notify_cancel():
                 self._stage = Stage.RUNNING
                 return True
-            self._stage = Stage.OVER
+            self._end()
             return False
 
     def waits_for(self, line: Line | None) -> None:
@@ -115,7 +116,7 @@ class Call(Generic[T]):
         with self._lock:
             stage, line = self._stage, self._line
             if stage is Stage.WAITING and not self.future.set_running_or_notify_cancel():
-                self._stage = Stage.OVER
+                self._end()
             elif self._end():
                 self.future.set_exception(
                     OutcomeUnknown("the database did not answer in time when told to commit")
@@ -130,6 +131,7 @@ class Call(Generic[T]):
         if self._stage is Stage.OVER:
             return False
         self._stage = Stage.OVER
+        self._forget(self)
         return True
 
 
@@ -147,9 +149,8 @@ class Watchdog:
 
     def call(self) -> Call[Any]:
         """A new call, whose time runs from now."""
-        made: Call[Any] = Call(time.monotonic() + self._answer_seconds)
+        made: Call[Any] = Call(time.monotonic() + self._answer_seconds, self._open.discard)
         self._open.add(made)
-        made.future.add_done_callback(lambda _: self._open.discard(made))
         if not self._is_needed.is_set():
             self._is_needed.set()
         return made

@@ -191,6 +191,20 @@ class ConnectionThreads:
                 raise LedgerBusy(f"the database refuses: {error}") from error
 
 
+@contextmanager
+def answering(url: str, settings: LedgerSettings) -> Iterator[Driver]:
+    """A connection for a question outside any ledger, cut when its answer takes too long."""
+    driver = psycopg.connect(url, autocommit=True, **options_of(url, settings))
+    connection = CuttableConnection(driver)
+    watch = threading.Timer(settings.answer_seconds, connection.cut)
+    watch.start()
+    try:
+        yield driver
+    finally:
+        watch.cancel()
+        connection.close()
+
+
 def options_of(url: str, settings: LedgerSettings) -> dict[str, Any]:
     """How to connect; what the URL says itself is left to it."""
     seconds = settings.keepalive_seconds

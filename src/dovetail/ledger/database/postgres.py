@@ -27,6 +27,7 @@ from dovetail.ledger.database.connections import (
     Connections,
     ConnectionThreads,
     Driver,
+    answering,
     options_of,
 )
 from dovetail.ledger.database.postgres_transactions import (
@@ -143,14 +144,15 @@ class PostgresLedger:
             "ledger-writer", settings.writers, Connections(url, settings)
         )
         self._timeouts = timeouts(settings)
+        self._look_at = look_statements(self._timeouts)
         self._writes = 0
         self._failed_writes = FailedWrites()
 
     @staticmethod
     def revision(url: str) -> str | None:
         try:
-            with psycopg.connect(url, autocommit=True, **options_of(url, DEFAULTS)) as connection:
-                found = connection.execute("SELECT version_num FROM alembic_version").fetchone()
+            with answering(url, DEFAULTS) as driver:
+                found = driver.execute("SELECT version_num FROM alembic_version").fetchone()
         except errors.UndefinedTable:
             return None
         except psycopg.ProgrammingError as error:
@@ -234,11 +236,8 @@ class PostgresLedger:
 
     def _look(self, driver: Driver, cursor: Cursor) -> News:
         """The news in a transaction of its own, all of it sent at once."""
-        look = sql.SQL("BEGIN READ ONLY; {}; {}; COMMIT").format(
-            sql.SQL(self._timeouts.decode()), sql.SQL(NEWS.replace("?", "{}")).format(cursor)
-        )
         try:
-            found = driver.execute(look, prepare=False)
+            found = driver.execute(self._look_at(cursor), prepare=False)
         finally:
             roll_back(driver)
         while found.description is None and found.nextset():
@@ -294,6 +293,18 @@ def trim(tx: Transaction) -> None:
            WHERE changes_trimmed.xid < newest.xid""",
         (KEPT_CHANGES,),
     )
+
+
+def look_statements(timeouts: bytes) -> Callable[[Cursor], bytes]:
+    """Statements that look at the log once; what follows the cursor is put together beforehand."""
+    before, after = NEWS.encode().split(b"?")
+
+    def statements(cursor: Cursor) -> bytes:
+        # Several statements take no parameters; a cursor has nothing in it that would need it.
+        assert not cursor.strip("0123456789:,"), cursor
+        return b"BEGIN READ ONLY; %b; %b'%b'%b; COMMIT" % (timeouts, before, cursor.encode(), after)
+
+    return statements
 
 
 def news_of(row: Row | None) -> News:

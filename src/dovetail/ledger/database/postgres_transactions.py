@@ -54,13 +54,13 @@ def roll_back(driver: Driver) -> None:
     if driver.info.transaction_status in OPEN_TRANSACTION:
         # Where even this fails the connection is broken, and what led here is raised already.
         with suppress(psycopg.Error):
-            driver.execute("ROLLBACK")
+            driver.execute("ROLLBACK", prepare=False)
 
 
 def commit(driver: Driver) -> None:
     """Raises OutcomeUnknown where the server did not say what became of it."""
     try:
-        done = driver.execute("COMMIT")
+        done = driver.execute("COMMIT", prepare=False)
     except psycopg.Error as error:
         if error.sqlstate is not None and not driver.closed:
             raise

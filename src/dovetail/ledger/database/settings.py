@@ -27,8 +27,7 @@ class LedgerSettings(SettingsStruct, frozen=True):
         Seconds, Meta(description="PostgreSQL: longest statement of a request's transaction.")
     ] = 8.0
     lock_seconds: Annotated[
-        Seconds,
-        Meta(description="Longest wait for locks of others: rows (PostgreSQL), the file (SQLite)."),
+        Seconds, Meta(description="PostgreSQL: longest wait for rows that others have locked.")
     ] = 5.0
     connect_seconds: Annotated[
         Annotated[int, Meta(ge=2)], Meta(description="PostgreSQL: longest wait for a connection.")

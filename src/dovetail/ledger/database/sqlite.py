@@ -93,9 +93,9 @@ class SqliteTransaction:
 class SqliteBatch:
     """The writer's side of group commit. Raises FileFault where the file cannot be used."""
 
-    def __init__(self, file: LedgerFile, lock_seconds: float) -> None:
+    def __init__(self, file: LedgerFile, busy_seconds: float) -> None:
         self._file = file
-        self._connection = file.connect(lock_seconds)
+        self._connection = file.connect(busy_seconds)
         self._commits = 0
 
     def begin(self) -> None:
@@ -157,9 +157,9 @@ class SqliteLedger:
 
     def __init__(self, url: str, settings: LedgerSettings = DEFAULTS) -> None:
         self._file = LedgerFile(database_path(url))
-        self._lock_seconds = settings.lock_seconds
+        self._busy_seconds = settings.answer_seconds
         self._watchdog = Watchdog(settings.answer_seconds, settings.silence_seconds)
-        self._committer = Committer(lambda: SqliteBatch(self._file, self._lock_seconds))
+        self._committer = Committer(lambda: SqliteBatch(self._file, self._busy_seconds))
         self._readers = ThreadPoolExecutor(settings.readers, thread_name_prefix="ledger-reader")
         self._local = threading.local()
         self._reading_connections: set[sqlite3.Connection] = set()
@@ -233,7 +233,7 @@ class SqliteLedger:
                 raise
 
     def _read(self, operation: Operation[T], call: Call[T]) -> T:
-        with self._reading(self._lock_seconds) as connection:
+        with self._reading(self._busy_seconds) as connection:
             connection.execute("BEGIN")
             try:
                 return operation(SqliteTransaction(connection, call))
