@@ -1,8 +1,8 @@
 """Calls of the ledger with a deadline: no caller waits longer, whatever the driver's thread does.
 
-Both ledgers make a `Call` of every operation and run it in threads of their own. `Watchdog`, one
-thread for each ledger, fails the future of a call whose time is over and cuts the connection that
-its thread is waiting for, so that the thread comes back. What the caller is told is exact:
+Both ledgers make a `LedgerCall` of every operation and run it in threads of their own. `Watchdog`,
+one thread for each ledger, fails the future of a call whose time is over and cuts the connection
+that its thread is waiting for, so that the thread comes back. What the caller is told is exact:
 
     waiting      nothing was done, and nothing will be                      LedgerBusy
     running      nothing was committed: from here on `begin_commit` refuses LedgerBusy
@@ -25,7 +25,7 @@ LONGEST_TICK_SECONDS = 0.5
 """How much later than its deadline a call may be given up."""
 
 
-class Line(Protocol):
+class CuttableLine(Protocol):
     """What a call waits for: a connection that others can cut."""
 
     def cut(self) -> None:
@@ -37,7 +37,7 @@ class Line(Protocol):
         ...
 
 
-class Stage(Enum):
+class CallStage(Enum):
     WAITING = auto()
     RUNNING = auto()
     COMMITTING = auto()
@@ -51,37 +51,37 @@ class GivenUp(LedgerBusy):
         super().__init__("its caller does not wait any more")
 
 
-class Call(Generic[T]):
+class LedgerCall(Generic[T]):
     """One operation on its way. All but `deadline` is guarded: two threads may end it at once."""
 
-    def __init__(self, deadline: float, forget: Callable[[Call[Any]], None]) -> None:
+    def __init__(self, deadline: float, forget: Callable[[LedgerCall[Any]], None]) -> None:
         self.future: Future[T] = Future()
         self.deadline = deadline
         self._forget = forget
-        self._stage = Stage.WAITING
-        self._line: Line | None = None
+        self._stage = CallStage.WAITING
+        self._line: CuttableLine | None = None
         self._lock = threading.Lock()
 
     @property
     def is_over(self) -> bool:
-        return self._stage is Stage.OVER
+        return self._stage is CallStage.OVER
 
     def begin(self) -> bool:
         """To be run now, maybe once more; False if nobody waits for it any more."""
         with self._lock:
-            if self._stage is Stage.RUNNING:
+            if self._stage is CallStage.RUNNING:
                 return True
-            if self._stage is Stage.WAITING and self.future.set_running_or_notify_cancel():
-                self._stage = Stage.RUNNING
+            if self._stage is CallStage.WAITING and self.future.set_running_or_notify_cancel():
+                self._stage = CallStage.RUNNING
                 return True
             self._end()
             return False
 
-    def waits_for(self, line: Line | None) -> None:
+    def waits_for(self, line: CuttableLine | None) -> None:
         """From now on its thread waits for this connection. Raises GivenUp."""
         with self._lock:
             self._line = line
-            if line is not None and self._stage is Stage.OVER:
+            if line is not None and self._stage is CallStage.OVER:
                 raise GivenUp
 
     def lift(self) -> None:
@@ -91,9 +91,9 @@ class Call(Generic[T]):
     def begin_commit(self) -> None:
         """The last moment in which it is certain that nothing was done. Raises GivenUp."""
         with self._lock:
-            if self._stage is Stage.OVER:
+            if self._stage is CallStage.OVER:
                 raise GivenUp
-            self._stage = Stage.COMMITTING
+            self._stage = CallStage.COMMITTING
 
     def succeed(self, result: T) -> None:
         with self._lock:
@@ -115,12 +115,12 @@ class Call(Generic[T]):
         """Answer its caller, and free its thread."""
         with self._lock:
             stage, line = self._stage, self._line
-            if stage is Stage.WAITING and not self.future.set_running_or_notify_cancel():
+            if stage is CallStage.WAITING and not self.future.set_running_or_notify_cancel():
                 self._end()
             elif self._end():
                 self.future.set_exception(
                     OutcomeUnknown("the database did not answer in time when told to commit")
-                    if stage is Stage.COMMITTING
+                    if stage is CallStage.COMMITTING
                     else LedgerBusy("the database did not answer in time")
                 )
             if line is not None:
@@ -128,9 +128,9 @@ class Call(Generic[T]):
                 line.cut()
 
     def _end(self) -> bool:
-        if self._stage is Stage.OVER:
+        if self._stage is CallStage.OVER:
             return False
-        self._stage = Stage.OVER
+        self._stage = CallStage.OVER
         self._forget(self)
         return True
 
@@ -141,15 +141,17 @@ class Watchdog:
     def __init__(self, answer_seconds: float, silence_seconds: float) -> None:
         self._answer_seconds, self._silence_seconds = answer_seconds, silence_seconds
         self._tick = min(answer_seconds / TICKS_PER_DEADLINE, LONGEST_TICK_SECONDS)
-        self._open: set[Call[Any]] = set()
+        self._open: set[LedgerCall[Any]] = set()
         self._is_needed = threading.Event()
         self._is_closed = False
         self._thread = threading.Thread(target=self._watch, name="ledger-watchdog", daemon=True)
         self._thread.start()
 
-    def call(self) -> Call[Any]:
+    def call(self) -> LedgerCall[Any]:
         """A new call, whose time runs from now."""
-        made: Call[Any] = Call(time.monotonic() + self._answer_seconds, self._open.discard)
+        made: LedgerCall[Any] = LedgerCall(
+            time.monotonic() + self._answer_seconds, self._open.discard
+        )
         self._open.add(made)
         if not self._is_needed.is_set():
             self._is_needed.set()
@@ -173,7 +175,7 @@ class Watchdog:
             time.sleep(self._tick)
 
 
-def run(call: Call[T], work: Callable[[], T]) -> None:
+def run(call: LedgerCall[T], work: Callable[[], T]) -> None:
     """Do the work of a call in the thread of the caller, and end the call by how it ends."""
     if not call.begin():
         return

@@ -22,7 +22,7 @@ from psycopg import errors
 from psycopg.conninfo import conninfo_to_dict
 
 from dovetail.core.errors import Malformed
-from dovetail.ledger.database.calls import Call
+from dovetail.ledger.database.calls import LedgerCall
 from dovetail.ledger.database.protocol import LedgerBusy, Row, T
 from dovetail.ledger.database.settings import LedgerSettings
 
@@ -95,7 +95,7 @@ class Connections:
         self._lock = threading.Lock()
 
     @contextmanager
-    def used_by(self, call: Call[Any]) -> Iterator[Driver]:
+    def used_by(self, call: LedgerCall[Any]) -> Iterator[Driver]:
         """A connection while the block runs, cut if the call is given up meanwhile.
 
         Raises LedgerBusy if there is none to be had; errors of the driver are the block's.
@@ -150,7 +150,7 @@ class ConnectionThreads:
         self.is_closed = False
         self._connections = connections
 
-    def use(self, call: Call[Any], work: Callable[[Driver], T]) -> T:
+    def use(self, call: LedgerCall[Any], work: Callable[[Driver], T]) -> T:
         """Do the work on a connection; once more on a new one, should it break before a commit.
 
         A database that was restarted leaves connections behind that break at the first word.
@@ -170,7 +170,7 @@ class ConnectionThreads:
         self.executor.shutdown()
         self._connections.drop_idle()
 
-    def _use(self, call: Call[Any], work: Callable[[Driver], T]) -> T:
+    def _use(self, call: LedgerCall[Any], work: Callable[[Driver], T]) -> T:
         with self._connections.used_by(call) as driver:
             try:
                 return work(driver)

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import Any, Protocol
 
-from dovetail.ledger.database.calls import Call
+from dovetail.ledger.database.calls import LedgerCall
 from dovetail.ledger.database.protocol import Operation, T
 from dovetail.ledger.database.sqlite_file import FileFault
 from dovetail.telemetry.metrics import METRICS, POWERS_OF_TWO
@@ -37,7 +37,9 @@ class Batch(Protocol):
 
     def begin(self) -> None: ...
 
-    def attempt(self, operation: Operation[Any], call: Call[Any], *, shares_commit: bool) -> Any:
+    def attempt(
+        self, operation: Operation[Any], call: LedgerCall[Any], *, shares_commit: bool
+    ) -> Any:
         """Run one operation; its own errors leave the others untouched."""
         ...
 
@@ -48,7 +50,7 @@ class Batch(Protocol):
     def close(self) -> None: ...
 
 
-Waiting = tuple[Operation[Any], Call[Any]]
+Waiting = tuple[Operation[Any], LedgerCall[Any]]
 
 
 class Committer:
@@ -63,7 +65,7 @@ class Committer:
         self._thread = threading.Thread(target=self._run, name="ledger-writer", daemon=True)
         self._thread.start()
 
-    def submit(self, operation: Operation[T], call: Call[T]) -> None:
+    def submit(self, operation: Operation[T], call: LedgerCall[T]) -> None:
         self._waiting.put((operation, call))
 
     def close(self) -> None:
@@ -85,7 +87,7 @@ class Committer:
 
         Whatever happens, all who took part are answered, and the thread goes on.
         """
-        done: list[tuple[Call[Any], Any]] = []
+        done: list[tuple[LedgerCall[Any], Any]] = []
         taken = 1
         more = True
         item: Waiting | None = first
@@ -109,7 +111,12 @@ class Committer:
         return more
 
     def _attempt(
-        self, connection: Batch, item: Waiting, done: list[tuple[Call[Any], Any]], *, shared: bool
+        self,
+        connection: Batch,
+        item: Waiting,
+        done: list[tuple[LedgerCall[Any], Any]],
+        *,
+        shared: bool,
     ) -> None:
         operation, call = item
         if not call.begin():

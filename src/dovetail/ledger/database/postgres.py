@@ -21,7 +21,7 @@ from psycopg import errors, sql
 
 from dovetail.aio.backoff import full_jitter
 from dovetail.ledger.database import change_log
-from dovetail.ledger.database.calls import Call, Watchdog, run
+from dovetail.ledger.database.calls import LedgerCall, Watchdog, run
 from dovetail.ledger.database.connections import (
     RETRIED,
     Connections,
@@ -82,7 +82,7 @@ class PostgresTransaction:
 
     for_update = " FOR UPDATE"
 
-    def __init__(self, driver: Driver, call: Call[Any]) -> None:
+    def __init__(self, driver: Driver, call: LedgerCall[Any]) -> None:
         self._driver, self._call = driver, call
         self._cursor = driver.cursor()
         self.now = int(time.time())
@@ -192,12 +192,14 @@ class PostgresLedger:
             each.close()
         self._watchdog.close()
 
-    def _submit(self, threads: ConnectionThreads, work: Callable[[Call[Any]], T]) -> Future[T]:
-        call: Call[T] = self._watchdog.call()
+    def _submit(
+        self, threads: ConnectionThreads, work: Callable[[LedgerCall[Any]], T]
+    ) -> Future[T]:
+        call: LedgerCall[T] = self._watchdog.call()
         threads.executor.submit(run, call, lambda: work(call))
         return call.future
 
-    def _write(self, call: Call[T], operation: Operation[T]) -> T:
+    def _write(self, call: LedgerCall[T], operation: Operation[T]) -> T:
         for attempt in range(ATTEMPTS):
             try:
                 return self._writing.use(call, lambda driver: self._commit(driver, call, operation))
@@ -206,7 +208,7 @@ class PostgresLedger:
                 time.sleep(full_jitter(attempt + 1, FIRST_WAIT_SECONDS, LONGEST_WAIT_SECONDS))
         raise LedgerBusy(f"other writers kept changing the same rows: {last}")
 
-    def _commit(self, driver: Driver, call: Call[T], operation: Operation[T]) -> T:
+    def _commit(self, driver: Driver, call: LedgerCall[T], operation: Operation[T]) -> T:
         with transaction(driver, b"BEGIN; " + self._timeouts):
             tx = PostgresTransaction(driver, call)
             result = operation(tx)
@@ -215,15 +217,15 @@ class PostgresLedger:
             commit(driver)
         return result
 
-    def _read(self, call: Call[Any], operation: Operation[T]) -> T:
+    def _read(self, call: LedgerCall[Any], operation: Operation[T]) -> T:
         return self._reading.use(call, lambda driver: self._view(driver, call, operation))
 
-    def _view(self, driver: Driver, call: Call[Any], operation: Operation[T]) -> T:
+    def _view(self, driver: Driver, call: LedgerCall[Any], operation: Operation[T]) -> T:
         begin = b"BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; " + self._timeouts
         with transaction(driver, begin):
             return operation(PostgresTransaction(driver, call))
 
-    def _poll(self, call: Call[Any], cursor: Cursor | None) -> Delta | None:
+    def _poll(self, call: LedgerCall[Any], cursor: Cursor | None) -> Delta | None:
         if cursor is not None:
             # A look in one round trip first: almost always there is nothing new.
             newest, complete, log = self._reading.use(
@@ -253,7 +255,7 @@ class PostgresLedger:
         newest, complete, log = news_of(tx.row(NEWS, (cursor,)))
         return newest, log if complete else None
 
-    def _refuse_standby(self, call: Call[None]) -> None:
+    def _refuse_standby(self, call: LedgerCall[None]) -> None:
         def ask(driver: Driver) -> None:
             row = driver.execute("SHOW transaction_read_only").fetchone()
             if row and row[0] == "on":

@@ -15,7 +15,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from dovetail.ledger.database import change_log, sqlite_file
-from dovetail.ledger.database.calls import Call, Watchdog, run
+from dovetail.ledger.database.calls import LedgerCall, Watchdog, run
 from dovetail.ledger.database.group_commit import Committer, NeedsOwnCommit
 from dovetail.ledger.database.loading import marks
 from dovetail.ledger.database.probing import FailedWrites, probe
@@ -49,7 +49,7 @@ class SqliteTransaction:
     for_update = ""
 
     def __init__(
-        self, connection: sqlite3.Connection, call: Call[Any], *, shares_commit: bool = False
+        self, connection: sqlite3.Connection, call: LedgerCall[Any], *, shares_commit: bool = False
     ) -> None:
         self._connection = connection
         self._call, self._shares_commit = call, shares_commit
@@ -103,7 +103,7 @@ class SqliteBatch:
         with faults_told(self._file.path):
             self._connection.execute("BEGIN IMMEDIATE")
 
-    def attempt(self, operation: Operation[T], call: Call[T], *, shares_commit: bool) -> T:
+    def attempt(self, operation: Operation[T], call: LedgerCall[T], *, shares_commit: bool) -> T:
         with faults_told(self._file.path):
             execute = self._connection.execute
             execute("SAVEPOINT operation")
@@ -170,13 +170,13 @@ class SqliteLedger:
         return sqlite_file.revision(database_path(url))
 
     def write(self, operation: Operation[T]) -> Future[T]:
-        call: Call[T] = self._watchdog.call()
+        call: LedgerCall[T] = self._watchdog.call()
         self._failed_writes.watch(call.future)
         self._committer.submit(operation, call)
         return call.future
 
     def read(self, operation: Operation[T]) -> Future[T]:
-        call: Call[T] = self._watchdog.call()
+        call: LedgerCall[T] = self._watchdog.call()
         self._readers.submit(run, call, lambda: self._read(operation, call))
         return call.future
 
@@ -232,7 +232,7 @@ class SqliteLedger:
                     del self._local.connection
                 raise
 
-    def _read(self, operation: Operation[T], call: Call[T]) -> T:
+    def _read(self, operation: Operation[T], call: LedgerCall[T]) -> T:
         with self._reading(self._busy_seconds) as connection:
             connection.execute("BEGIN")
             try:

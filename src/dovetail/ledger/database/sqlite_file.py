@@ -70,7 +70,7 @@ def faults_told(path: str) -> Iterator[None]:
         raise FileFault(path, SENTENCES[code & 0xFF], error) from error
 
 
-class Identity(NamedTuple):
+class FileIdentity(NamedTuple):
     device: int
     inode: int
     is_emptied: bool
@@ -135,17 +135,17 @@ class LedgerFile:
     def close(self) -> None:
         self._anchor.close()
 
-    def _there(self) -> tuple[Identity | None, ...]:
+    def _there(self) -> tuple[FileIdentity | None, ...]:
         return tuple(map(identity, self._names))
 
 
-def identity(name: str) -> Identity | None:
+def identity(name: str) -> FileIdentity | None:
     try:
         found = os.stat(name)  # noqa: PTH116
     except OSError:
         return None
     is_log = name.endswith(BESIDE[1:])
-    return Identity(found.st_dev, found.st_ino, found.st_size == 0 and not is_log)
+    return FileIdentity(found.st_dev, found.st_ino, found.st_size == 0 and not is_log)
 
 
 def revision(path: str) -> str | None:
