@@ -167,3 +167,25 @@ def test_every_decision_is_dated_has_a_status_and_is_in_the_index() -> None:
         assert re.search(r"^\* Status: (accepted|superseded by \d{3})$", text, re.MULTILINE)
         assert "## Alternatives" in text, path.name
         assert f"({path.name})" in index, path.name
+
+
+FAULT_TESTS = (
+    "tests/rest/server/test_postgresql_faults.py",
+    "tests/rest/server/test_sqlite_faults.py",
+    "tests/cli/run/test_database_faults.py",
+)
+
+
+def test_every_fault_of_the_database_that_operators_read_of_has_its_test() -> None:
+    page = (ROOT / "docs/operation.md").read_text()
+    section = page.partition("\n## Faults\n")[2].partition("\n## ")[0]
+    rows = [line for line in section.splitlines() if line.startswith("| ")]
+    named = set(re.findall(r"`(test_\w+)`", section))
+    written = set(re.findall(r"^def (test_\w+)", "".join(map(text_of, FAULT_TESTS)), re.MULTILINE))
+    heads = ("| PostgreSQL |", "| SQLite |")
+    assert all("`test_" in row for row in rows if not row.startswith(heads))
+    assert named <= written
+
+
+def text_of(path: str) -> str:
+    return (ROOT / path).read_text()

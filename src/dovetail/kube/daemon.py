@@ -44,7 +44,7 @@ async def run(
     tls = ExtenderTls.of(extender)
     identity = f"{socket.gethostname()}_{os.getpid()}_{uuid.uuid4().hex[:8]}"
     # 2. The ledger and the API server.
-    with opened(settings.database) as ledger:
+    with opened(settings.database, settings.ledger) as ledger:
         async with connect(settings.kubeconfig, agent="dovetail-scheduler") as api:
             # 3. The replica: class controller and scheduler.
             replica = Replica(

@@ -5,7 +5,15 @@ of a transaction. Only this package speaks to a database driver.
 """
 
 from dovetail.ledger.database.opening import open_ledger, opened
-from dovetail.ledger.database.protocol import Change, Cursor, Delta, Ledger, LedgerBusy, Transaction
+from dovetail.ledger.database.protocol import (
+    Change,
+    Cursor,
+    Delta,
+    Ledger,
+    LedgerBusy,
+    OutcomeUnknown,
+    Transaction,
+)
 
 __all__ = [
     "Change",
@@ -13,6 +21,7 @@ __all__ = [
     "Delta",
     "Ledger",
     "LedgerBusy",
+    "OutcomeUnknown",
     "Transaction",
     "open_ledger",
     "opened",

@@ -38,7 +38,7 @@ def offline(database: str, *, fix: bool) -> Any:
     import msgspec
 
     from dovetail.core.errors import DovetailError
-    from dovetail.ledger import open_ledger
+    from dovetail.ledger import LedgerBusy, open_ledger
     from dovetail.ledger.bulk import audit as examination
     from dovetail.ledger.database import opening
 
@@ -48,6 +48,8 @@ def offline(database: str, *, fix: bool) -> Any:
                 f"--database {database}: no ledger of this version (see `dovetail db check`)"
             )
         ledger = open_ledger(database)
+    except LedgerBusy as error:
+        raise exits.LocalFailure(str(error)) from error
     except DovetailError as error:
         raise click.UsageError(f"--database {database}: {error}") from error
     try:
@@ -55,6 +57,8 @@ def offline(database: str, *, fix: bool) -> Any:
             return msgspec.to_builtins(ledger.read(examination.examine).result())
         healed, found = ledger.write(examination.heal).result()
         return msgspec.to_builtins({"healed": healed, **msgspec.structs.asdict(found)})
+    except DovetailError as error:
+        raise exits.LocalFailure(str(error)) from error
     finally:
         ledger.close()
 

@@ -43,13 +43,13 @@ def serve(print_config: bool, **flags: Any) -> None:
     try:
         check_access(settings)
         prepare(settings)
+        bound = listening_socket(settings.host, settings.port)
+        hand_over(settings)
+        # Ctrl-C is how a server at a terminal is meant to end: nothing was aborted.
+        with suppress(KeyboardInterrupt):
+            run(settings, bound)
     except DovetailError as error:
         raise LocalFailure(str(error)) from error
-    bound = listening_socket(settings.host, settings.port)
-    hand_over(settings)
-    # Ctrl-C is how a server at a terminal is meant to end: nothing was aborted.
-    with suppress(KeyboardInterrupt):
-        run(settings, bound)
 
 
 def listening_socket(host: str, port: int) -> socket.socket:
@@ -120,7 +120,7 @@ def check_access(settings: ServerSettings) -> None:
 
 def prepare(settings: ServerSettings) -> None:
     """Make the tables before workers start, so that they need not race to do it."""
-    ledger = open_ledger(settings.database)
+    ledger = open_ledger(settings.database, settings.ledger)
     try:
         if settings.demo:
             ledger.write(demo_fleet.fill_if_empty).result()

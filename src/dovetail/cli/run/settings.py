@@ -8,6 +8,7 @@ from msgspec import Meta
 
 from dovetail.config.declaration import SettingsStruct
 from dovetail.config.layers import Layers
+from dovetail.ledger.database.settings import LedgerSettings
 from dovetail.rest.auth.settings import KeystoneSettings, OidcSettings, Way
 from dovetail.rest.server.settings import RateSettings, RequestLimits, TlsSettings
 from dovetail.service.intents.settings import IntentSettings
@@ -24,6 +25,9 @@ class ServerSettings(SettingsStruct, frozen=True):
     database: Annotated[
         str, Meta(description="`sqlite:///PATH` or `postgresql://USER@HOST/NAME`.")
     ] = "sqlite:///dovetail.db"
+    ledger: Annotated[
+        LedgerSettings, Meta(description="How long the database may take; its connections.")
+    ] = LedgerSettings()
     auth: Annotated[
         tuple[Way, ...],
         Meta(

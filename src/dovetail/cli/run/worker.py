@@ -59,7 +59,7 @@ def application() -> Application:
     settings = msgspec.json.decode(os.environ[VARIABLE], type=ServerSettings)
     logs.configure(settings.log_level)
     trace_if_asked()
-    ledger = open_ledger(settings.database)
+    ledger = open_ledger(settings.database, settings.ledger)
     intents = intent_parts(ledger, settings.intents)
     return Application(
         ServerBackend(

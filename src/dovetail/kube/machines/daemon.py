@@ -29,7 +29,7 @@ async def run(
 ) -> None:
     """Until `stop` is set. Raises DovetailError if it cannot start."""
     identity = f"{socket.gethostname()}_{os.getpid()}_{uuid.uuid4().hex[:8]}"
-    with opened(settings.database) as ledger:
+    with opened(settings.database, settings.ledger) as ledger:
         # The lease has connections of its own: it must not wait behind thousands of sales.
         async with (
             connect(settings.kubeconfig, agent="dovetail-operator") as api,

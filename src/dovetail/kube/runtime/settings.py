@@ -7,6 +7,7 @@ from typing import Annotated, Literal
 from msgspec import Meta
 
 from dovetail.config.declaration import SettingsStruct
+from dovetail.ledger.database.settings import LedgerSettings
 
 Port = Annotated[int, Meta(ge=0, le=65535)]
 
@@ -19,6 +20,9 @@ class KubeDaemonSettings(SettingsStruct, frozen=True):
     database: Annotated[
         str, Meta(description="`sqlite:///PATH` or `postgresql://USER@HOST/NAME`.")
     ] = "sqlite:///dovetail.db"
+    ledger: Annotated[
+        LedgerSettings, Meta(description="How long the database may take; its connections.")
+    ] = LedgerSettings()
     cluster: Annotated[
         str, Meta(description="Name of this cluster, where several share the ledger.")
     ] = ""

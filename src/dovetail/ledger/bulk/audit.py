@@ -39,6 +39,7 @@ class AuditFindings(msgspec.Struct):
 
 def examine(tx: Transaction) -> AuditFindings:
     """Everything that is wrong, changing nothing."""
+    tx.lift_timeouts()
     checks = (empty_consumers, lost_allocations, miscounts, overcommits, broken_links)
     return AuditFindings(
         checked={table: count(tx, table) for table in TABLES},

@@ -120,6 +120,7 @@ def backup(url: str, path: Path) -> Counts:
 
 def to_new_file(tx: Transaction, path: Path) -> Counts:
     """The file appears under its name only when all of it is on the disk."""
+    tx.lift_timeouts()
     if path.exists():
         raise BadBackup(f"{path} exists; backups do not overwrite")
     partial = path.with_name(f"{path.name}.partial")

@@ -39,6 +39,7 @@ def dump(tx: Transaction, sink: Sink, trees: Sequence[str] = ()) -> None:
 
     A tree is named by the name or the UUID of any provider in it.
     """
+    tx.lift_timeouts()
     roots = sorted({naming.get(tx, key).root_id for key in trees}) if trees else None
     for piece in chain(tree_pieces(tx, roots), consumer_pieces(tx, roots)):
         sink(piece)

@@ -15,6 +15,7 @@ from dovetail.ledger.standards import CUSTOM_PREFIX
 
 def load(tx: Transaction, plan: FleetPlan) -> dict[str, int]:
     """Add everything planned; what is there already stays as it is and must not be in the plan."""
+    tx.lift_timeouts()
     refuse_taken(tx, plan)
     class_ids = ensure_classes(tx, {name for p in plan.providers for name in p.inventories})
     trait_ids = ensure_traits(tx, {name for p in plan.providers for name in p.traits})

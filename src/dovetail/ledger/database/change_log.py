@@ -19,6 +19,7 @@ def delta(tx: Transaction, cursor: Cursor, log: Log | None) -> Delta:
 
 
 def whole(tx: Transaction, cursor: Cursor) -> Delta:
+    tx.lift_timeouts()
     return Delta(
         cursor=cursor,
         everything=True,

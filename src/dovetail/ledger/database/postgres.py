@@ -10,19 +10,34 @@ writers need no lock to keep an order.
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Iterator, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import Future
 from contextlib import contextmanager
 from functools import lru_cache
 from typing import Any
 
 import psycopg
 from psycopg import errors, sql
-from psycopg_pool import ConnectionPool, PoolTimeout
 
 from dovetail.aio.backoff import full_jitter
-from dovetail.core.errors import Malformed
 from dovetail.ledger.database import change_log
+from dovetail.ledger.database.calls import LedgerCall, Watchdog, run
+from dovetail.ledger.database.connections import (
+    RETRIED,
+    Connections,
+    ConnectionThreads,
+    Driver,
+    answering,
+    options_of,
+)
+from dovetail.ledger.database.postgres_transactions import (
+    NO_TIMEOUTS,
+    commit,
+    roll_back,
+    timeouts,
+    transaction,
+)
+from dovetail.ledger.database.probing import FailedWrites, probe
 from dovetail.ledger.database.protocol import (
     Change,
     Cursor,
@@ -35,22 +50,16 @@ from dovetail.ledger.database.protocol import (
     T,
     Transaction,
 )
+from dovetail.ledger.database.settings import DEFAULTS, LedgerSettings
 
-THREADS = 8
+News = tuple[Cursor, bool, list[tuple[int, int]]]
+"""What NEWS gives."""
+
 ATTEMPTS = 12
 FIRST_WAIT_SECONDS, LONGEST_WAIT_SECONDS = 0.002, 0.128
 """Between two attempts, at the most."""
-WAIT_SECONDS = 10
 KEPT_CHANGES = 100_000
 TRIM_EVERY = 1_000
-
-RETRIED = (
-    errors.DeadlockDetected,
-    errors.SerializationFailure,
-    # Two operations made the same thing at once: the second try sees it and says so properly.
-    errors.UniqueViolation,
-    errors.ForeignKeyViolation,
-)
 
 NEWS = """
     SELECT pg_current_snapshot()::text,
@@ -73,9 +82,9 @@ class PostgresTransaction:
 
     for_update = " FOR UPDATE"
 
-    def __init__(self, connection: psycopg.Connection[Row]) -> None:
-        self._connection = connection
-        self._cursor = connection.cursor()
+    def __init__(self, driver: Driver, call: LedgerCall[Any]) -> None:
+        self._driver, self._call = driver, call
+        self._cursor = driver.cursor()
         self.now = int(time.time())
         self._changes: set[tuple[Change, int]] = set()
 
@@ -110,101 +119,132 @@ class PostgresTransaction:
     def changed(self, change: Change, root_id: int = 0) -> None:
         self._changes.add((change, root_id))
 
+    def lift_timeouts(self) -> None:
+        self._call.lift()
+        self._driver.execute(NO_TIMEOUTS, prepare=False)
+
     def log_changes(self) -> None:
         if self._changes:
             self.many("INSERT INTO changes (kind, root_id) VALUES (?, ?)", sorted(self._changes))
 
 
 class PostgresLedger:
-    """The database at a `postgresql://` URL."""
+    """The database at a `postgresql://` URL.
 
-    def __init__(self, url: str) -> None:
-        self._pool = ConnectionPool(
-            url,
-            min_size=1,
-            max_size=THREADS,
-            kwargs={"autocommit": True},
-            timeout=WAIT_SECONDS,
-            open=True,
+    Reads and writes have threads and connections of their own: writes that wait for rows which
+    others have locked keep nobody from reading.
+    """
+
+    def __init__(self, url: str, settings: LedgerSettings = DEFAULTS) -> None:
+        self._watchdog = Watchdog(settings.answer_seconds, settings.silence_seconds)
+        self._reading = ConnectionThreads(
+            "ledger-reader", settings.readers, Connections(url, settings)
         )
-        self._threads = ThreadPoolExecutor(THREADS, thread_name_prefix="ledger")
+        self._writing = ConnectionThreads(
+            "ledger-writer", settings.writers, Connections(url, settings)
+        )
+        self._timeouts = timeouts(settings)
+        self._look_at = look_statements(self._timeouts)
         self._writes = 0
+        self._failed_writes = FailedWrites()
 
     @staticmethod
     def revision(url: str) -> str | None:
         try:
-            with psycopg.connect(url, autocommit=True) as connection:
-                found = connection.execute("SELECT version_num FROM alembic_version").fetchone()
+            with answering(url, DEFAULTS) as driver:
+                found = driver.execute("SELECT version_num FROM alembic_version").fetchone()
         except errors.UndefinedTable:
             return None
-        except psycopg.OperationalError as error:
+        except psycopg.ProgrammingError as error:
+            raise LedgerBusy(f"the ledger's tables cannot be read: {error}") from error
+        except psycopg.Error as error:
             raise LedgerBusy(f"the database cannot be reached: {error}") from error
         return str(found[0]) if found else None
 
     def write(self, operation: Operation[T]) -> Future[T]:
-        return self._threads.submit(self._write, operation)
+        written = self._submit(self._writing, lambda call: self._write(call, operation))
+        self._failed_writes.watch(written)
+        written.add_done_callback(self._trim_sometimes)
+        return written
 
     def read(self, operation: Operation[T]) -> Future[T]:
-        return self._threads.submit(self._read, operation)
+        return self._submit(self._reading, lambda call: self._read(call, operation))
 
     def poll(self, cursor: Cursor | None) -> Future[Delta | None]:
-        return self._threads.submit(self._poll, cursor)
+        return self._submit(self._reading, lambda call: self._poll(call, cursor))
 
     def follow(self, cursor: Cursor | None, look: Look[T]) -> Future[tuple[Cursor, T]]:
         def looked(tx: Transaction) -> tuple[Cursor, T]:
             newest, log = self._news(tx, cursor)
+            if log is None:
+                tx.lift_timeouts()
             return newest, look(tx, log)
 
-        return self._threads.submit(self._read, looked)
+        return self.read(looked)
+
+    def check(self) -> Future[None]:
+        if self._failed_writes.was_last:
+            return self.write(probe)
+        return self._submit(self._reading, self._refuse_standby)
 
     def close(self) -> None:
-        self._threads.shutdown()
-        self._pool.close()
+        for each in (self._reading, self._writing):
+            each.close()
+        self._watchdog.close()
 
-    @contextmanager
-    def _connection(self) -> Iterator[psycopg.Connection[Row]]:
-        try:
-            with self._pool.connection() as connection:
-                yield connection
-        except (PoolTimeout, psycopg.OperationalError) as error:
-            if isinstance(error, RETRIED):
-                raise
-            raise LedgerBusy(f"the database cannot be reached: {error}") from error
-        except psycopg.DataError as error:
-            raise Malformed(f"the database cannot hold a value: {error}") from error
+    def _submit(
+        self, threads: ConnectionThreads, work: Callable[[LedgerCall[Any]], T]
+    ) -> Future[T]:
+        call: LedgerCall[T] = self._watchdog.call()
+        threads.executor.submit(run, call, lambda: work(call))
+        return call.future
 
-    def _write(self, operation: Operation[T]) -> T:
+    def _write(self, call: LedgerCall[T], operation: Operation[T]) -> T:
         for attempt in range(ATTEMPTS):
             try:
-                with self._connection() as connection, connection.transaction():
-                    tx = PostgresTransaction(connection)
-                    result = operation(tx)
-                    tx.log_changes()
+                return self._writing.use(call, lambda driver: self._commit(driver, call, operation))
             except RETRIED as error:
                 last = error
                 time.sleep(full_jitter(attempt + 1, FIRST_WAIT_SECONDS, LONGEST_WAIT_SECONDS))
-                continue
-            self._trim_sometimes()
-            return result
         raise LedgerBusy(f"other writers kept changing the same rows: {last}")
 
-    def _read(self, operation: Operation[T]) -> T:
-        with self._connection() as connection:
-            connection.execute("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
-            try:
-                return operation(PostgresTransaction(connection))
-            finally:
-                connection.execute("ROLLBACK")
+    def _commit(self, driver: Driver, call: LedgerCall[T], operation: Operation[T]) -> T:
+        with transaction(driver, b"BEGIN; " + self._timeouts):
+            tx = PostgresTransaction(driver, call)
+            result = operation(tx)
+            tx.log_changes()
+            call.begin_commit()
+            commit(driver)
+        return result
 
-    def _poll(self, cursor: Cursor | None) -> Delta | None:
+    def _read(self, call: LedgerCall[Any], operation: Operation[T]) -> T:
+        return self._reading.use(call, lambda driver: self._view(driver, call, operation))
+
+    def _view(self, driver: Driver, call: LedgerCall[Any], operation: Operation[T]) -> T:
+        begin = b"BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; " + self._timeouts
+        with transaction(driver, begin):
+            return operation(PostgresTransaction(driver, call))
+
+    def _poll(self, call: LedgerCall[Any], cursor: Cursor | None) -> Delta | None:
         if cursor is not None:
-            # A look outside a transaction first: almost always there is nothing new.
-            with self._connection() as connection:
-                newest, complete, log = news(PostgresTransaction(connection), cursor)
+            # A look in one round trip first: almost always there is nothing new.
+            newest, complete, log = self._reading.use(
+                call, lambda driver: self._look(driver, cursor)
+            )
             if complete and not log:
                 # Nothing to take in, but a newer place keeps the next look short.
                 return Delta(cursor=newest) if newest != cursor else None
-        return self._read(lambda tx: change_log.delta(tx, *self._news(tx, cursor)))
+        return self._read(call, lambda tx: change_log.delta(tx, *self._news(tx, cursor)))
+
+    def _look(self, driver: Driver, cursor: Cursor) -> News:
+        """The news in a transaction of its own, all of it sent at once."""
+        try:
+            found = driver.execute(self._look_at(cursor), prepare=False)
+        finally:
+            roll_back(driver)
+        while found.description is None and found.nextset():
+            pass
+        return news_of(found.fetchone())
 
     @staticmethod
     def _news(tx: Transaction, cursor: Cursor | None) -> tuple[Cursor, Log | None]:
@@ -212,27 +252,64 @@ class PostgresLedger:
             row = tx.row("SELECT pg_current_snapshot()::text")
             assert row
             return row[0], None
-        newest, complete, log = news(tx, cursor)
+        newest, complete, log = news_of(tx.row(NEWS, (cursor,)))
         return newest, log if complete else None
 
-    def _trim_sometimes(self) -> None:
-        self._writes += 1
-        if self._writes % TRIM_EVERY:
+    def _refuse_standby(self, call: LedgerCall[None]) -> None:
+        def ask(driver: Driver) -> None:
+            row = driver.execute("SHOW transaction_read_only").fetchone()
+            if row and row[0] == "on":
+                raise errors.ReadOnlySqlTransaction("it is a standby, or set to read-only")
+
+        self._reading.use(call, ask)
+
+    def _trim_sometimes(self, written: Future[Any]) -> None:
+        """A write like any other, after one that is done: its failure is nobody's answer."""
+        if written.cancelled() or written.exception() is not None:
             return
-        with self._connection() as connection:
-            connection.execute(
-                """WITH gone AS (
-                     DELETE FROM changes WHERE seq <= (SELECT max(seq) FROM changes) - %s
-                     RETURNING xid)
-                   UPDATE changes_trimmed SET xid = newest.xid
-                   FROM (SELECT xid FROM gone ORDER BY xid DESC LIMIT 1) newest
-                   WHERE changes_trimmed.xid < newest.xid""",
-                (KEPT_CHANGES,),
-            )
+        self._writes += 1
+        if self._writes % TRIM_EVERY == 0 and not self._writing.is_closed:
+            self.write(trim)
 
 
-def news(tx: Transaction, cursor: Cursor) -> tuple[Cursor, bool, list[tuple[int, int]]]:
-    row = tx.row(NEWS, (cursor,))
+@contextmanager
+def migrating(url: str) -> Iterator[tuple[dict[str, Any], tuple[str, ...]]]:
+    """How to connect for migrations, and how to begin; errors of the driver become LedgerBusy."""
+    try:
+        # The first: two replicas that start together must not both migrate.
+        yield (
+            options_of(url, DEFAULTS),
+            (NO_TIMEOUTS.decode(), "SELECT pg_advisory_xact_lock(4711)"),
+        )
+    except psycopg.Error as error:
+        raise LedgerBusy(f"the ledger's tables could not be made or changed: {error}") from error
+
+
+def trim(tx: Transaction) -> None:
+    tx.run(
+        """WITH gone AS (
+             DELETE FROM changes WHERE seq <= (SELECT max(seq) FROM changes) - ?
+             RETURNING xid)
+           UPDATE changes_trimmed SET xid = newest.xid
+           FROM (SELECT xid FROM gone ORDER BY xid DESC LIMIT 1) newest
+           WHERE changes_trimmed.xid < newest.xid""",
+        (KEPT_CHANGES,),
+    )
+
+
+def look_statements(timeouts: bytes) -> Callable[[Cursor], bytes]:
+    """Statements that look at the log once; what follows the cursor is put together beforehand."""
+    before, after = NEWS.encode().split(b"?")
+
+    def statements(cursor: Cursor) -> bytes:
+        # Several statements take no parameters; a cursor has nothing in it that would need it.
+        assert not cursor.strip("0123456789:,"), cursor
+        return b"BEGIN READ ONLY; %b; %b'%b'%b; COMMIT" % (timeouts, before, cursor.encode(), after)
+
+    return statements
+
+
+def news_of(row: Row | None) -> News:
     assert row
     newest, complete, log = row
     return newest, complete, [(kind, root_id) for kind, root_id in log]

@@ -2,7 +2,8 @@
 
 A Ledger runs operations, each a function of one Transaction: `write` in a durable transaction of
 its own (all or nothing), `read` in a consistent view. `poll` tells what changed since a cursor.
-All three return futures, so that callers wait without holding a thread.
+All return futures, so that callers wait without holding a thread; each is done within the time that
+`LedgerSettings.answer_seconds` gives, whatever becomes of the database.
 """
 
 from __future__ import annotations
@@ -31,7 +32,14 @@ Look = Callable[["Transaction", Log | None], T]
 
 
 class LedgerBusy(DovetailError):
-    """The database was not to be had; if the connection broke in a commit, the write may stand."""
+    """The database was not to be had; nothing was written, and trying again is safe."""
+
+
+class OutcomeUnknown(LedgerBusy):
+    """The database was told to commit and did not answer: the write may stand, or not.
+
+    Nobody repeats it blindly; whoever asked looks first.
+    """
 
 
 class Change(IntEnum):
@@ -88,6 +96,10 @@ class Transaction(Protocol):
         """Note a change for the log; written with the operation."""
         ...
 
+    def lift_timeouts(self) -> None:
+        """What follows may take long, and is not cut off: bulk work says so before it begins."""
+        ...
+
 
 class Ledger(Protocol):
     def write(self, operation: Operation[T]) -> Future[T]: ...
@@ -100,6 +112,13 @@ class Ledger(Protocol):
 
     def follow(self, cursor: Cursor | None, look: Look[T]) -> Future[tuple[Cursor, T]]:
         """What `look` makes of the changes since `cursor`, and where the log stands then."""
+        ...
+
+    def check(self) -> Future[None]:
+        """Fails with LedgerBusy unless the ledger takes writes, as far as can be known.
+
+        Where the last write failed, a write that changes nothing is tried.
+        """
         ...
 
     def close(self) -> None: ...

@@ -9,14 +9,16 @@ from __future__ import annotations
 import sqlite3
 import threading
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from pathlib import Path
+from contextlib import contextmanager
 from typing import Any
 
-from dovetail.ledger.database import change_log
-from dovetail.ledger.database.group_commit import Committer
+from dovetail.ledger.database import change_log, sqlite_file
+from dovetail.ledger.database.calls import LedgerCall, Watchdog, run
+from dovetail.ledger.database.group_commit import Committer, NeedsOwnCommit
 from dovetail.ledger.database.loading import marks
+from dovetail.ledger.database.probing import FailedWrites, probe
 from dovetail.ledger.database.protocol import (
     Change,
     Cursor,
@@ -25,32 +27,20 @@ from dovetail.ledger.database.protocol import (
     Log,
     Look,
     Operation,
+    OutcomeUnknown,
     Row,
     T,
     Transaction,
 )
+from dovetail.ledger.database.settings import DEFAULTS, LedgerSettings
+from dovetail.ledger.database.sqlite_file import FileFault, LedgerFile, faults_told
 
-PRAGMAS = (
-    "journal_mode=WAL",
-    "synchronous=FULL",
-    "foreign_keys=ON",
-    "cache_size=-65536",
-    # Copying the log back waits for the disk several times: rarely, then.
-    "wal_autocheckpoint=4000",
-)
-BUSY_SECONDS = 30
-READERS = 4
+SQLITE = "sqlite:///"
+"""How URLs of such ledgers begin."""
 KEPT_CHANGES = 100_000
 """Rows of the change log that are kept; a reader further behind loads everything anew."""
-
-
-def connect(path: str) -> sqlite3.Connection:
-    connection = sqlite3.connect(
-        path, timeout=BUSY_SECONDS, isolation_level=None, cached_statements=512
-    )
-    for pragma in PRAGMAS:
-        connection.execute(f"PRAGMA {pragma}")
-    return connection
+REFUSED_COMMITS = (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_FULL, sqlite3.SQLITE_READONLY)
+"""The end of the transaction did not get into the log: it was not committed."""
 
 
 class SqliteTransaction:
@@ -58,8 +48,11 @@ class SqliteTransaction:
 
     for_update = ""
 
-    def __init__(self, connection: sqlite3.Connection) -> None:
+    def __init__(
+        self, connection: sqlite3.Connection, call: LedgerCall[Any], *, shares_commit: bool = False
+    ) -> None:
         self._connection = connection
+        self._call, self._shares_commit = call, shares_commit
         self.now = int(time.time())
         self._changes: set[tuple[Change, int]] = set()
 
@@ -88,45 +81,68 @@ class SqliteTransaction:
     def changed(self, change: Change, root_id: int = 0) -> None:
         self._changes.add((change, root_id))
 
+    def lift_timeouts(self) -> None:
+        self._call.lift()
+        if self._shares_commit:
+            raise NeedsOwnCommit
+
     def log_changes(self) -> None:
         self.many("INSERT INTO changes (kind, root_id) VALUES (?, ?)", sorted(self._changes))
 
 
 class SqliteBatch:
-    """The writer's side of group commit."""
+    """The writer's side of group commit. Raises FileFault where the file cannot be used."""
 
-    def __init__(self, path: str) -> None:
-        self._connection = connect(path)
+    def __init__(self, file: LedgerFile, busy_seconds: float) -> None:
+        self._file = file
+        self._connection = file.connect(busy_seconds)
         self._commits = 0
 
     def begin(self) -> None:
-        try:
+        self._file.check()
+        with faults_told(self._file.path):
             self._connection.execute("BEGIN IMMEDIATE")
-        except sqlite3.OperationalError as error:
-            raise LedgerBusy(f"the database is held by another process: {error}") from error
 
-    def attempt(self, operation: Operation[T]) -> T:
-        execute = self._connection.execute
-        execute("SAVEPOINT operation")
-        try:
-            tx = SqliteTransaction(self._connection)
-            result = operation(tx)
-            tx.log_changes()
-        except BaseException:
-            execute("ROLLBACK TO operation")
+    def attempt(self, operation: Operation[T], call: LedgerCall[T], *, shares_commit: bool) -> T:
+        with faults_told(self._file.path):
+            execute = self._connection.execute
+            execute("SAVEPOINT operation")
+            try:
+                tx = SqliteTransaction(self._connection, call, shares_commit=shares_commit)
+                result = operation(tx)
+                tx.log_changes()
+                call.begin_commit()
+            except BaseException:
+                # After some faults SQLite has rolled everything back by itself.
+                if self._connection.in_transaction:
+                    execute("ROLLBACK TO operation")
+                    execute("RELEASE operation")
+                raise
             execute("RELEASE operation")
-            raise
-        execute("RELEASE operation")
-        return result
+            return result
 
     def commit(self) -> None:
+        self._file.check()
         self._commits += 1
-        if self._commits % 1000 == 0:
-            newest = "(SELECT max(seq) FROM changes)"
-            self._connection.execute(
-                f"DELETE FROM changes WHERE seq <= {newest} - {KEPT_CHANGES}"  # noqa: S608
-            )
-        self._connection.execute("COMMIT")
+        with faults_told(self._file.path):
+            if self._commits % 1000 == 0:
+                newest = "(SELECT max(seq) FROM changes)"
+                self._connection.execute(
+                    f"DELETE FROM changes WHERE seq <= {newest} - {KEPT_CHANGES}"  # noqa: S608
+                )
+            self._commit()
+        try:
+            self._file.check()
+        except FileFault as error:
+            raise OutcomeUnknown(f"written, and maybe lost: {error}") from error
+
+    def _commit(self) -> None:
+        try:
+            self._connection.execute("COMMIT")
+        except sqlite3.Error as error:
+            if error.sqlite_errorcode & 0xFF in REFUSED_COMMITS:
+                raise
+            raise OutcomeUnknown(f"writing the commit to the disk failed: {error}") from error
 
     def rollback(self) -> None:
         if self._connection.in_transaction:
@@ -137,73 +153,101 @@ class SqliteBatch:
 
 
 class SqliteLedger:
-    """The database file at a `sqlite:///path` URL."""
+    """The database file at a `sqlite:///path` URL, which has its tables."""
 
-    def __init__(self, url: str) -> None:
-        self._path = database_path(url)
-        self._committer = Committer(lambda: SqliteBatch(self._path))
-        self._readers = ThreadPoolExecutor(READERS, thread_name_prefix="ledger-reader")
+    def __init__(self, url: str, settings: LedgerSettings = DEFAULTS) -> None:
+        self._file = LedgerFile(database_path(url))
+        self._busy_seconds = settings.answer_seconds
+        self._watchdog = Watchdog(settings.answer_seconds, settings.silence_seconds)
+        self._committer = Committer(lambda: SqliteBatch(self._file, self._busy_seconds))
+        self._readers = ThreadPoolExecutor(settings.readers, thread_name_prefix="ledger-reader")
         self._local = threading.local()
+        self._reading_connections: set[sqlite3.Connection] = set()
+        self._failed_writes = FailedWrites()
 
     @staticmethod
     def revision(url: str) -> str | None:
-        path = Path(database_path(url))
-        if not path.exists():
-            path.parent.mkdir(parents=True, exist_ok=True)
-            return None
-        connection = sqlite3.connect(path)
-        try:
-            found = connection.execute("SELECT version_num FROM alembic_version").fetchone()
-        except sqlite3.OperationalError:
-            return None
-        finally:
-            connection.close()
-        return str(found[0]) if found else None
+        return sqlite_file.revision(database_path(url))
 
     def write(self, operation: Operation[T]) -> Future[T]:
-        return self._committer.submit(operation)
+        call: LedgerCall[T] = self._watchdog.call()
+        self._failed_writes.watch(call.future)
+        self._committer.submit(operation, call)
+        return call.future
 
     def read(self, operation: Operation[T]) -> Future[T]:
-        return self._readers.submit(self._read, operation)
+        call: LedgerCall[T] = self._watchdog.call()
+        self._readers.submit(run, call, lambda: self._read(operation, call))
+        return call.future
 
     def poll(self, cursor: Cursor | None) -> Future[Delta | None]:
         # A look in the caller's own thread first: almost always there is nothing new, and finding
         # that out takes far less time than handing the question to another thread.
-        if cursor is not None and self._newest() == int(cursor):
+        if cursor is not None and self._newest_at_once() == int(cursor):
             nothing: Future[Delta | None] = Future()
             nothing.set_result(None)
             return nothing
-        return self._readers.submit(
-            self._read, lambda tx: change_log.delta(tx, *self._news(tx, cursor))
-        )
+        return self.read(lambda tx: change_log.delta(tx, *self._news(tx, cursor)))
 
     def follow(self, cursor: Cursor | None, look: Look[T]) -> Future[tuple[Cursor, T]]:
         def looked(tx: Transaction) -> tuple[Cursor, T]:
             newest, log = self._news(tx, cursor)
+            if log is None:
+                tx.lift_timeouts()
             return newest, look(tx, log)
 
-        return self._readers.submit(self._read, looked)
+        return self.read(looked)
+
+    def check(self) -> Future[None]:
+        return self.write(probe) if self._failed_writes.was_last else self.read(lambda _: None)
 
     def close(self) -> None:
         self._committer.close()
         self._readers.shutdown()
+        self._watchdog.close()
+        # All of them: the last to be closed has SQLite write its log back into the file.
+        for each in self._reading_connections:
+            each.close()
+        self._file.close()
 
-    def _connection(self) -> sqlite3.Connection:
+    def _connection(self, busy_seconds: float) -> sqlite3.Connection:
+        """The calling thread's own."""
         if not hasattr(self._local, "connection"):
-            self._local.connection = connect(self._path)
+            self._local.connection = self._file.connect(busy_seconds, any_thread=True)
+            self._reading_connections.add(self._local.connection)
         connection: sqlite3.Connection = self._local.connection
         return connection
 
-    def _read(self, operation: Operation[T]) -> T:
-        connection = self._connection()
-        connection.execute("BEGIN")
-        try:
-            return operation(SqliteTransaction(connection))
-        finally:
-            connection.execute("COMMIT")
+    @contextmanager
+    def _reading(self, busy_seconds: float) -> Iterator[sqlite3.Connection]:
+        """A connection to the file that has the name; after a fault it is opened anew."""
+        self._file.check()
+        with faults_told(self._file.path):
+            try:
+                yield self._connection(busy_seconds)
+            except sqlite3.Error:
+                if hasattr(self._local, "connection"):
+                    self._reading_connections.discard(self._local.connection)
+                    self._local.connection.close()
+                    del self._local.connection
+                raise
 
-    def _newest(self) -> int:
-        row = self._connection().execute("SELECT max(seq) FROM changes").fetchone()
+    def _read(self, operation: Operation[T], call: LedgerCall[T]) -> T:
+        with self._reading(self._busy_seconds) as connection:
+            connection.execute("BEGIN")
+            try:
+                return operation(SqliteTransaction(connection, call))
+            finally:
+                if connection.in_transaction:
+                    connection.execute("COMMIT")
+
+    def _newest_at_once(self) -> int | None:
+        """None if it takes a wait, or cannot be read: who waits for it finds out."""
+        try:
+            with self._reading(0.0) as connection:
+                row = connection.execute("SELECT max(seq) FROM changes").fetchone()
+        except LedgerBusy:
+            return None
         return row[0] or 0
 
     @staticmethod
@@ -219,4 +263,4 @@ class SqliteLedger:
 
 
 def database_path(url: str) -> str:
-    return url.removeprefix("sqlite:///")
+    return url.removeprefix(SQLITE)

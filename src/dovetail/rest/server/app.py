@@ -33,6 +33,7 @@ from dovetail.rest.server.errors import (
     RefusedRequest,
     answer_of,
     bad_request,
+    ledger_refusal,
     problem_details,
 )
 from dovetail.rest.server.headers import (
@@ -216,10 +217,8 @@ class Exchange:
         except HttpError as error:
             return self._refuse(error)
         except LedgerBusy as error:
-            # The reason names hosts and users of the database, which is nobody's business here.
             log.warning("ledger busy", request_id=self.request_id, error=str(error))
-            busy = "The ledger cannot be used now."
-            return self._refuse(HttpError(503, busy, headers={"retry-after": "1"}))
+            return self._refuse(ledger_refusal(error))
         except ClientDisconnect:
             raise
         except Exception as error:

@@ -22,6 +22,7 @@ from dovetail.core.errors import (
     Refused,
     StaleGeneration,
 )
+from dovetail.ledger import LedgerBusy, OutcomeUnknown
 from dovetail.rest.server.http import Reply, Version
 from dovetail.service.asking import TooBroad
 from dovetail.service.claims import DeviceTaken, NothingFits, Outrun
@@ -96,6 +97,16 @@ def answer_of(error: Exception, table: ErrorTable) -> HttpError | None:
         if found is not None:
             return HttpError(found.status, str(error), code=found.code)
     return None
+
+
+def ledger_refusal(error: LedgerBusy) -> HttpError:
+    """Its reason names hosts, files and users of the database: that is for the log alone."""
+    if isinstance(error, OutcomeUnknown):
+        # No retry-after: whoever repeats a write that stands may hold things twice.
+        return HttpError(
+            503, "The outcome of this write is unknown: it may stand or not. Look before repeating."
+        )
+    return HttpError(503, "The ledger cannot be used now.", headers={"retry-after": "1"})
 
 
 class RefusedRequest(msgspec.Struct, frozen=True, kw_only=True):

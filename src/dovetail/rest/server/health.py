@@ -11,6 +11,7 @@ from dovetail.rest.server.http import Call, Reply
 
 log = structlog.get_logger("dovetail.rest")
 
+PATIENCE_SECONDS = 5
 PLAIN = "text/plain; charset=UTF-8"
 
 
@@ -19,9 +20,11 @@ async def livez(_call: Call) -> Reply:
 
 
 async def readyz(call: Call) -> Reply:
-    """Ready when the database answers and the snapshot could be brought up to date."""
+    """Ready when the snapshot could be brought up to date, and the ledger takes writes."""
     try:
-        await asyncio.wait_for(call.backend.keeper.fresh(), timeout=5)
+        async with asyncio.timeout(PATIENCE_SECONDS):
+            await call.backend.keeper.fresh()
+            await asyncio.wrap_future(call.backend.ledger.check())
     except (LedgerBusy, TimeoutError) as error:
         # Everybody may ask; where the database is and why it is away, only the log tells.
         log.warning("not ready", error=str(error) or "the database does not answer")
