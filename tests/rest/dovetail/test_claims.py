@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Coroutine
 from typing import Any
 
 import pytest
 
 from dovetail.ledger import decisions as record
+from dovetail.rest.server.settings import RequestLimits
 from dovetail.service import asking as candidates
 from tests.rest.client import Client
+from tests.rest.conftest import Make
 from tests.rest.fleets import load, tree, uid
 
 CLAIMS, DECISIONS = "/dovetail/v1/claims", "/dovetail/v1/decisions"
@@ -102,37 +105,56 @@ def test_where_somebody_was_faster_the_next_best_place_is_claimed(
     monkeypatch: pytest.MonkeyPatch,
     happens: Callable[[Client], Coroutine[Any, Any, None]],
 ) -> None:
-    find = candidates.find
+    find = candidates.find_for
     looked: list[Any] = []
 
-    async def meanwhile(*args: Any) -> Any:
-        found = await find(*args)
+    async def meanwhile(*args: Any, **more: Any) -> Any:
+        found = await find(*args, **more)
         if not looked:
             await happens(fleet)
         looked.append(found)
         return found
 
-    monkeypatch.setattr(candidates, "find", meanwhile)
+    monkeypatch.setattr(candidates, "find_for", meanwhile)
     reply = claim(fleet, "resources=VCPU:6")
     assert reply.status_code == 201
     assert list(reply.json()["allocations"]) == [uid("host2")]
-    assert len(looked) == 2
+    assert len(looked) == 1, "the next of the candidates that were found"
 
 
-def test_who_is_outrun_every_time_is_told(fleet: Client, monkeypatch: pytest.MonkeyPatch) -> None:
-    find = candidates.find
+def test_who_is_outrun_every_time_is_not_refused(
+    serve: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    client = serve(limits=RequestLimits(search_seconds=0.1))
+    load(client, tree("host1", inventories={"VCPU": 8}))
+    find = candidates.find_for
     first: list[Any] = []
 
-    async def out_of_date(*args: Any) -> Any:
+    async def out_of_date(*args: Any, **more: Any) -> Any:
         if not first:
-            first.append(await find(*args))
-            await taken(fleet)
+            first.append(await find(*args, **more))
+            await taken(client)
         return first[0]
 
-    monkeypatch.setattr(candidates, "find", out_of_date)
-    reply = claim(fleet, "resources=VCPU:8")
-    assert reply.status_code == 409
-    assert "others were faster every time" in reply.json()["detail"]
+    monkeypatch.setattr(candidates, "find_for", out_of_date)
+    reply = claim(client, "resources=VCPU:8")
+    assert (reply.status_code, reply.headers["retry-after"]) == (503, "1")
+    assert "others were faster" in reply.json()["detail"]
+
+
+def test_nobody_is_refused_while_units_are_free(client: Client) -> None:
+    load(client, *(tree(f"host{n:03}", inventories={"FPGA": 1}) for n in range(60)))
+    body = {"query": "resources=FPGA:1", **OWNER}
+
+    async def claims() -> list[int]:
+        return [(await client.send("POST", CLAIMS, body)).status_code for _ in range(3)]
+
+    async def clients() -> list[list[int]]:
+        return await asyncio.gather(*(claims() for _ in range(16)))
+
+    assert client.run(clients()) == [[201] * 3] * 16
+    left = client.get("/allocation_candidates?resources=FPGA:1").json()["allocation_requests"]
+    assert len(left) == 60 - 48
 
 
 def test_a_decision_tells_what_was_chosen_and_passed_over(fleet: Client) -> None:

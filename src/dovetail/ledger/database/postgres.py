@@ -72,6 +72,10 @@ class PostgresTransaction:
     """Operations on one connection, inside a transaction that somebody else began."""
 
     for_update = " FOR UPDATE"
+    writes_in_queries = True
+
+    def for_update_of(self, *tables: str) -> str:
+        return f" FOR UPDATE OF {', '.join(tables)}"
 
     def __init__(self, connection: psycopg.Connection[Row]) -> None:
         self._connection = connection

@@ -12,19 +12,14 @@ from dovetail.core.claim import Claim
 from dovetail.core.errors import StaleGeneration
 from dovetail.core.explanation import document
 from dovetail.core.request import Request
-from dovetail.ledger import provider_names
 from dovetail.rest.dovetail.explain import names_in
 from dovetail.rest.query.parse import classes_for, newest_request, query_of
 from dovetail.rest.query.query_text import query_text
 from dovetail.rest.server.errors import HttpError, bad_request, conflict
 from dovetail.rest.server.http import Call, Reply
 from dovetail.rest.server.validation import refuse_nul
-from dovetail.service.claims import (
-    UNNAMED_OWNER,
-    BestClaim,
-    NothingFits,
-    claim_best,
-)
+from dovetail.service.claiming.best import BestClaim, claim_best
+from dovetail.service.claims import UNNAMED_OWNER, NothingFits, Outrun
 from dovetail.service.explanations import TooLong, diagnose
 from dovetail.telemetry.phases import phase
 
@@ -72,7 +67,10 @@ async def claim(call: Call) -> Reply:
         raise conflict(f"consumer {consumer} holds something already: {error}") from error
     except NothingFits as error:
         raise await nothing_fits(call, request) from error
-    return call.json(await as_document(call, consumer, claimed), 201)
+    except Outrun as error:
+        # There is room, so that this is no refusal.
+        raise HttpError(503, f"Try again: {error}", headers={"retry-after": "1"}) from error
+    return call.json(document_of(consumer, claimed), 201)
 
 
 def claim_request(body: bytes) -> BestClaimRequest:
@@ -96,13 +94,11 @@ async def nothing_fits(call: Call, request: Request) -> HttpError:
     return HttpError(409, explanation.summary, extra={"explanation": document(explanation)})
 
 
-async def as_document(call: Call, consumer: str, claimed: BestClaim) -> dict[str, object]:
-    uuids = list(claimed.allocations)
-    names = await call.read(lambda tx: provider_names.find(tx, uuids))
+def document_of(consumer: str, claimed: BestClaim) -> dict[str, object]:
     return {
         "consumer": consumer,
         "allocations": {
-            uuid: {"name": names[uuid].name if uuid in names else None, "resources": resources}
+            uuid: {"name": claimed.names[uuid], "resources": resources}
             for uuid, resources in claimed.allocations.items()
         },
         "mappings": {suffix: sorted(uuids) for suffix, uuids in claimed.mappings.items()},

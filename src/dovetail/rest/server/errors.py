@@ -83,7 +83,7 @@ DOMAIN_ERRORS: ErrorTable = {
     Refused: ErrorAnswer(409),
     DeviceTaken: ErrorAnswer(409),
     NothingFits: ErrorAnswer(409),
-    Outrun: ErrorAnswer(409),
+    Outrun: ErrorAnswer(503),
     TooBroad: ErrorAnswer(400),
     TooLong: ErrorAnswer(400),
 }
