@@ -7,7 +7,7 @@ which checks, writes and records the decision where there was one, and is counte
 
     granted     it holds
     refused     there was no room (Refused, DeviceTaken, UnitTaken), or nothing fits (NothingFits)
-    conflict    somebody was faster (StaleGeneration, AlreadyClaimed, OtherClaim, Outrun)
+    conflict    somebody was faster (StaleGeneration, AlreadyExists, OtherClaim, Outrun)
     invalid     no state of the ledger could make it right (any other error of the domain)
     failed      the ledger could not be used, or a bug
 
@@ -79,7 +79,7 @@ NOT_GRANTED = (
 """How the ledger turns down a claim."""
 TAKEN_MEANWHILE = (Refused, UnknownProvider)
 """How a claim fails if the place was taken, or taken away, since it was found."""
-CONFLICTS = (StaleGeneration, AlreadyClaimed, OtherClaim, Outrun)
+CONFLICTS = (StaleGeneration, AlreadyExists, OtherClaim, Outrun)
 REFUSALS = (Refused, DeviceTaken, UnitTaken, NothingFits)
 
 

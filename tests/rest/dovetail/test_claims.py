@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from dovetail.ledger import decisions as record
+from dovetail.ledger.database import idempotency
 from dovetail.rest.server.settings import RequestLimits
 from dovetail.service import asking as candidates
 from tests.rest.client import Client
@@ -225,3 +226,70 @@ def test_the_record_is_bounded(fleet: Client, monkeypatch: pytest.MonkeyPatch) -
     for number in range(4):
         claim(fleet, "resources=VCPU:1", consumer=uid(f"vm{number}"))
     assert [one["consumer"] for one in decided(fleet)] == [uid("vm3"), uid("vm2")]
+
+
+def claim_once(client: Client, key: str, query: str = "resources=VCPU:1", **more: Any) -> Any:
+    body = {"query": query, **OWNER, **more}
+    return client.call("POST", CLAIMS, body, idempotency_key=key)
+
+
+def used(client: Client) -> int:
+    summaries = client.get("/allocation_candidates?resources=VCPU:1").json()["provider_summaries"]
+    return sum(one["resources"]["VCPU"]["used"] for one in summaries.values())
+
+
+def test_a_claim_that_is_sent_again_with_its_key_gets_the_first_answer(fleet: Client) -> None:
+    first, second = claim_once(fleet, "k1"), claim_once(fleet, "k1")
+    assert (first.status_code, second.status_code) == (201, 201)
+    assert first.json() == second.json()
+    assert used(fleet) == 1
+    assert claim_once(fleet, "k2").json()["consumer"] != first.json()["consumer"]
+    assert used(fleet) == 2
+
+
+def test_a_key_is_of_one_request_and_of_one_caller(fleet: Client) -> None:
+    first = claim_once(fleet, "k1").json()
+    reused = claim_once(fleet, "k1", "resources=VCPU:2")
+    assert reused.status_code == 422
+    assert "'k1'" in reused.json()["detail"]
+    body = {"query": "resources=VCPU:1", **OWNER}
+    other = fleet.call("POST", CLAIMS, body, idempotency_key="k1", x_auth_token="admin:other")
+    assert other.status_code == 201
+    assert other.json()["consumer"] != first["consumer"]
+    assert used(fleet) == 2
+
+
+def test_the_same_claim_sent_at_once_holds_once(fleet: Client) -> None:
+    body = {"query": "resources=VCPU:1", **OWNER}
+
+    async def at_once() -> list[Any]:
+        sent = (fleet.send("POST", CLAIMS, body, idempotency_key="k1") for _ in range(8))
+        return await asyncio.gather(*sent)
+
+    replies = fleet.run(at_once())
+    assert {reply.status_code for reply in replies} == {201}
+    assert len({reply.content for reply in replies}) == 1
+    assert used(fleet) == 1
+
+
+def test_what_was_refused_may_be_tried_again_with_its_key(fleet: Client) -> None:
+    for name in ("a", "b"):
+        assert claim(fleet, "resources=VCPU:8", consumer=uid(name)).status_code == 201
+    assert claim_once(fleet, "k1").status_code == 409
+    assert fleet.call("DELETE", f"/allocations/{uid('a')}").status_code == 204
+    assert claim_once(fleet, "k1").status_code == 201
+
+
+def test_a_key_is_forgotten_after_a_day(fleet: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    claim_once(fleet, "k1")
+    monkeypatch.setattr(idempotency, "KEPT_SECONDS", 0)
+    claim_once(fleet, "k1")
+    assert used(fleet) == 2
+
+
+@pytest.mark.parametrize("key", ["x" * 201, "a\tb"])
+def test_keys_that_are_none(fleet: Client, key: str) -> None:
+    reply = claim_once(fleet, key)
+    assert reply.status_code == 400
+    assert "idempotency-key" in reply.json()["detail"]
+    assert used(fleet) == 0

@@ -22,6 +22,7 @@ from dovetail.core.errors import (
     Refused,
     StaleGeneration,
 )
+from dovetail.ledger.database.idempotency import KeyReused
 from dovetail.rest.server.http import Reply, Version
 from dovetail.service.asking import TooBroad
 from dovetail.service.claims import DeviceTaken, NothingFits, Outrun
@@ -84,6 +85,7 @@ DOMAIN_ERRORS: ErrorTable = {
     DeviceTaken: ErrorAnswer(409),
     NothingFits: ErrorAnswer(409),
     Outrun: ErrorAnswer(503),
+    KeyReused: ErrorAnswer(422),
     TooBroad: ErrorAnswer(400),
     TooLong: ErrorAnswer(400),
 }
