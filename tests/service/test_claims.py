@@ -19,6 +19,7 @@ from dovetail.devices.allocation.request import DeviceHolding
 from dovetail.ledger import Ledger, decisions
 from dovetail.ledger.devices import DEVICE_CLASS, own_uuid
 from dovetail.service import claims
+from dovetail.service.claiming.best import BestClaim, claim_best
 from dovetail.service.claims import AlreadyClaimed, DeviceTaken, NothingFits
 from dovetail.service.device_claims import DeviceLedger
 from dovetail.service.metrics import CLAIMS
@@ -90,10 +91,10 @@ async def test_a_ledger_that_is_away_fails_claims(ledger: Ledger) -> None:
         await claims.claim_named(ledger, broken, lambda _tx, _refusal: ())
 
 
-def best(ledger: Ledger, amount: int, **more: Any) -> claims.BestClaim:
+def best(ledger: Ledger, amount: int, **more: Any) -> BestClaim:
     request = Request(groups=(Group(suffix="", resources={"VCPU": amount}),))
     return asyncio.run(
-        claims.claim_best(
+        claim_best(
             ledger,
             SnapshotKeeper(ledger),
             request,

@@ -3,34 +3,33 @@
 `service/claims`, `service/device_claims` and `ledger/reshaping` call `replace`, which makes a set
 of claims true, all or nothing: it locks the providers involved in the order of their ids, checks
 generations, units and capacity, writes. Whatever the writers and replicas, no inventory is given
-away twice. `ledger/intents` calls `observe` for what was seen elsewhere, which cannot be refused.
+away twice. `take` is one claim and its decision; of a consumer that holds nothing yet, which is the
+rule, it is one statement to lock and read and, where the database can, one to write.
+`ledger/intents` calls `observe` for what was seen elsewhere, which cannot be refused.
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import msgspec
 
 from dovetail.core.claim import Claim, Held, Holding
-from dovetail.core.errors import (
-    CapacityExceeded,
-    Malformed,
-    NoInventory,
-    NotFound,
-    StaleGeneration,
-    UnitsViolated,
-)
-from dovetail.core.inventory import Inventory
+from dovetail.core.errors import Malformed, NotFound, StaleGeneration
 from dovetail.core.provider import Provider
-from dovetail.ledger import inventories, resource_classes
+from dovetail.ledger import decisions, inventories, resource_classes
+from dovetail.ledger.claiming.first import prepare_first, write_first
+from dovetail.ledger.claiming.prepared import (
+    ClaimTarget,
+    Consumer,
+    LockedInventory,
+    Place,
+    PreparedClaims,
+)
 from dovetail.ledger.database.loading import chunks, marks
 from dovetail.ledger.database.protocol import Change, Transaction
-
-Place = tuple[int, int]
-"""provider id, class id"""
 
 
 class UnknownProvider(Malformed):
@@ -40,34 +39,47 @@ class UnknownProvider(Malformed):
         super().__init__(f"Allocation for resource provider '{uuid}' that does not exist.")
 
 
-class Consumer(msgspec.Struct):
-    id: int
-    generation: int
-    old: dict[Place, int]
+class TakenClaim(msgspec.Struct, frozen=True):
+    """A claim that was written, and the number of its decision."""
+
+    names: dict[str, str]
+    """Of the providers it is on, by uuid."""
+    decision: int | None
 
 
-class LockedInventory(msgspec.Struct):
-    """One inventory that a claim touches, before and after."""
+def take(tx: Transaction, claim: Claim, document: str | None = None) -> TakenClaim:
+    """Make the claim all that its consumer holds, and record the decision for it if there is one.
 
-    inventory: Inventory | None
-    used: int
-    delta: int = 0
-
-
-class ClaimTarget(msgspec.Struct, frozen=True):
-    id: int
-    uuid: str
-    root_id: int
+    One of a consumer that holds nothing needs two statements where the database's queries write.
+    """
+    first = prepare_first(tx, claim)
+    prepared = first or prepare_changed(tx, [claim])
+    prepared.check()
+    if first is not None and tx.writes_in_queries:
+        number = write_first(tx, first, document)
+    else:
+        carry_out(tx, prepared)
+        number = None if document is None else decisions.record(tx, claim.consumer, document)
+    names = {uuid: prepared.targets[uuid].name for uuid in claim.allocations}
+    return TakenClaim(names, number)
 
 
 def replace(tx: Transaction, claims: Sequence[Claim]) -> None:
     """Make each claim all that its consumer holds."""
+    if len(claims) == 1:
+        take(tx, claims[0])
+        return
+    prepared = prepare_changed(tx, claims)
+    prepared.check()
+    carry_out(tx, prepared)
+
+
+def prepare_changed(tx: Transaction, claims: Sequence[Claim]) -> PreparedClaims:
+    """Claims of consumers that may hold something."""
     consumers = find_consumers(tx, claims)
     for claim in claims:
         check_generation(claim, consumers[claim.consumer])
-    prepared = prepare(tx, claims, consumers)
-    prepared.check()
-    carry_out(tx, prepared)
+    return prepare(tx, claims, consumers)
 
 
 def observe(tx: Transaction, seen: Sequence[Claim]) -> None:
@@ -88,44 +100,6 @@ def observe(tx: Transaction, seen: Sequence[Claim]) -> None:
         prepared = prepare(tx, changed, consumers)
     prepared.check_inventories()
     carry_out(tx, prepared)
-
-
-class PreparedClaims(msgspec.Struct):
-    """Claims with all they touch, locked."""
-
-    wanted: list[tuple[Claim, dict[Place, int]]]
-    consumers: dict[str, Consumer | None]
-    targets: dict[int | str, ClaimTarget]
-    locked: dict[Place, LockedInventory]
-    names: dict[int, str]
-    """Of resource classes, by id."""
-
-    def check(self) -> None:
-        """Refuse what does not fit; what leaves an overfull inventory no fuller is let through."""
-        for place, amount in self.amounts():
-            entry, inventory = self.locked[place], self.inventory_at(place)
-            if not inventory.allows(amount):
-                raise UnitsViolated(*self.name_at(place))
-            if entry.used + entry.delta > inventory.capacity and entry.delta > 0:
-                raise CapacityExceeded(*self.name_at(place))
-
-    def check_inventories(self) -> None:
-        for place, _ in self.amounts():
-            self.inventory_at(place)
-
-    def amounts(self) -> Iterator[tuple[Place, int]]:
-        for _, amounts in self.wanted:
-            yield from amounts.items()
-
-    def inventory_at(self, place: Place) -> Inventory:
-        found = self.locked[place].inventory
-        if found is None:
-            raise NoInventory(*self.name_at(place))
-        return found
-
-    def name_at(self, place: Place) -> tuple[str, str]:
-        """The class, and the provider's uuid."""
-        return self.names[place[1]], self.targets[place[0]].uuid
 
 
 def find_consumers(tx: Transaction, claims: Sequence[Claim]) -> dict[str, Consumer | None]:
@@ -187,7 +161,7 @@ def lock_targets(
     if not uuids and not ids:
         return {}
     rows = tx.rows(
-        f"""SELECT id, uuid, root_id FROM providers
+        f"""SELECT id, uuid, root_id, name FROM providers
             WHERE uuid IN ({marks(len(uuids))}) OR id IN ({marks(len(ids))})
             ORDER BY id{tx.for_update}""",  # noqa: S608
         (*uuids, *sorted(ids)),

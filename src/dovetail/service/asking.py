@@ -17,6 +17,7 @@ from dovetail.engine import Search, Snapshot, search
 from dovetail.engine.combine.round_robin import Block
 from dovetail.engine.rank import RankedSearch, TooManyToRank, Typical
 from dovetail.engine.rank.typical import NOTHING_TYPICAL
+from dovetail.service.claiming.equals import Order, among_equals
 from dovetail.service.metrics import CANDIDATES, CUT_OFFS
 from dovetail.service.snapshots import SnapshotKeeper
 from dovetail.service.time_budget import OutOfTime, TimeBudget
@@ -35,17 +36,32 @@ class UnknownName(Malformed):
 
 
 async def find(
-    keeper: SnapshotKeeper, request: Request, budget_seconds: float
+    keeper: SnapshotKeeper,
+    request: Request,
+    budget_seconds: float,
+    *,
+    order: Order | None = None,
 ) -> tuple[Search, Block]:
     """The search and what it found; its snapshot may be read until the caller awaits.
 
     Raises UnknownName, TooBroad.
     """
-    snapshot = await keeper.fresh()
+    return await find_for(keeper, await keeper.fresh(), request, budget_seconds, order=order)
+
+
+async def find_for(
+    keeper: SnapshotKeeper,
+    snapshot: Snapshot,
+    request: Request,
+    budget_seconds: float,
+    *,
+    order: Order | None = None,
+) -> tuple[Search, Block]:
+    """`find` in the keeper's snapshot, which was taken just now and in the way of the caller."""
     refuse_unknown_names(snapshot, request)
     with keeper.held(snapshot):
         searching, rows = await find_in(
-            snapshot, request, budget_seconds, typical=keeper.typical_requests.typical
+            snapshot, request, budget_seconds, typical=keeper.typical_requests.typical, order=order
         )
     if len(rows):
         keeper.typical_requests.learn(request)
@@ -58,6 +74,7 @@ async def find_in(
     budget_seconds: float,
     *,
     typical: Typical = NOTHING_TYPICAL,
+    order: Order | None = None,
 ) -> tuple[Search, Block]:
     """Search in a snapshot that does not change meanwhile; for `find` and what-if questions."""
     budget = TimeBudget(budget_seconds)
@@ -65,10 +82,14 @@ async def find_in(
         searching = (
             RankedSearch(snapshot, request, typical) if request.rank else search(snapshot, request)
         )
+        if order is not None:
+            searching.trees = order.of_trees(searching.trees)
         try:
             rows = await collect(searching, budget)
         except TooManyToRank as error:
             raise TooBroad(f"{error}; narrow the request, or leave out `rank`.") from error
+        if order is not None:
+            rows = among_equals(searching, rows, order)
     CANDIDATES.observe(len(rows))
     return searching, rows
 

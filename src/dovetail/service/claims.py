@@ -1,12 +1,13 @@
 """Claiming: the one way in which hardware is taken and given back, whoever asks.
 
-Placement's PUT and POST /allocations, POST /dovetail/v1/claims, the device claims of schedulers and
-the units of machines all come here. Each claim is one transaction, which checks, writes and records
-the decision where there was one, and is counted once in `claims_total` by how it ends:
+Placement's PUT and POST /allocations, POST /dovetail/v1/claims (by way of `claiming.best`), the
+device claims of schedulers and the units of machines all come here. Each claim is one transaction,
+which checks, writes and records the decision where there was one, and is counted once in
+`claims_total` by how it ends:
 
     granted     it holds
     refused     there was no room (Refused, DeviceTaken, UnitTaken), or nothing fits (NothingFits)
-    conflict    somebody was faster (StaleGeneration, AlreadyClaimed, OtherClaim, Outrun)
+    conflict    somebody was faster (StaleGeneration, AlreadyExists, OtherClaim, Outrun)
     invalid     no state of the ledger could make it right (any other error of the domain)
     failed      the ledger could not be used, or a bug
 
@@ -19,9 +20,6 @@ import asyncio
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 
-import msgspec
-from msgspec.structs import replace
-
 from dovetail.core.claim import Claim
 from dovetail.core.errors import (
     AlreadyExists,
@@ -30,33 +28,18 @@ from dovetail.core.errors import (
     Refused,
     StaleGeneration,
 )
-from dovetail.core.request import Request
-from dovetail.engine import Candidate, Search
-from dovetail.engine.combine.round_robin import Block
 from dovetail.ledger import Ledger, LedgerBusy, Transaction, claims, decisions
 from dovetail.ledger.claims import UnknownProvider
 from dovetail.ledger.database.protocol import Operation, T
 from dovetail.ledger.machines.units import OtherClaim, UnitTaken
-from dovetail.service import asking
-from dovetail.service.decisions import (
-    SHOWN_CANDIDATES,
-    CandidateAnswer,
-    ClaimDecision,
-    answer_of,
-    decision_of,
-)
+from dovetail.service.decisions import CandidateAnswer, ClaimDecision, decision_of
 from dovetail.service.metrics import CLAIMS
 from dovetail.service.recent_answers import RecentAnswers
-from dovetail.service.snapshots import SnapshotKeeper
 from dovetail.telemetry.phases import phase
 
 UNNAMED_OWNER = "00000000-0000-0000-0000-000000000000"
 """Project and user of consumers whose client names none."""
-MOST_ATTEMPTS = 8
-"""Others may be faster; after that many times somebody should look."""
 
-MakeClaim = Callable[[dict[str, dict[str, int]]], Claim]
-"""From the allocations chosen."""
 Take = Callable[[Transaction], None]
 """Writes claims, all or nothing."""
 ConsumerDecisions = Iterable[tuple[str, ClaimDecision]]
@@ -70,7 +53,7 @@ class NothingFits(DovetailError):
 
 
 class Outrun(DovetailError):
-    """Others were faster every time."""
+    """There was room, and others were faster for as long as a claim may take."""
 
 
 class AlreadyClaimed(AlreadyExists):
@@ -96,16 +79,8 @@ NOT_GRANTED = (
 """How the ledger turns down a claim."""
 TAKEN_MEANWHILE = (Refused, UnknownProvider)
 """How a claim fails if the place was taken, or taken away, since it was found."""
-CONFLICTS = (StaleGeneration, AlreadyClaimed, OtherClaim, Outrun)
+CONFLICTS = (StaleGeneration, AlreadyExists, OtherClaim, Outrun)
 REFUSALS = (Refused, DeviceTaken, UnitTaken, NothingFits)
-
-
-class BestClaim(msgspec.Struct, frozen=True):
-    """The place that was claimed, and the number of the decision on record."""
-
-    allocations: dict[str, dict[str, int]]
-    mappings: dict[str, frozenset[str]]
-    decision: int
 
 
 async def claim(ledger: Ledger, recent: RecentAnswers, wanted: Sequence[Claim]) -> None:
@@ -113,6 +88,9 @@ async def claim(ledger: Ledger, recent: RecentAnswers, wanted: Sequence[Claim]) 
     answers = [(each.consumer, recent.recall(each.allocations)) for each in wanted]
     chosen = [(consumer, *answer) for consumer, answer in answers if answer is not None]
     with counting():
+        if len(wanted) == len(chosen) == 1:
+            await claim_chosen(ledger, wanted[0], *chosen[0][1:])
+            return
         await take_recorded(
             ledger,
             lambda tx: claims.replace(tx, wanted),
@@ -120,55 +98,27 @@ async def claim(ledger: Ledger, recent: RecentAnswers, wanted: Sequence[Claim]) 
         )
 
 
+async def claim_chosen(
+    ledger: Ledger, wanted: Claim, answer: CandidateAnswer, position: int
+) -> None:
+    """One claim of one candidate: claim and decision are written together."""
+
+    def take_chosen(tx: Transaction) -> None:
+        claims.take(tx, wanted, decision_of(answer, position).encoded())
+
+    try:
+        await write(ledger, take_chosen)
+    except NOT_GRANTED as error:
+        refused = [(wanted.consumer, decision_of(answer, position, str(error)))]
+        record_refusal(ledger, lambda _: refused)
+        raise
+
+
 def decisions_of(
     chosen: Iterable[tuple[str, CandidateAnswer, int]], refusal: str | None
 ) -> Iterator[tuple[str, ClaimDecision]]:
     for consumer, answer, position in chosen:
         yield consumer, decision_of(answer, position, refusal)
-
-
-async def claim_best(
-    ledger: Ledger,
-    keeper: SnapshotKeeper,
-    request: Request,
-    *,
-    query: str,
-    claim: MakeClaim,
-    budget_seconds: float,
-) -> BestClaim:
-    """Find the best place and claim it; where somebody else was faster, the next best one.
-
-    Ends after MOST_ATTEMPTS searches. Raises NothingFits; Outrun if others were faster every time;
-    StaleGeneration if the consumer holds something already; what `asking.find` raises.
-    """
-    if request.limit is None:
-        request = replace(request, limit=SHOWN_CANDIDATES)
-    last = ""
-    with counting():
-        for _ in range(MOST_ATTEMPTS):
-            search, found = await asking.find(keeper, request, budget_seconds)
-            if not len(found):
-                raise NothingFits("nothing fits")
-            try:
-                return await claim_first(ledger, search, found, query, claim)
-            except TAKEN_MEANWHILE as error:
-                last = str(error)
-        raise Outrun(f"others were faster every time: {last}")
-
-
-async def claim_first(
-    ledger: Ledger, search: Search, found: Block, query: str, claim: MakeClaim
-) -> BestClaim:
-    best = Candidate(search, tuple(found[0].tolist()))
-    allocations, mappings = best.allocations, best.mappings
-    answer = answer_of(query, search, found, asking.scores_of(search))
-    wanted, decision = claim(allocations), decision_of(answer, 0)
-
-    def claim_and_record(tx: Transaction) -> int:
-        claims.replace(tx, [wanted])
-        return decisions.record(tx, wanted.consumer, decision.encoded())
-
-    return BestClaim(allocations, mappings, await write(ledger, claim_and_record))
 
 
 async def claim_named(ledger: Ledger, take: Take, decide: Decide) -> None:
@@ -191,9 +141,13 @@ async def take_recorded(ledger: Ledger, take: Take, decide: Decide) -> None:
         await write(ledger, take_and_record)
     except NOT_GRANTED as error:
         refusal = str(error)
-        # Nobody waits for it: the caller has its answer, and the ledger holds nothing of the claim.
-        ledger.write(lambda tx: record(tx, decide(tx, refusal)))
+        record_refusal(ledger, lambda tx: decide(tx, refusal))
         raise
+
+
+def record_refusal(ledger: Ledger, to_record: Callable[[Transaction], ConsumerDecisions]) -> None:
+    """Nobody waits for it: the caller has its answer, and the ledger holds nothing of the claim."""
+    ledger.write(lambda tx: record(tx, to_record(tx)))
 
 
 def record(tx: Transaction, to_record: ConsumerDecisions) -> None:

@@ -3,19 +3,22 @@
 All who ask the engine call `fresh()` first. It returns a snapshot that includes every commit made
 before the call: it waits for a look at the change log that began after the call. Calls that arrive
 while a look is under way share the next one, so a busy server looks no more often than an idle one.
-Used on the event loop only.
+Claims look for a place in `fresh_for_claims()`, which lacks what other claims of this process are
+about to take. It is the same snapshot: what claims under way take is subtracted and added again
+when one kind of caller follows the other. Used on the event loop only.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 
 from dovetail.aio.single_flight import NextRun
 from dovetail.core.columns import Column
 from dovetail.engine import Snapshot
 from dovetail.ledger import Cursor, Delta, Ledger
+from dovetail.service.claiming.under_way import ClaimsUnderWay, PlaceAmounts, has_room, usages_with
 from dovetail.service.device_classes import ClassDefinitions
 from dovetail.service.metrics import (
     SNAPSHOT_BYTES,
@@ -35,6 +38,9 @@ class SnapshotKeeper:
         self._cursor: Cursor | None = None
         self._looks = NextRun(self._take_in)
         self._holders = 0
+        self._under_way = ClaimsUnderWay()
+        self._lacks_under_way = False
+        """Whether what claims under way take is subtracted from the snapshot as it is."""
         self.definitions = ClassDefinitions()
         """Of device classes, as true as the snapshot."""
         self.typical_requests = typical_requests or TypicalRequests()
@@ -44,20 +50,82 @@ class SnapshotKeeper:
         """The snapshot, true now. It changes at the next await: see `held`."""
         with phase("snapshot"):
             await self._looks.join()
+        self._show(lacks_under_way=False)
         return self._snapshot
 
+    async def fresh_for_claims(self) -> Snapshot:
+        """The same, without what claims under way are about to take."""
+        with phase("snapshot"):
+            await self._looks.join()
+        self._show(lacks_under_way=True)
+        return self._snapshot
+
+    # -- claims under way -----------------------------------------------------------------------
+
+    @contextmanager
+    def claiming(self, amounts: PlaceAmounts) -> Iterator[None]:
+        """While in it, and if it does not raise until the snapshot has it, the claim counts."""
+        self._under_way.begin(amounts)
+        if self._lacks_under_way:
+            self._change_usage(amounts, 1)
+        try:
+            yield
+        except BaseException:
+            self._forget(amounts)
+            raise
+        self._under_way.grant(amounts)
+
+    def has_room(self, amounts: PlaceAmounts) -> bool:
+        """Whether all of it is free beside what claims under way take, as far as is known."""
+        self._show(lacks_under_way=True)
+        return has_room(self._snapshot, amounts)
+
+    @property
+    def claims_under_way(self) -> ClaimsUnderWay:
+        return self._under_way
+
+    def _forget(self, amounts: PlaceAmounts) -> None:
+        self._under_way.forget(amounts)
+        if self._lacks_under_way:
+            self._change_usage(amounts, -1)
+
+    def _show(self, *, lacks_under_way: bool) -> None:
+        if self._lacks_under_way != lacks_under_way:
+            self._lacks_under_way = lacks_under_way
+            if self._under_way.taken:
+                self._change_usage(self._under_way.taken, 1 if lacks_under_way else -1)
+
+    def _change_usage(self, amounts: PlaceAmounts, sign: int) -> None:
+        self._leave_to_holders()
+        more = ((place, sign * amount) for place, amount in amounts.items())
+        self._snapshot.update_usage(usages_with(self._snapshot, more))
+
+    # -- taking in what the ledger says ---------------------------------------------------------
+
     async def _take_in(self) -> None:
+        granted = len(self._under_way.granted)
         polled = self._ledger.poll(self._cursor)
         delta = polled.result() if polled.done() else await asyncio.wrap_future(polled)
+        # What was written before this look began is in it, or was in one before.
+        for amounts in self._under_way.granted[:granted]:
+            self._forget(amounts)
+        del self._under_way.granted[:granted]
         if delta is not None:
             self._apply(delta)
         SNAPSHOT_CHECKED.set_to_current_time()
 
-    def _apply(self, delta: Delta) -> None:
-        if self._holders and (delta.trees or delta.usage or delta.names):
-            # Somebody is still reading the old state: leave it to them.
+    def _leave_to_holders(self) -> None:
+        """Go on with a copy if somebody is still reading the state that is about to change."""
+        if self._holders:
             self._snapshot = self._snapshot.copy()
             self._holders = 0
+
+    def _apply(self, delta: Delta) -> None:
+        if delta.trees or delta.usage or delta.names:
+            self._leave_to_holders()
+        if delta.trees or delta.removed_roots:
+            # Places come and go: subtracted again, from what is there then, by who needs it.
+            self._show(lacks_under_way=False)
         snapshot = self._snapshot
         if delta.everything and delta.trees and delta.names:
             snapshot.load(delta.trees, delta.names)
@@ -66,11 +134,20 @@ class SnapshotKeeper:
             snapshot.replace(delta.trees, delta.names, delta.removed_roots)
         elif delta.names:
             snapshot.rename(delta.names)
-        snapshot.update_usage(delta.usage)
+        snapshot.update_usage(self._usage_beside_claims(delta))
         if delta.definitions is not None:
             self.definitions = ClassDefinitions(delta.definitions)
         self._cursor = delta.cursor
         measure(snapshot, delta)
+
+    def _usage_beside_claims(self, delta: Delta) -> Iterable[tuple[int, int, int]]:
+        taken = self._under_way.taken
+        if not self._lacks_under_way or not taken:
+            return delta.usage
+        return [
+            (provider_id, class_id, used + taken.get((provider_id, class_id), 0))
+            for provider_id, class_id, used in delta.usage
+        ]
 
     @contextmanager
     def held(self, snapshot: Snapshot) -> Iterator[None]:

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Coroutine
 from typing import Any
 
 import pytest
 
 from dovetail.ledger import decisions as record
+from dovetail.ledger.database import idempotency
+from dovetail.rest.server.settings import RequestLimits
 from dovetail.service import asking as candidates
 from tests.rest.client import Client
+from tests.rest.conftest import Make
 from tests.rest.fleets import load, tree, uid
 
 CLAIMS, DECISIONS = "/dovetail/v1/claims", "/dovetail/v1/decisions"
@@ -102,37 +106,56 @@ def test_where_somebody_was_faster_the_next_best_place_is_claimed(
     monkeypatch: pytest.MonkeyPatch,
     happens: Callable[[Client], Coroutine[Any, Any, None]],
 ) -> None:
-    find = candidates.find
+    find = candidates.find_for
     looked: list[Any] = []
 
-    async def meanwhile(*args: Any) -> Any:
-        found = await find(*args)
+    async def meanwhile(*args: Any, **more: Any) -> Any:
+        found = await find(*args, **more)
         if not looked:
             await happens(fleet)
         looked.append(found)
         return found
 
-    monkeypatch.setattr(candidates, "find", meanwhile)
+    monkeypatch.setattr(candidates, "find_for", meanwhile)
     reply = claim(fleet, "resources=VCPU:6")
     assert reply.status_code == 201
     assert list(reply.json()["allocations"]) == [uid("host2")]
-    assert len(looked) == 2
+    assert len(looked) == 1, "the next of the candidates that were found"
 
 
-def test_who_is_outrun_every_time_is_told(fleet: Client, monkeypatch: pytest.MonkeyPatch) -> None:
-    find = candidates.find
+def test_who_is_outrun_every_time_is_not_refused(
+    serve: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    client = serve(limits=RequestLimits(search_seconds=0.1))
+    load(client, tree("host1", inventories={"VCPU": 8}))
+    find = candidates.find_for
     first: list[Any] = []
 
-    async def out_of_date(*args: Any) -> Any:
+    async def out_of_date(*args: Any, **more: Any) -> Any:
         if not first:
-            first.append(await find(*args))
-            await taken(fleet)
+            first.append(await find(*args, **more))
+            await taken(client)
         return first[0]
 
-    monkeypatch.setattr(candidates, "find", out_of_date)
-    reply = claim(fleet, "resources=VCPU:8")
-    assert reply.status_code == 409
-    assert "others were faster every time" in reply.json()["detail"]
+    monkeypatch.setattr(candidates, "find_for", out_of_date)
+    reply = claim(client, "resources=VCPU:8")
+    assert (reply.status_code, reply.headers["retry-after"]) == (503, "1")
+    assert "others were faster" in reply.json()["detail"]
+
+
+def test_nobody_is_refused_while_units_are_free(client: Client) -> None:
+    load(client, *(tree(f"host{n:03}", inventories={"FPGA": 1}) for n in range(60)))
+    body = {"query": "resources=FPGA:1", **OWNER}
+
+    async def claims() -> list[int]:
+        return [(await client.send("POST", CLAIMS, body)).status_code for _ in range(3)]
+
+    async def clients() -> list[list[int]]:
+        return await asyncio.gather(*(claims() for _ in range(16)))
+
+    assert client.run(clients()) == [[201] * 3] * 16
+    left = client.get("/allocation_candidates?resources=FPGA:1").json()["allocation_requests"]
+    assert len(left) == 60 - 48
 
 
 def test_a_decision_tells_what_was_chosen_and_passed_over(fleet: Client) -> None:
@@ -203,3 +226,70 @@ def test_the_record_is_bounded(fleet: Client, monkeypatch: pytest.MonkeyPatch) -
     for number in range(4):
         claim(fleet, "resources=VCPU:1", consumer=uid(f"vm{number}"))
     assert [one["consumer"] for one in decided(fleet)] == [uid("vm3"), uid("vm2")]
+
+
+def claim_once(client: Client, key: str, query: str = "resources=VCPU:1", **more: Any) -> Any:
+    body = {"query": query, **OWNER, **more}
+    return client.call("POST", CLAIMS, body, idempotency_key=key)
+
+
+def used(client: Client) -> int:
+    summaries = client.get("/allocation_candidates?resources=VCPU:1").json()["provider_summaries"]
+    return sum(one["resources"]["VCPU"]["used"] for one in summaries.values())
+
+
+def test_a_claim_that_is_sent_again_with_its_key_gets_the_first_answer(fleet: Client) -> None:
+    first, second = claim_once(fleet, "k1"), claim_once(fleet, "k1")
+    assert (first.status_code, second.status_code) == (201, 201)
+    assert first.json() == second.json()
+    assert used(fleet) == 1
+    assert claim_once(fleet, "k2").json()["consumer"] != first.json()["consumer"]
+    assert used(fleet) == 2
+
+
+def test_a_key_is_of_one_request_and_of_one_caller(fleet: Client) -> None:
+    first = claim_once(fleet, "k1").json()
+    reused = claim_once(fleet, "k1", "resources=VCPU:2")
+    assert reused.status_code == 422
+    assert "'k1'" in reused.json()["detail"]
+    body = {"query": "resources=VCPU:1", **OWNER}
+    other = fleet.call("POST", CLAIMS, body, idempotency_key="k1", x_auth_token="admin:other")
+    assert other.status_code == 201
+    assert other.json()["consumer"] != first["consumer"]
+    assert used(fleet) == 2
+
+
+def test_the_same_claim_sent_at_once_holds_once(fleet: Client) -> None:
+    body = {"query": "resources=VCPU:1", **OWNER}
+
+    async def at_once() -> list[Any]:
+        sent = (fleet.send("POST", CLAIMS, body, idempotency_key="k1") for _ in range(8))
+        return await asyncio.gather(*sent)
+
+    replies = fleet.run(at_once())
+    assert {reply.status_code for reply in replies} == {201}
+    assert len({reply.content for reply in replies}) == 1
+    assert used(fleet) == 1
+
+
+def test_what_was_refused_may_be_tried_again_with_its_key(fleet: Client) -> None:
+    for name in ("a", "b"):
+        assert claim(fleet, "resources=VCPU:8", consumer=uid(name)).status_code == 201
+    assert claim_once(fleet, "k1").status_code == 409
+    assert fleet.call("DELETE", f"/allocations/{uid('a')}").status_code == 204
+    assert claim_once(fleet, "k1").status_code == 201
+
+
+def test_a_key_is_forgotten_after_a_day(fleet: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    claim_once(fleet, "k1")
+    monkeypatch.setattr(idempotency, "KEPT_SECONDS", 0)
+    claim_once(fleet, "k1")
+    assert used(fleet) == 2
+
+
+@pytest.mark.parametrize("key", ["x" * 201, "a\tb"])
+def test_keys_that_are_none(fleet: Client, key: str) -> None:
+    reply = claim_once(fleet, key)
+    assert reply.status_code == 400
+    assert "idempotency-key" in reply.json()["detail"]
+    assert used(fleet) == 0

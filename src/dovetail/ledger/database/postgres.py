@@ -81,6 +81,10 @@ class PostgresTransaction:
     """Operations on one connection, inside a transaction that somebody else began."""
 
     for_update = " FOR UPDATE"
+    writes_in_queries = True
+
+    def for_update_of(self, *tables: str) -> str:
+        return f" FOR UPDATE OF {', '.join(tables)}"
 
     def __init__(self, driver: Driver, call: LedgerCall[Any]) -> None:
         self._driver, self._call = driver, call

@@ -73,6 +73,12 @@ class Transaction(Protocol):
     """Unix seconds, the same for all rows the operation writes."""
     for_update: str
     """What to append to a SELECT whose rows must not change until the end."""
+    writes_in_queries: bool
+    """Whether one statement may hold several writes (`WITH ... AS (INSERT ...)`)."""
+
+    def for_update_of(self, *tables: str) -> str:
+        """The same for a SELECT from several tables, of which these are meant."""
+        ...
 
     def rows(self, statement: str, parameters: Sequence[Any] = ()) -> list[Row]: ...
 

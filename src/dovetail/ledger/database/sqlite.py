@@ -47,6 +47,10 @@ class SqliteTransaction:
     """Operations on one connection, inside a transaction that somebody else began."""
 
     for_update = ""
+    writes_in_queries = False
+
+    def for_update_of(self, *tables: str) -> str:  # noqa: ARG002
+        return ""
 
     def __init__(
         self, connection: sqlite3.Connection, call: LedgerCall[Any], *, shares_commit: bool = False

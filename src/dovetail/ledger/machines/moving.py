@@ -16,7 +16,7 @@ import msgspec
 from dovetail.core.claim import Claim
 from dovetail.core.errors import Refused
 from dovetail.ledger import claims, devices, inventories, resource_classes
-from dovetail.ledger.claims import Place
+from dovetail.ledger.claiming.prepared import Place
 from dovetail.ledger.database.loading import chunks, marks
 from dovetail.ledger.database.protocol import Change, Transaction
 from dovetail.ledger.devices import DEVICE_CLASS

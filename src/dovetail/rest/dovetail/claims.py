@@ -6,25 +6,24 @@ import uuid as uuids
 from typing import Annotated
 
 import msgspec
+import orjson
 from msgspec import Meta
 
 from dovetail.core.claim import Claim
-from dovetail.core.errors import StaleGeneration
+from dovetail.core.errors import AlreadyExists, StaleGeneration
 from dovetail.core.explanation import document
 from dovetail.core.request import Request
-from dovetail.ledger import provider_names
+from dovetail.ledger import Transaction
+from dovetail.ledger.database.idempotency import IdempotencyKey, IdempotentAnswer
 from dovetail.rest.dovetail.explain import names_in
 from dovetail.rest.query.parse import classes_for, newest_request, query_of
 from dovetail.rest.query.query_text import query_text
 from dovetail.rest.server.errors import HttpError, bad_request, conflict
+from dovetail.rest.server.headers import KEY, key_of
 from dovetail.rest.server.http import Call, Reply
 from dovetail.rest.server.validation import refuse_nul
-from dovetail.service.claims import (
-    UNNAMED_OWNER,
-    BestClaim,
-    NothingFits,
-    claim_best,
-)
+from dovetail.service.claiming.best import BestClaim, WithClaim, claim_best
+from dovetail.service.claims import UNNAMED_OWNER, NothingFits, Outrun
 from dovetail.service.explanations import TooLong, diagnose
 from dovetail.telemetry.phases import phase
 
@@ -45,6 +44,10 @@ async def claim(call: Call) -> Reply:
     with phase("parse"):
         wanted = claim_request(call.body)
         query = query_of(wanted.query)
+        key = key_of(call, msgspec.json.encode(wanted)) if KEY in call.request.headers else None
+    if key is not None and (found := await call.read(key.kept)) is not None:
+        call.is_claiming = True
+        return replied(found)
     request = newest_request(query, await classes_for(call.backend.keeper, query))
     consumer = str(wanted.consumer or uuids.uuid4())
 
@@ -67,12 +70,44 @@ async def claim(call: Call) -> Reply:
             query=wanted.query,
             claim=claim_of,
             budget_seconds=backend.limits.search_seconds,
+            with_claim=None if key is None else kept_with(key, consumer),
         )
+    except AnsweredBefore as error:
+        return replied(error.answer)
     except StaleGeneration as error:
         raise conflict(f"consumer {consumer} holds something already: {error}") from error
     except NothingFits as error:
         raise await nothing_fits(call, request) from error
-    return call.json(await as_document(call, consumer, claimed), 201)
+    except Outrun as error:
+        # There is room, so that this is no refusal.
+        raise HttpError(503, f"Try again: {error}", headers={"retry-after": "1"}) from error
+    return call.json(document_of(consumer, claimed), 201)
+
+
+class AnsweredBefore(AlreadyExists):
+    """The same request, sent at the same time, has made the claim."""
+
+    def __init__(self, answer: IdempotentAnswer) -> None:
+        super().__init__("the claim was made by the same request")
+        self.answer = answer
+
+
+def kept_with(key: IdempotencyKey, consumer: str) -> WithClaim:
+    """The answer is kept under the key in the transaction of the claim."""
+
+    def before(tx: Transaction) -> None:
+        found = key.kept(tx)
+        if found is not None:
+            raise AnsweredBefore(found)
+
+    def after(tx: Transaction, claimed: BestClaim) -> None:
+        key.keep(tx, 201, orjson.dumps(document_of(consumer, claimed)).decode())
+
+    return WithClaim(before, after)
+
+
+def replied(answer: IdempotentAnswer) -> Reply:
+    return Reply(answer.status, answer.body.encode())
 
 
 def claim_request(body: bytes) -> BestClaimRequest:
@@ -96,13 +131,11 @@ async def nothing_fits(call: Call, request: Request) -> HttpError:
     return HttpError(409, explanation.summary, extra={"explanation": document(explanation)})
 
 
-async def as_document(call: Call, consumer: str, claimed: BestClaim) -> dict[str, object]:
-    uuids = list(claimed.allocations)
-    names = await call.read(lambda tx: provider_names.find(tx, uuids))
+def document_of(consumer: str, claimed: BestClaim) -> dict[str, object]:
     return {
         "consumer": consumer,
         "allocations": {
-            uuid: {"name": names[uuid].name if uuid in names else None, "resources": resources}
+            uuid: {"name": claimed.names[uuid], "resources": resources}
             for uuid, resources in claimed.allocations.items()
         },
         "mappings": {suffix: sorted(uuids) for suffix, uuids in claimed.mappings.items()},

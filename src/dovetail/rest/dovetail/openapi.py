@@ -12,6 +12,7 @@ from dovetail.rest.dovetail import attributes, claims, classes, names, whatif
 from dovetail.rest.dovetail.fleet import MEDIA
 from dovetail.rest.openapi.operations import (
     AMOUNTS,
+    IDEMPOTENT,
     NUMBER,
     TEXT,
     UUID,
@@ -143,6 +144,7 @@ OPERATIONS: Mapping[tuple[str, str], Operation] = {
     ("POST", "/v1/claims"): Operation(
         summary="Find the best place and claim it.",
         body=ref("Wanted"),
+        headers=IDEMPOTENT,
         answers={
             201: an_object(
                 {
@@ -153,7 +155,7 @@ OPERATIONS: Mapping[tuple[str, str], Operation] = {
                 }
             )
         },
-        refusals=(409,),
+        refusals=(409, 422),
     ),
     ("GET", "/v1/decisions"): Operation(
         summary="What was asked, chosen and passed over, newest first.",

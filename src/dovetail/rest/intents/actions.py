@@ -11,10 +11,11 @@ import orjson
 
 from dovetail.intents.documents.errors import broken_rule
 from dovetail.intents.documents.kinds import KINDS, NAME
-from dovetail.ledger.intents.idempotency import IdempotentAnswer
+from dovetail.ledger.database.idempotency import IdempotentAnswer
 from dovetail.rest.intents.body import document_in
-from dovetail.rest.intents.calls import Run, is_emco, key_of, path_of, refuse_unknown
+from dovetail.rest.intents.calls import Run, is_emco, path_of, refuse_unknown
 from dovetail.rest.server.errors import HttpError, bad_request
+from dovetail.rest.server.headers import key_of
 from dovetail.rest.server.http import Call, Reply
 from dovetail.service.intents.ports import Answer, IntentActions, StatusQuery
 

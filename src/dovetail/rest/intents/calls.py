@@ -2,26 +2,20 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Awaitable, Callable, Iterable
 from typing import Any
 
-import msgspec
 import orjson
 
 from dovetail.core.errors import AlreadyExists, DovetailError
 from dovetail.intents.documents.kinds import DocumentKind, NoSuchName
 from dovetail.ledger import Transaction
-from dovetail.ledger.intents import idempotency
-from dovetail.ledger.intents.idempotency import IdempotentAnswer
-from dovetail.rest.intents.dialects import KeyReused, PlainRefusal, RefusedCall, refusal_of
+from dovetail.ledger.database.idempotency import IdempotencyKey, IdempotentAnswer
+from dovetail.rest.intents.dialects import PlainRefusal, RefusedCall, refusal_of
 from dovetail.rest.server.errors import HttpError, bad_request
 from dovetail.rest.server.http import Call, Reply
 from dovetail.rest.server.routing import Handler
 from dovetail.service.intents.objects import ObjectNotFound, ParentNotFound
-
-KEY = "idempotency-key"
-LONGEST_KEY = 200
 
 Run = Callable[[Call], Awaitable[Reply]]
 Operation = Callable[[Transaction], IdempotentAnswer]
@@ -87,41 +81,6 @@ def refuse_unknown(call: Call, known: Iterable[str]) -> None:
 
 
 # -- idempotency ---------------------------------------------------------------------------------
-
-
-class IdempotencyKey(msgspec.Struct, frozen=True):
-    """The key of a request, and what it is the key of."""
-
-    key: str
-    caller: str
-    digest: str
-
-    def kept(self, tx: Transaction) -> IdempotentAnswer | None:
-        """What was answered before. Raises KeyReused."""
-        found = idempotency.find(tx, self.key, self.caller)
-        if found is not None and found.digest != self.digest:
-            raise KeyReused(f"the idempotency key {self.key!r} was used for another request")
-        return found
-
-    def keep(self, tx: Transaction, status: int, body: str) -> IdempotentAnswer:
-        answer = IdempotentAnswer(self.digest, status, body)
-        idempotency.keep(tx, self.key, self.caller, answer)
-        return answer
-
-
-def key_of(call: Call, *content: bytes) -> IdempotencyKey | None:
-    """None if the request has none."""
-    key = call.request.headers.get(KEY)
-    if key is None:
-        return None
-    if not 0 < len(key) <= LONGEST_KEY or not key.isascii() or not key.isprintable():
-        raise bad_request(f"{KEY}: 1 to {LONGEST_KEY} printable characters")
-    identity = call.identity
-    digest = hashlib.sha256()
-    for each in (call.request.method.encode(), call.request.scope["path"].encode(), *content):
-        digest.update(len(each).to_bytes(8, "big") + each)
-    caller = hashlib.sha256(f"{identity.user}\0{identity.project}".encode()).hexdigest()
-    return IdempotencyKey(key, caller, digest.hexdigest())
 
 
 async def once(

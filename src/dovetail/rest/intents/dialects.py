@@ -42,10 +42,6 @@ from dovetail.service.intents.ports import Infeasible, WrongState
 PLAIN = "text/plain; charset=utf-8"
 
 
-class KeyReused(DovetailError):
-    """An idempotency key that came with another request before."""
-
-
 class NameMismatch(BadDocument):
     """The document names another than its address does."""
 
@@ -59,7 +55,6 @@ ERRORS: ErrorTable = {
     MistypedDocument: ErrorAnswer(422),
     NoJson: ErrorAnswer(422),
     BadForm: ErrorAnswer(422),
-    KeyReused: ErrorAnswer(422),
     Infeasible: ErrorAnswer(422),
     WrongState: ErrorAnswer(409),
 }

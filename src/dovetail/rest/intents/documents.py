@@ -18,20 +18,12 @@ from dovetail.ledger.intents import objects
 from dovetail.ledger.intents.objects import IntentObject
 from dovetail.rest.intents import emco, listings
 from dovetail.rest.intents.body import SentBody, read_body
-from dovetail.rest.intents.calls import (
-    KEY,
-    is_emco,
-    key_of,
-    once,
-    parent_of,
-    path_of,
-    refuse_unknown,
-)
+from dovetail.rest.intents.calls import is_emco, once, parent_of, path_of, refuse_unknown
 from dovetail.rest.intents.dialects import NameMismatch
 from dovetail.rest.intents.files import brought, shown_file
 from dovetail.rest.intents.multipart import FORM, FormPart, write_form
 from dovetail.rest.server.errors import HttpError, bad_request
-from dovetail.rest.server.headers import accepts_json
+from dovetail.rest.server.headers import KEY, accepts_json, key_of
 from dovetail.rest.server.http import JSON, Call, Reply
 from dovetail.rest.server.routing import QUERY
 from dovetail.service.intents import objects as store

@@ -7,12 +7,12 @@ from collections.abc import Iterator, Mapping
 from dovetail.intents.documents.kinds import KINDS, DocumentKind
 from dovetail.intents.documents.shapes import NAME, RecordShape
 from dovetail.rest.intents.actions import OUTPUTS
-from dovetail.rest.intents.calls import KEY, LONGEST_KEY
 from dovetail.rest.intents.documents import MOST_LISTED, OCTETS
 from dovetail.rest.intents.listings import FILTERS
 from dovetail.rest.intents.multipart import FORM
 from dovetail.rest.intents.routes import CLOUD_PATH, GROUP_PATH
 from dovetail.rest.openapi.operations import (
+    IDEMPOTENT,
     TEXT,
     YES_OR_NO,
     Document,
@@ -27,9 +27,6 @@ from dovetail.rest.server.errors import PROBLEM
 NAME_SCHEMA = NAME.schema()
 ANY_OBJECT: Document = {"type": "object"}
 FILE: Document = {"type": "string", "contentMediaType": OCTETS}
-IDEMPOTENT = {
-    KEY: {"type": "string", "minLength": 1, "maxLength": LONGEST_KEY, "pattern": "^[!-~]+$"}
-}
 PAGING: Document = {
     "limit": {"type": "integer", "minimum": 1, "maximum": MOST_LISTED},
     "after": {"type": "integer", "minimum": 0, "maximum": 2**53},

@@ -7,9 +7,15 @@ from typing import Any
 
 import msgspec
 
+from dovetail.rest.server.headers import KEY, LONGEST_KEY
 from dovetail.rest.server.http import JSON
 
 Document = dict[str, Any]
+
+IDEMPOTENT: Document = {
+    KEY: {"type": "string", "minLength": 1, "maxLength": LONGEST_KEY, "pattern": "^[!-~]+$"}
+}
+"""The header of requests that may be sent again."""
 
 
 class Operation(msgspec.Struct, frozen=True, kw_only=True):

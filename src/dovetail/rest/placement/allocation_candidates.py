@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from secrets import randbits
+
 from dovetail.rest.query.candidate_json import SummaryWriter, candidates_json
 from dovetail.rest.query.parse import classes_for, request_of, shows_scores
 from dovetail.rest.server.http import Call, Reply
 from dovetail.service import asking
+from dovetail.service.claiming.equals import Shuffled
 from dovetail.service.decisions import answer_of
 from dovetail.telemetry.phases import phase
 
@@ -17,7 +20,9 @@ async def listing(call: Call) -> Reply:
     classes = await classes_for(backend.keeper, call.query)
     with phase("parse"):
         request = request_of(call, classes)
-    search, found = await asking.find(backend.keeper, request, backend.limits.search_seconds)
+    limits = backend.limits
+    order = Shuffled(randbits(64)) if limits.randomize_allocation_candidates else None
+    search, found = await asking.find(backend.keeper, request, limits.search_seconds, order=order)
     asked = call.request.scope["query_string"].decode("ascii")
     scores = asking.scores_of(search)
     backend.recent_answers.remember(answer_of(asked, search, found, scores))

@@ -56,7 +56,11 @@ def several(
         "resource_provider_generation": provider.generation,
         "inventories": {name: document(inventory) for name, inventory in stock.items()},
     }
-    return call.json(shown, modified=modified)
+    reply = call.json(shown, modified=modified)
+    if not stock:
+        # Placement has the time of the newest inventory here, and of none where there is none.
+        reply.headers.pop("last-modified", None)
+    return reply
 
 
 def check_capacity(call: Call, provider: Provider, stock: Mapping[str, Inventory]) -> None:

@@ -23,6 +23,7 @@ from dovetail.core.errors import (
     StaleGeneration,
 )
 from dovetail.ledger import LedgerBusy, OutcomeUnknown
+from dovetail.ledger.database.idempotency import KeyReused
 from dovetail.rest.server.http import Reply, Version
 from dovetail.service.asking import TooBroad
 from dovetail.service.claims import DeviceTaken, NothingFits, Outrun
@@ -84,7 +85,8 @@ DOMAIN_ERRORS: ErrorTable = {
     Refused: ErrorAnswer(409),
     DeviceTaken: ErrorAnswer(409),
     NothingFits: ErrorAnswer(409),
-    Outrun: ErrorAnswer(409),
+    Outrun: ErrorAnswer(503),
+    KeyReused: ErrorAnswer(422),
     TooBroad: ErrorAnswer(400),
     TooLong: ErrorAnswer(400),
 }

@@ -1,13 +1,24 @@
-"""Header rules that all doors share: media types, pages of other origins, protection of answers."""
+"""Header rules that all doors share: media types, pages of other origins, protection of answers,
+idempotency keys.
+"""
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Mapping, MutableMapping, Sequence
+from typing import TYPE_CHECKING
 
 from starlette.datastructures import Headers
 
-from dovetail.rest.server.errors import HttpError
+from dovetail.ledger.database.idempotency import IdempotencyKey
+from dovetail.rest.server.errors import HttpError, bad_request
 from dovetail.rest.server.http import JSON
+
+if TYPE_CHECKING:
+    from dovetail.rest.server.http import Call
+
+KEY = "idempotency-key"
+LONGEST_KEY = 200
 
 REQUEST_ID = "x-openstack-request-id"
 MAY_BE_SENT = ("x-auth-token", "authorization", "content-type", REQUEST_ID)
@@ -76,3 +87,18 @@ def protect(headers: MutableMapping[str, str], usual: Mapping[str, str]) -> None
     """Add what is missing; `usual` is what the door says."""
     for name, value in (*ALWAYS.items(), *usual.items()):
         headers.setdefault(name, value)
+
+
+def key_of(call: Call, *content: bytes) -> IdempotencyKey | None:
+    """The idempotency key of a request with this content; None if it has none."""
+    key = call.request.headers.get(KEY)
+    if key is None:
+        return None
+    if not 0 < len(key) <= LONGEST_KEY or not key.isascii() or not key.isprintable():
+        raise bad_request(f"{KEY}: 1 to {LONGEST_KEY} printable characters")
+    identity = call.identity
+    digest = hashlib.sha256()
+    for each in (call.request.method.encode(), call.request.scope["path"].encode(), *content):
+        digest.update(len(each).to_bytes(8, "big") + each)
+    caller = hashlib.sha256(f"{identity.user}\0{identity.project}".encode()).hexdigest()
+    return IdempotencyKey(key, caller, digest.hexdigest())

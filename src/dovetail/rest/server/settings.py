@@ -27,6 +27,13 @@ class RequestLimits(SettingsStruct, frozen=True):
         float,
         Meta(gt=0, description="Longest search for candidates; 400 beyond, with advice."),
     ] = 10.0
+    randomize_allocation_candidates: Annotated[
+        bool,
+        Meta(
+            description="Whether `GET /allocation_candidates` gives candidates of equal score in "
+            "another order each time, so that many who ask at once do not all claim the first."
+        ),
+    ] = False
 
 
 class RateSettings(SettingsStruct, frozen=True):
