@@ -100,6 +100,19 @@ class ClassInventories:
         found: RowNumbers = self.rows.values.compress(fits)
         return found
 
+    def fitting_among(self, rows: RowNumbers, amount: int) -> RowNumbers:
+        """Those of a few rows of which `amount` can be had at once, in their order."""
+        if amount > LARGEST_UNIT or not self.rows.size:
+            return rows[:0]
+        at = np.minimum(self.rows.values.searchsorted(rows), self.rows.size - 1)
+        fits: Mask = self.rows.values.take(at) == rows
+        fits &= self.free.values.take(at) >= amount
+        fits &= self.max_unit.values.take(at) >= amount
+        if not self.plain:
+            fits &= self.min_unit.values.take(at) <= amount
+            fits &= amount % self.step_size.values.take(at) == 0
+        return rows.compress(fits)
+
     def entry(self, row: int) -> int | None:
         """Where the entry of a row is."""
         at = int(self.rows.values.searchsorted(row))
@@ -118,10 +131,12 @@ class ClassInventories:
         found: NDArray[np.int64] = np.minimum(self.free.values, self.max_unit.values)
         return found
 
-    def use(self, row: int, used: int) -> None:
-        at = self.entry(row)
-        if at is not None:
-            self.free.values[at] = self.capacity.values[at] - used
+    def use(self, rows: RowNumbers, used: NDArray[np.int64]) -> None:
+        """So much is in use of rows; those that have none of the class are passed over."""
+        at = np.minimum(self.rows.values.searchsorted(rows), self.rows.size - 1)
+        there = self.rows.values.take(at) == rows
+        at = at.compress(there)
+        self.free.values[at] = self.capacity.values.take(at) - used.compress(there)
 
     def bury(self, first: int, last: int) -> None:
         """Make the entries of rows first to last (exclusive) fit nothing any more."""

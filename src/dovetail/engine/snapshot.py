@@ -8,9 +8,9 @@ it to stand still takes a `copy`.
 
 from __future__ import annotations
 
-from collections import OrderedDict, defaultdict
-from collections.abc import Hashable, Iterable, Sequence
-from typing import Any
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,6 +20,9 @@ from dovetail.core.inventory import MAX_CAPACITY
 from dovetail.core.tables import Names, Tables
 from dovetail.engine.interned_sets import AttributeSets, InternedSets
 from dovetail.engine.inventories import ClassInventories, RowNumbers
+from dovetail.engine.journal import Journal
+
+T = TypeVar("T")
 
 SHARES = "MISC_SHARES_VIA_AGGREGATE"
 """The trait of a provider that also serves the trees it shares an aggregate with."""
@@ -54,8 +57,10 @@ class Snapshot:
         self.tree_shape = Column(np.int32)
         """Trees whose rows have the same parents, counted from the first, share a number."""
         self._shapes: dict[bytes, int] = {}
-        self.cache: OrderedDict[Hashable, dict[Any, Any]] = OrderedDict()
-        """What searches worked out, while shapes keep their numbers; the oldest use first."""
+        self._caches: dict[str, Any] = {}
+        self.journal = Journal()
+        """What changed, for those who keep what they worked out."""
+        self._tree_order: RowNumbers | None = None
         self.trait_sets = InternedSets[int]()
         self.aggregate_sets = InternedSets[str]()
         self.attribute_sets = AttributeSets()
@@ -91,15 +96,23 @@ class Snapshot:
 
     def update_usage(self, usages: Iterable[tuple[int, int, int]]) -> None:
         """Take in (provider id, class id, used)."""
-        touched = set()
-        for provider_id, class_id, used in usages:
-            row = int(self.row_of.values[provider_id])
-            self.inventories[class_id].use(row, used)
-            touched.add(int(self.tree.values[row]))
-        for tree in touched:
+        told = np.array(list(usages), np.int64)
+        if not len(told):
+            return
+        provider_ids, class_ids, used = told.T
+        rows = self.row_of.values.take(provider_ids)
+        for class_id in {*class_ids.tolist()}:
+            mine = class_ids == class_id
+            self.inventories[class_id].use(rows.compress(mine), used.compress(mine))
+        for tree in {*self.tree.values.take(rows.compress(rows >= 0)).tolist()}:
             self.tree_version.values[tree] += 1
+            extent = self.rows_of(tree)
+            self.journal.note(tree, extent.start, extent.stop)
 
     def rename(self, names: Names) -> None:
+        """Take in all names. Another version only if they are others: they are told often."""
+        if names.classes == self.class_names and names.traits == self.trait_names:
+            return
         self.class_names, self.trait_names = names.classes, names.traits
         self.class_ids = {name: id_ for id_, name in names.classes.items()}
         self.trait_ids = {name: id_ for id_, name in names.traits.items()}
@@ -115,7 +128,7 @@ class Snapshot:
             else:
                 setattr(twin, name, value)
         twin._shared = None
-        twin.cache = OrderedDict()
+        twin._caches, twin.journal = {}, Journal()
         twin.inventories = {
             class_id: inventories.copy() for class_id, inventories in self.inventories.items()
         }
@@ -125,7 +138,7 @@ class Snapshot:
         """The same fleet with nothing in use; it shares its columns with this one, to be read."""
         twin = Snapshot()
         vars(twin).update(vars(self))
-        twin.cache = OrderedDict()
+        twin._caches, twin.journal = {}, Journal()
         twin.inventories = {
             class_id: inventories.without_usage()
             for class_id, inventories in self.inventories.items()
@@ -157,6 +170,20 @@ class Snapshot:
         start = int(self.tree_start.values[tree])
         return range(start, start + int(self.tree_size.values[tree]))
 
+    def cached(self, name: str, make: Callable[[], T]) -> T:
+        """What searches keep under a name as long as rows keep their numbers; made if missing."""
+        found: T | None = self._caches.get(name)
+        if found is None:
+            found = self._caches[name] = make()
+        return found
+
+    @property
+    def tree_order(self) -> RowNumbers:
+        """All trees in the order of their roots."""
+        if self._tree_order is None:
+            self._tree_order = np.argsort(self.tree_root_id.values).astype(np.int32)
+        return self._tree_order
+
     @property
     def sharing(self) -> Sharing:
         """Who shares with whom; found out once per change of the trees."""
@@ -181,12 +208,13 @@ class Snapshot:
             inventories.bury(first, last)
         self.tree_size.values[tree] = 0
         self.live_rows -= len(rows)
-        self._shared = None
+        self.journal.note(tree, first, last)
+        if self._shared is not None and len(self._shared.rows):
+            self._shared = None
 
     def _append(self, tables: Tables, first_version: int = 1) -> None:
         if not tables.providers:
             return
-        self._shared = None
         # The root leads its tree: what holds for the root is looked up at the tree's first row.
         providers = sorted(tables.providers, key=lambda row: (row[3], row[0] != row[3], row[0]))
         base, count = self.parent.size, len(providers)
@@ -204,6 +232,19 @@ class Snapshot:
         self.live_rows += count
         self._append_sets(tables, ids)
         self._append_inventories(tables)
+        self._note_appended(base)
+
+    def _note_appended(self, base: int) -> None:
+        """Tell of the trees that start at row `base` or later."""
+        trees = np.flatnonzero((self.tree_start.values >= base) & (self.tree_size.values > 0))
+        for tree in trees.tolist():
+            extent = self.rows_of(tree)
+            self.journal.note(tree, extent.start, extent.stop)
+        self._tree_order = None
+        if self._shared is not None:
+            shares = self.trait_sets.meeting([{self.trait_ids.get(SHARES, -1)}])
+            if len(self._shared.rows) or shares[self.traits.values[base:]].any():
+                self._shared = None
 
     def _trees(self, roots: NDArray[np.int64], base: int, first_version: int) -> RowNumbers:
         """Number the trees of new rows, given the root of each row."""

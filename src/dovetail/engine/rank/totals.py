@@ -31,6 +31,10 @@ class TreeTotals:
         self.largest = 1
         """The most that a tree has in all."""
 
+    @property
+    def nbytes(self) -> int:
+        return self._versions.nbytes + self.free.nbytes + self.capacity.nbytes
+
     def refresh(self, snapshot: Snapshot, inventories: ClassInventories) -> None:
         versions, sizes = snapshot.tree_version.values, snapshot.tree_size.values
         missing = len(versions) - len(self._versions)
