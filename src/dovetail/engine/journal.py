@@ -6,7 +6,12 @@ works out that much again. What lies too far back is forgotten: then everything 
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+Numbers = NDArray[np.signedinteger[Any]]
 
 MOST_NOTES = 4096
 """Remembered at least; twice as many at most."""
@@ -34,6 +39,15 @@ class Journal:
         if len(self._notes) > 2 * MOST_NOTES:
             del self._notes[:MOST_NOTES]
             self._forgotten += MOST_NOTES
+
+    def note_all(self, trees: Numbers, firsts: Numbers, lasts: Numbers) -> None:
+        """Note many trees; more than are remembered count as everything."""
+        if len(trees) > MOST_NOTES:
+            self._forgotten = self.mark + 1
+            self._notes = []
+            return
+        for each in zip(trees.tolist(), firsts.tolist(), lasts.tolist(), strict=True):
+            self.note(*each)
 
     def since(self, mark: int) -> set[ChangeNote] | None:
         """What was noted since the journal stood there; None if that is not known any more."""

@@ -15,10 +15,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dovetail.core.bounded_cache import SizedCache
-from dovetail.core.columns import Mask
+from dovetail.core.columns import Mask, spans
 from dovetail.core.request import Request
 from dovetail.engine.combine.combiner import MOST_STORE_BYTES
-from dovetail.engine.combine.offers import extents, options_of, spans
+from dovetail.engine.combine.offers import extents, options_of
 from dovetail.engine.combine.patterns import TreePatterns
 from dovetail.engine.feasible import (
     Slot,
@@ -34,7 +34,8 @@ from dovetail.engine.feasible import (
 from dovetail.engine.inventories import RowNumbers
 from dovetail.engine.journal import ChangeNote
 from dovetail.engine.request_key import request_key
-from dovetail.engine.snapshot import Sharing, Snapshot
+from dovetail.engine.sharing import Sharing
+from dovetail.engine.snapshot import Snapshot
 from dovetail.engine.work import Work
 
 MOST_SPLICED = 256

@@ -14,6 +14,7 @@ from contextlib import contextmanager
 
 from dovetail.aio.single_flight import NextRun
 from dovetail.core.columns import Column
+from dovetail.core.tables import Names, TableColumns
 from dovetail.engine import Snapshot
 from dovetail.ledger import Cursor, Delta, Ledger
 from dovetail.service.device_classes import ClassDefinitions
@@ -26,6 +27,9 @@ from dovetail.service.metrics import (
 )
 from dovetail.service.typical_requests import TypicalRequests
 from dovetail.telemetry.phases import phase
+
+MOST_ROWS_AT_ONCE = 1000
+"""Rows of changed trees that are taken in on the event loop, in some milliseconds."""
 
 
 class SnapshotKeeper:
@@ -50,22 +54,32 @@ class SnapshotKeeper:
         polled = self._ledger.poll(self._cursor)
         delta = polled.result() if polled.done() else await asyncio.wrap_future(polled)
         if delta is not None:
+            await self._make_room(delta)
             self._apply(delta)
         SNAPSHOT_CHECKED.set_to_current_time()
 
-    def _apply(self, delta: Delta) -> None:
-        if self._holders and (delta.trees or delta.usage or delta.names):
+    async def _make_room(self, delta: Delta) -> None:
+        """Have a snapshot to apply the delta to, and large deltas applied to it, by a thread.
+
+        The event loop goes on with the old snapshot meanwhile, and only it: nobody else changes
+        what the thread works on.
+        """
+        twin: Snapshot | None = None
+        if delta.forest is not None:
+            twin = await asyncio.to_thread(loaded, delta.forest, delta.names)
+        elif is_large(delta):
+            twin = self._snapshot.copy()
+            await asyncio.to_thread(change_trees, twin, delta)
+        elif self._holders and (delta.trees or delta.usage or delta.names):
             # Somebody is still reading the old state: leave it to them.
-            self._snapshot = self._snapshot.copy()
-            self._holders = 0
+            twin = self._snapshot.copy()
+        if twin is not None:
+            self._snapshot, self._holders = twin, 0
+
+    def _apply(self, delta: Delta) -> None:
         snapshot = self._snapshot
-        if delta.everything and delta.trees and delta.names:
-            snapshot.load(delta.trees, delta.names)
-        elif delta.trees or delta.removed_roots:
-            assert delta.trees is not None
-            snapshot.replace(delta.trees, delta.names, delta.removed_roots)
-        elif delta.names:
-            snapshot.rename(delta.names)
+        if delta.forest is None and not is_large(delta):
+            change_trees(snapshot, delta)
         snapshot.update_usage(delta.usage)
         if delta.definitions is not None:
             self.definitions = ClassDefinitions(delta.definitions)
@@ -83,13 +97,34 @@ class SnapshotKeeper:
                 self._holders -= 1
 
 
+def loaded(forest: TableColumns, names: Names | None) -> Snapshot:
+    """A new snapshot of a whole forest."""
+    assert names is not None
+    snapshot = Snapshot()
+    snapshot.load(forest, names)
+    return snapshot
+
+
+def is_large(delta: Delta) -> bool:
+    """Whether it changes so many trees that taking it in would hold up the event loop."""
+    rows = len(delta.trees.providers) if delta.trees is not None else 0
+    return rows + len(delta.removed_roots) > MOST_ROWS_AT_ONCE
+
+
+def change_trees(snapshot: Snapshot, delta: Delta) -> None:
+    if delta.trees is not None:
+        snapshot.replace(delta.trees, delta.names, delta.removed_roots)
+    elif delta.names is not None:
+        snapshot.rename(delta.names)
+
+
 def measure(snapshot: Snapshot, delta: Delta) -> None:
     """Tell what was taken in, and how large the snapshot is now."""
     if delta.usage:
         SNAPSHOT_CHANGES.labels("usage").inc()
     if delta.names:
         SNAPSHOT_CHANGES.labels("names").inc()
-    if delta.trees or delta.removed_roots:
+    if delta.forest or delta.trees or delta.removed_roots:
         SNAPSHOT_CHANGES.labels("everything" if delta.everything else "trees").inc()
         SNAPSHOT_ROWS.set(snapshot.live_rows)
         SNAPSHOT_TREES.set(len(snapshot.tree_of_root))

@@ -15,7 +15,7 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from dovetail.core.columns import Mask
+from dovetail.core.columns import Mask, spans
 from dovetail.engine.feasible import Slot
 from dovetail.engine.inventories import RowNumbers
 from dovetail.engine.snapshot import Snapshot
@@ -120,15 +120,6 @@ def offers_in_steps(
         places = places + counts
         yield
     return lines, ends
-
-
-def spans(lows: NDArray[np.intp], highs: NDArray[np.intp]) -> NDArray[np.intp]:
-    """The numbers from each low up to its high, one after the other."""
-    counts = highs - lows
-    ends = counts.cumsum()
-    total = int(ends[-1]) if len(ends) else 0
-    found: NDArray[np.intp] = (lows - (ends - counts)).repeat(counts) + np.arange(total)
-    return found
 
 
 def _answers_of(

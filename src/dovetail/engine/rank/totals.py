@@ -10,7 +10,7 @@ from collections.abc import Hashable
 import numpy as np
 from numpy.typing import NDArray
 
-from dovetail.engine.combine.offers import spans
+from dovetail.core.columns import spans
 from dovetail.engine.inventories import ClassInventories, RowNumbers
 from dovetail.engine.rank.cache import cache_entry, with_zeros
 from dovetail.engine.snapshot import Snapshot

@@ -21,8 +21,7 @@ def delta(tx: Transaction, cursor: Cursor, log: Log | None) -> Delta:
 def whole(tx: Transaction, cursor: Cursor) -> Delta:
     return Delta(
         cursor=cursor,
-        everything=True,
-        trees=loading.forest(tx),
+        forest=loading.forest(tx),
         names=loading.names(tx),
         definitions=loading.definitions(tx),
     )

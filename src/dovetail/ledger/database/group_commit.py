@@ -63,6 +63,8 @@ class Committer:
         more = True
         while more and (first := self._waiting.get()) is not None:
             more = self._commit(connection, first)
+            # Else it stays until the next one comes, with a whole fleet that it may hold.
+            del first
         connection.close()
 
     def _commit(self, connection: Batch, first: Waiting) -> bool:

@@ -24,6 +24,7 @@ from dovetail.aio.backoff import full_jitter
 from dovetail.core.errors import Malformed
 from dovetail.ledger.database import change_log
 from dovetail.ledger.database.protocol import (
+    STREAMED_ROWS,
     Change,
     Cursor,
     Delta,
@@ -81,6 +82,11 @@ class PostgresTransaction:
 
     def rows(self, statement: str, parameters: Sequence[Any] = ()) -> list[Row]:
         return self._cursor.execute(native(statement), parameters).fetchall()
+
+    def stream(self, statement: str) -> Iterator[list[Row]]:
+        self._cursor.execute(native(statement))
+        while rows := self._cursor.fetchmany(STREAMED_ROWS):
+            yield rows
 
     def row(self, statement: str, parameters: Sequence[Any] = ()) -> Row | None:
         return self._cursor.execute(native(statement), parameters).fetchone()

@@ -9,7 +9,7 @@ from __future__ import annotations
 import sqlite3
 import threading
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -18,6 +18,7 @@ from dovetail.ledger.database import change_log
 from dovetail.ledger.database.group_commit import Committer
 from dovetail.ledger.database.loading import marks
 from dovetail.ledger.database.protocol import (
+    STREAMED_ROWS,
     Change,
     Cursor,
     Delta,
@@ -65,6 +66,11 @@ class SqliteTransaction:
 
     def rows(self, statement: str, parameters: Sequence[Any] = ()) -> list[Row]:
         return self._connection.execute(statement, parameters).fetchall()
+
+    def stream(self, statement: str) -> Iterator[list[Row]]:
+        cursor = self._connection.execute(statement)
+        while rows := cursor.fetchmany(STREAMED_ROWS):
+            yield rows
 
     def row(self, statement: str, parameters: Sequence[Any] = ()) -> Row | None:
         found: Row | None = self._connection.execute(statement, parameters).fetchone()
