@@ -80,7 +80,7 @@ def test_batches_and_signs_of_life_change_nothing(forest: Forest, request: Reque
         patch("dovetail.engine.combine.round_robin.FIRST_BATCH", 1),
         patch("dovetail.engine.combine.round_robin.LARGEST_BATCH", 2),
         patch("dovetail.engine.combine.round_robin.LARGEST_TURN", 3),
-        patch("dovetail.engine.combine.backtrack.CHOICES_PER_YIELD", 1),
+        patch("dovetail.engine.combine.backtrack.QUESTIONS_PER_YIELD", 1),
     ):
         assert ask(loaded(forest), request) == plainly
 

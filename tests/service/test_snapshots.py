@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 from concurrent.futures import Future
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 from dovetail.core.request import Group, Request
 from dovetail.engine import search
@@ -64,3 +66,38 @@ async def test_a_held_snapshot_stands_still(ledger: Ledger) -> None:
         new = await keeper.fresh()
         assert (fits(old, 10), fits(new, 10)) == (1, 0)
     assert await keeper.fresh() is new
+
+
+async def test_large_changes_are_taken_in_beside_the_event_loop(ledger: Ledger) -> None:
+    """A whole forest, and many trees at once; those who read meanwhile have the old state."""
+    keeper = SnapshotKeeper(ledger)
+    with patch("dovetail.service.snapshots.MOST_ROWS_AT_ONCE", 2):
+        threads = [await threads_of_change(keeper)]
+        for number in range(5):
+            make(ledger, f"host{number}", VCPU=10)
+        before = await keeper.fresh()
+        assert fits(before, 10) == 5
+        with keeper.held(before):
+            for number in range(5, 9):
+                make(ledger, f"host{number}", VCPU=10)
+            threads.append(await threads_of_change(keeper))
+            assert fits(before, 10) == 5
+        assert fits(await keeper.fresh(), 10) == 9
+        make(ledger, "last", VCPU=10)
+        threads.append(await threads_of_change(keeper))
+    here = threading.get_ident()
+    assert [here in idents for idents in threads] == [False, False, True]
+
+
+async def threads_of_change(keeper: SnapshotKeeper) -> set[int]:
+    """Where rows were appended during a look."""
+    seen: set[int] = set()
+    append = Snapshot._append
+
+    def noting(snapshot: Snapshot, *rest: Any, **named: Any) -> None:
+        seen.add(threading.get_ident())
+        append(snapshot, *rest, **named)
+
+    with patch.object(Snapshot, "_append", noting):
+        await keeper.fresh()
+    return seen

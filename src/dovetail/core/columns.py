@@ -46,6 +46,11 @@ class Column:
             self._make_room(size)
             self._data[start:size] = self._fill
 
+    def assign(self, items: NDArray[Any]) -> None:
+        """Have these entries, and no others."""
+        self._data = self.values = items
+        self.size = len(items)
+
     def copy(self) -> Column:
         twin = Column(self._data.dtype, self._fill)
         twin.extend(self.values)
@@ -60,6 +65,15 @@ class Column:
             self._data = data
         self.size = size
         self.values = self._data[:size]
+
+
+def spans(lows: NDArray[np.intp], highs: NDArray[np.intp]) -> NDArray[np.intp]:
+    """The numbers from each low up to its high, one after the other."""
+    counts = highs - lows
+    ends = counts.cumsum()
+    total = int(ends[-1]) if len(ends) else 0
+    found: NDArray[np.intp] = (lows - (ends - counts)).repeat(counts) + np.arange(total)
+    return found
 
 
 FIRST_TABLE = 16

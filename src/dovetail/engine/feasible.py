@@ -10,7 +10,8 @@ explainers call it. Necessary, not sufficient: how slots lie to each other is th
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from typing import NamedTuple
 
 import msgspec
 import numpy as np
@@ -19,11 +20,12 @@ from dovetail.core.columns import Column, Mask
 from dovetail.core.request import Group, Request
 from dovetail.engine.inventories import RowNumbers
 from dovetail.engine.snapshot import Snapshot
+from dovetail.engine.work import Work, finished
 
 NO_ROWS: RowNumbers = np.empty(0, np.int32)
 
 
-class Slot(msgspec.Struct):
+class Slot(msgspec.Struct, frozen=True, eq=False):
     """One provider to be found, and the rows that qualify."""
 
     group: Group
@@ -35,19 +37,82 @@ class Slot(msgspec.Struct):
     """Pairs: in this tree this row of another tree may fill it; ascending by tree."""
 
 
+class SlotWish(msgspec.Struct, frozen=True, eq=False):
+    """What is asked of the provider of one slot."""
+
+    group: Group
+    resources: Mapping[str, int]
+
+    @property
+    def key(self) -> Hashable:
+        """The same for slots that the same rows can fill."""
+        return bool(self.group.suffix), tuple(self.resources.items()), conditions_key(self.group)
+
+
+class WishRows(NamedTuple):
+    """The rows that are as wished."""
+
+    own: RowNumbers
+    """For their own tree, ascending."""
+    sharing: RowNumbers
+    """For other trees, with which they share, ascending."""
+
+
+Pairs = tuple[RowNumbers, RowNumbers]
+"""Trees, and a row of another tree that shares with each."""
+
+
 def slots_of(snapshot: Snapshot, request: Request) -> list[Slot]:
+    return finished(slots_in_steps(snapshot, request))
+
+
+def slots_in_steps(snapshot: Snapshot, request: Request) -> Work[list[Slot]]:
+    """The slots of a request; yields after each that had to be looked for."""
+    known: dict[Hashable, tuple[RowNumbers, Pairs]] = {}
     slots = []
-    for group in request.groups:
-        if group.suffix:
-            slots.append(granular_slot(snapshot, group))
-        else:
-            slots += spread_slots(snapshot, group)
+    for wish in wishes_of(request):
+        key = wish.key
+        if key not in known:
+            own, sharing = rows_as_wished(snapshot, wish)
+            known[key] = own, pairs_as_wished(snapshot, wish, sharing)
+            yield
+        own, pairs = known[key]
+        slots.append(Slot(wish.group, wish.resources, own, *pairs))
     return slots
 
 
-def granular_slot(snapshot: Snapshot, group: Group) -> Slot:
+def wishes_of(request: Request) -> Iterator[SlotWish]:
+    for group in request.groups:
+        if group.suffix:
+            yield SlotWish(group, group.resources)
+        else:
+            for name, amount in group.resources.items():
+                yield SlotWish(group, {name: amount})
+
+
+def conditions_key(group: Group) -> Hashable:
+    return (
+        group.required if group.suffix else (),
+        group.forbidden,
+        group.member_of,
+        group.not_member_of,
+        group.in_tree,
+        group.selectors,
+        group.classes,
+    )
+
+
+def rows_as_wished(snapshot: Snapshot, wish: SlotWish, among: RowNumbers | None = None) -> WishRows:
+    """All of them, or those among some rows, which are ascending."""
+    if wish.group.suffix:
+        return _granular_rows(snapshot, wish, among)
+    return _spread_rows(snapshot, wish, among)
+
+
+def _granular_rows(snapshot: Snapshot, wish: SlotWish, among: RowNumbers | None) -> WishRows:
     """A suffixed group: one provider meets all of it by itself."""
-    rows = rows_with_room(snapshot, group.resources)
+    group = wish.group
+    rows = rows_with_room(snapshot, wish.resources, among)
     if group.required or group.forbidden:
         traits = trait_mask(snapshot, group.required, group.forbidden)
         rows = rows_with_set(rows, snapshot.traits, traits)
@@ -57,26 +122,27 @@ def granular_slot(snapshot: Snapshot, group: Group) -> Slot:
     rows = rows_selected(snapshot, group, rows)
     if group.in_tree is not None:
         rows = rows_within(snapshot, rows, group.in_tree)
-    return Slot(group, group.resources, rows, *shared_pairs(snapshot, rows))
+    return WishRows(rows, sharing_among(snapshot, rows))
 
 
-def spread_slots(snapshot: Snapshot, group: Group) -> list[Slot]:
-    """The unsuffixed group: a slot per class. Required traits are met together, later."""
-    allowed = trait_mask(snapshot, (), group.forbidden) if group.forbidden else None
-    slots = []
-    for name, amount in group.resources.items():
-        rows = rows_with_room(snapshot, {name: amount})
-        if allowed is not None:
-            rows = rows_with_set(rows, snapshot.traits, allowed)
-        rows = rows_selected(snapshot, group, rows)
-        own, shared = by_membership(snapshot, group, rows)
-        if group.in_tree is not None:
-            own, shared = rows_within(snapshot, own, group.in_tree), NO_ROWS
-        pairs = shared_pairs(snapshot, shared)
-        if group.not_member_of:
-            pairs = pairs_outside(snapshot, pairs, group.not_member_of)
-        slots.append(Slot(group, {name: amount}, own, *pairs))
-    return slots
+def _spread_rows(snapshot: Snapshot, wish: SlotWish, among: RowNumbers | None) -> WishRows:
+    """A class of the unsuffixed group. Required traits are met together, later."""
+    group = wish.group
+    rows = rows_with_room(snapshot, wish.resources, among)
+    if group.forbidden:
+        rows = rows_with_set(rows, snapshot.traits, trait_mask(snapshot, (), group.forbidden))
+    rows = rows_selected(snapshot, group, rows)
+    own, shared = by_membership(snapshot, group, rows)
+    if group.in_tree is not None:
+        return WishRows(rows_within(snapshot, own, group.in_tree), NO_ROWS)
+    return WishRows(own, sharing_among(snapshot, shared))
+
+
+def pairs_as_wished(snapshot: Snapshot, wish: SlotWish, sharing: RowNumbers) -> Pairs:
+    pairs = shared_pairs(snapshot, sharing)
+    if not wish.group.suffix and wish.group.not_member_of:
+        pairs = pairs_outside(snapshot, pairs, wish.group.not_member_of)
+    return pairs
 
 
 def rows_with_set(rows: RowNumbers, sets: Column, wanted: Mask) -> RowNumbers:
@@ -112,32 +178,37 @@ def by_membership(
     return rows[own], rows[shared]
 
 
-def pairs_outside(
-    snapshot: Snapshot, pairs: tuple[RowNumbers, RowNumbers], aggregates: Iterable[str]
-) -> tuple[RowNumbers, RowNumbers]:
+def pairs_outside(snapshot: Snapshot, pairs: Pairs, aggregates: Iterable[str]) -> Pairs:
     """The pairs of (tree, row) whose tree has a root in none of the aggregates."""
     trees, rows = pairs
+    if not len(trees):
+        return pairs
     clear = aggregate_mask(snapshot, (), aggregates)
     keep = clear[snapshot.aggregates.values[snapshot.tree_start.values[trees]]]
     return trees[keep], rows[keep]
 
 
-def rows_with_room(snapshot: Snapshot, resources: Mapping[str, int]) -> RowNumbers:
-    """Live rows that have room for all the resources by themselves."""
-    found: RowNumbers | None = None
+def rows_with_room(
+    snapshot: Snapshot, resources: Mapping[str, int], among: RowNumbers | None = None
+) -> RowNumbers:
+    """Live rows, all or among some, that have room for all the resources by themselves."""
+    found = among
     for name, amount in resources.items():
         inventories = snapshot.inventories_of(name)
         if inventories is None:
             return NO_ROWS
-        rows = inventories.fitting(amount)
         if found is None:
-            found = rows
+            found = inventories.fitting(amount)
+        elif among is not None:
+            found = inventories.fitting_among(found, amount)
         else:
             marked = np.zeros(snapshot.tree.size, np.bool_)
-            marked[rows] = True
+            marked[inventories.fitting(amount)] = True
             found = found.compress(marked.take(found))
     if found is None:
         found = np.flatnonzero(snapshot.tree.values >= 0).astype(np.int32)
+    elif among is not None and not resources:
+        found = found.compress(snapshot.tree.values.take(found) >= 0)
     return found
 
 
@@ -151,14 +222,19 @@ def rows_within(snapshot: Snapshot, rows: RowNumbers, uuid: str) -> RowNumbers:
     return rows[low:high]
 
 
-def shared_pairs(snapshot: Snapshot, rows: RowNumbers) -> tuple[RowNumbers, RowNumbers]:
-    """For those of the rows that share: (tree, row) for each other tree they serve, by tree."""
-    sharing = snapshot.sharing
-    if not len(sharing.rows) or not len(rows):
-        return NO_ROWS, NO_ROWS
-    at = np.minimum(np.searchsorted(rows, sharing.rows), len(rows) - 1)
-    shared = sharing.rows[rows[at] == sharing.rows]
-    trees = [sharing.reach(row) for row in shared.tolist()]
+def sharing_among(snapshot: Snapshot, rows: RowNumbers) -> RowNumbers:
+    """Those of the rows, which are ascending, that share."""
+    sharing = snapshot.sharing.rows
+    if not len(sharing) or not len(rows):
+        return NO_ROWS
+    at = np.minimum(np.searchsorted(rows, sharing), len(rows) - 1)
+    found: RowNumbers = sharing[rows[at] == sharing]
+    return found
+
+
+def shared_pairs(snapshot: Snapshot, shared: RowNumbers) -> Pairs:
+    """Of rows that share: (tree, row) for each other tree they serve, by tree."""
+    trees = [snapshot.sharing.reach(row) for row in shared.tolist()]
     if not trees:
         return NO_ROWS, NO_ROWS
     all_trees = np.concatenate(trees)
@@ -185,20 +261,38 @@ def aggregate_mask(
     return snapshot.aggregate_sets.meeting(required, frozenset(forbidden))
 
 
-def feasible_trees(snapshot: Snapshot, request: Request, slots: list[Slot]) -> RowNumbers:
+def feasible_trees(snapshot: Snapshot, request: Request, slots: Sequence[Slot]) -> RowNumbers:
     """Trees in which every slot has an option and the root is as asked, in a fixed order."""
-    alive = snapshot.tree_size.values > 0
-    for slot in slots:
-        alive &= trees_with(snapshot, slot.own, slot.shared_tree)
+    return in_tree_order(snapshot, finished(feasible_in_steps(snapshot, request, slots)))
+
+
+def feasible_in_steps(snapshot: Snapshot, request: Request, slots: Sequence[Slot]) -> Work[Mask]:
+    """By number of the tree; yields after each slot that is not like one before."""
+    alive: Mask = snapshot.tree_size.values > 0
     alive &= suitable_roots(snapshot, request)
+    seen: set[tuple[int, int]] = set()
+    for slot in slots:
+        # Slots that ask for the same have the very same arrays.
+        alike = id(slot.own), id(slot.shared_tree)
+        if alike not in seen:
+            seen.add(alike)
+            alive &= trees_with(snapshot, slot.own, slot.shared_tree)
+            yield
     for anchors in collective_traits(snapshot, slots):
         met = np.zeros(len(alive), np.bool_)
         met[anchors] = True
         alive &= met
-    trees: RowNumbers = alive.nonzero()[0].astype(np.int32)
-    if not snapshot.in_order:
-        trees = trees[np.argsort(snapshot.tree_root_id.values.take(trees))]
-    return trees
+        yield
+    return alive
+
+
+def in_tree_order(snapshot: Snapshot, alive: Mask) -> RowNumbers:
+    """The trees that are alive, in the order of their roots."""
+    if snapshot.in_order:
+        trees: RowNumbers = alive.nonzero()[0].astype(np.int32)
+        return trees
+    order = snapshot.tree_order
+    return order.compress(alive.take(order))
 
 
 def trees_with(snapshot: Snapshot, own: RowNumbers, shared_tree: RowNumbers) -> Mask:
@@ -208,7 +302,7 @@ def trees_with(snapshot: Snapshot, own: RowNumbers, shared_tree: RowNumbers) -> 
     return mask
 
 
-def collective_traits(snapshot: Snapshot, slots: list[Slot]) -> Iterable[RowNumbers]:
+def collective_traits(snapshot: Snapshot, slots: Sequence[Slot]) -> Iterable[RowNumbers]:
     """For each choice of traits that the unsuffixed group requires: trees where a row has one."""
     spread = [slot for slot in slots if not slot.group.suffix]
     if not spread or not spread[0].group.required:
@@ -221,8 +315,9 @@ def collective_traits(snapshot: Snapshot, slots: list[Slot]) -> Iterable[RowNumb
         yield trees[meeting[snapshot.traits.values[rows]]]
 
 
-def suitable_roots(snapshot: Snapshot, request: Request) -> Mask:
-    roots = snapshot.tree_start.values
+def suitable_roots(snapshot: Snapshot, request: Request, among: RowNumbers | None = None) -> Mask:
+    """For each tree, or each of some, whether its root is as asked."""
+    roots = snapshot.tree_start.values if among is None else snapshot.tree_start.values.take(among)
     mask = np.ones(len(roots), np.bool_)
     if request.root_required or request.root_forbidden:
         traits = trait_mask(snapshot, request.root_required, request.root_forbidden)

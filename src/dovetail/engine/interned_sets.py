@@ -77,7 +77,11 @@ class AttributeSets:
         return len(self._sets)
 
     def number_of(self, members: Iterable[Pair]) -> int:
-        return self._sets.number(tuple(sorted(map(self._number_pair, members))))
+        return self.number_of_pairs(sorted(map(self.number_pair, members)))
+
+    def number_of_pairs(self, pairs: Iterable[int]) -> int:
+        """Of the set of these pairs, whose numbers are ascending."""
+        return self._sets.number(tuple(pairs))
 
     def members(self, number: int) -> list[Pair]:
         pairs = (self._pairs.keys[pair] for pair in self._sets.keys[number] or ())
@@ -99,7 +103,7 @@ class AttributeSets:
         self._decided.put(selector, known)
         return known
 
-    def _number_pair(self, pair: Pair) -> int:
+    def number_pair(self, pair: Pair) -> int:
         self._keys.setdefault(pair[0], len(self._keys))
         return self._pairs.number(pair)
 

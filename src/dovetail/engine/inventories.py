@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from dovetail.core.columns import Column, Mask
+from dovetail.core.columns import Column, Mask, spans
 
 RowNumbers = NDArray[np.int32]
 
@@ -83,8 +83,7 @@ class ClassInventories:
             (self.min_unit, self.max_unit, self.step_size), units, strict=True
         ):
             column.extend(values)
-        self.plain = self.plain and bool((units[0] <= 1).all() and (units[2] == 1).all())
-        self.always_allowed = int(units[1].min(initial=self.always_allowed))
+        self._look_at_units(self.rows.size - len(rows))
 
     def fitting(self, amount: int) -> RowNumbers:
         """Rows of which `amount` can be had at once, ascending."""
@@ -99,6 +98,19 @@ class ClassInventories:
         # `compress` and `take`, here and elsewhere: much faster than indexing on long columns.
         found: RowNumbers = self.rows.values.compress(fits)
         return found
+
+    def fitting_among(self, rows: RowNumbers, amount: int) -> RowNumbers:
+        """Those of a few rows of which `amount` can be had at once, in their order."""
+        if amount > LARGEST_UNIT or not self.rows.size:
+            return rows[:0]
+        at = np.minimum(self.rows.values.searchsorted(rows), self.rows.size - 1)
+        fits: Mask = self.rows.values.take(at) == rows
+        fits &= self.free.values.take(at) >= amount
+        fits &= self.max_unit.values.take(at) >= amount
+        if not self.plain:
+            fits &= self.min_unit.values.take(at) <= amount
+            fits &= amount % self.step_size.values.take(at) == 0
+        return rows.compress(fits)
 
     def entry(self, row: int) -> int | None:
         """Where the entry of a row is."""
@@ -118,12 +130,30 @@ class ClassInventories:
         found: NDArray[np.int64] = np.minimum(self.free.values, self.max_unit.values)
         return found
 
-    def use(self, row: int, used: int) -> None:
-        at = self.entry(row)
-        if at is not None:
-            self.free.values[at] = self.capacity.values[at] - used
+    def use(self, rows: RowNumbers, used: NDArray[np.int64]) -> None:
+        """So much is in use of rows; those that have none of the class are passed over."""
+        at = np.minimum(self.rows.values.searchsorted(rows), self.rows.size - 1)
+        there = self.rows.values.take(at) == rows
+        at = at.compress(there)
+        self.free.values[at] = self.capacity.values.take(at) - used.compress(there)
 
-    def bury(self, first: int, last: int) -> None:
-        """Make the entries of rows first to last (exclusive) fit nothing any more."""
-        low, high = np.searchsorted(self.rows.values, (first, last))
-        self.free.values[low:high] = NEVER
+    def bury(self, firsts: RowNumbers, lasts: RowNumbers) -> None:
+        """Make the entries of rows from each first to its last (exclusive) fit nothing any more."""
+        self.free.values[spans(*self.rows.values.searchsorted((firsts, lasts)))] = NEVER
+
+    def compact(self, places: RowNumbers) -> None:
+        """Leave out rows that are no more: `places` has the new number of each row, or -1."""
+        rows = places.take(self.rows.values)
+        alive = rows >= 0
+        for column in self.columns():
+            column.assign(column.values.compress(alive))
+        self.rows.assign(rows.compress(alive))
+        self.plain, self.always_allowed = True, LARGEST_UNIT
+        self._look_at_units(0)
+
+    def _look_at_units(self, first: int) -> None:
+        """Find out what is common to all entries, given that of those before `first`."""
+        least, step = self.min_unit.values[first:], self.step_size.values[first:]
+        self.plain = self.plain and bool((least <= 1).all() and (step == 1).all())
+        most = self.max_unit.values[first:]
+        self.always_allowed = int(most.min(initial=self.always_allowed))

@@ -1,13 +1,14 @@
 """The search: all candidates of a request, in a fixed order, found as they are asked for.
 
-Use cases of `service` make one per request. The constructor narrows the fleet to feasible trees;
-candidates are then combined tree by tree, in turns, only as far as somebody reads on.
+Use cases of `service` make one per request. The fleet is narrowed to feasible trees, with what is
+kept of earlier searches as far as it goes; candidates are then combined tree by tree, in turns,
+only as far as somebody reads on.
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import numpy as np
 
@@ -16,9 +17,14 @@ from dovetail.core.request import Request
 from dovetail.engine.combine import product
 from dovetail.engine.combine.combiner import Combiner
 from dovetail.engine.combine.round_robin import Block, Blocks
-from dovetail.engine.feasible import feasible_trees, slots_of
+from dovetail.engine.feasible import NO_ROWS, Slot
 from dovetail.engine.inventories import RowNumbers
+from dovetail.engine.kept_options import RequestOptions, keep, options_in_steps
 from dovetail.engine.snapshot import Snapshot
+from dovetail.engine.work import Work, finished
+
+TreeOrder = Callable[[RowNumbers], RowNumbers]
+"""The same trees, in another order."""
 
 
 class Candidate:
@@ -53,9 +59,40 @@ class Search:
     """What `search` returns: iterate it for Candidates."""
 
     def __init__(self, snapshot: Snapshot, request: Request) -> None:
+        """Nothing is looked for yet: the first step of `candidates` is to narrow the fleet."""
         self.snapshot, self.request = snapshot, request
-        self.slots = slots_of(snapshot, request)
-        self.trees = feasible_trees(snapshot, request, self.slots)
+        self._options: RequestOptions | None = None
+        self._slots: list[Slot] = []
+        self._trees: RowNumbers = NO_ROWS
+        self._order: TreeOrder | None = None
+
+    def turn_to(self, order: TreeOrder) -> None:
+        """Have trees looked at in that order, for callers who are not all to begin with the same.
+
+        Before anything else is asked of the search.
+        """
+        self._order = order
+
+    @property
+    def slots(self) -> list[Slot]:
+        """The providers to be found, and the rows that qualify for each."""
+        finished(self.narrow())
+        return self._slots
+
+    @property
+    def trees(self) -> RowNumbers:
+        """Those where every slot has an option, in their fixed order or the one asked for."""
+        finished(self.narrow())
+        return self._trees
+
+    def narrow(self) -> Work[None]:
+        """Find the options of each slot, and the trees where all have some."""
+        if self._options is None:
+            options = yield from options_in_steps(self.snapshot, self.request)
+            # Later searches replace these, they do not change them.
+            self._options, self._slots, self._trees = options, options.slots, options.trees
+            if self._order is not None:
+                self._trees = self._order(self._trees)
 
     def __iter__(self) -> Iterator[Candidate]:
         for block in self.candidates(self.request.limit):
@@ -72,6 +109,7 @@ class Search:
 
     def in_search_order(self, limit: int | None) -> Blocks:
         """The same, whatever the ranking; limit None: all of them."""
+        yield from self.narrow()
         found = 0
         for block in self._distinct_combinations():
             if block is None:
@@ -86,10 +124,12 @@ class Search:
 
     def first_per_tree(self, trees: RowNumbers, count: int) -> Blocks:
         """The first candidates of each of these trees, repeats included."""
-        combiner = Combiner(self.snapshot, self.request, self.slots)
-        if not combiner.is_needed:
-            return product.products(self.snapshot, self.slots, trees).blocks(0, count)
-        return combiner.first_per_tree(trees, count)
+        yield from self.narrow()
+        combiner = self._combiner()
+        if combiner.is_needed:
+            yield from self._keeping(combiner.first_per_tree(trees, count))
+        else:
+            yield from product.first_per_tree(self.snapshot, self._slots, trees, count)
 
     def _distinct_combinations(self) -> Blocks:
         """No repeats: only what consists of sharing rows alone is reached from several trees."""
@@ -104,10 +144,22 @@ class Search:
             yield block if block is None else _unseen(block, shares, seen)
 
     def _combinations(self) -> Blocks:
-        combiner = Combiner(self.snapshot, self.request, self.slots)
-        if not combiner.is_needed:
-            return product.combinations(self.snapshot, self.slots, self.trees)
-        return combiner.combinations(self.trees)
+        combiner = self._combiner()
+        if combiner.is_needed:
+            return self._keeping(combiner.combinations(self._trees))
+        return product.combinations(self.snapshot, self._slots, self._trees)
+
+    def _keeping(self, blocks: Blocks) -> Blocks:
+        """The blocks; at their end what was found out on the way is kept, within bounds."""
+        assert self._options is not None
+        try:
+            yield from blocks
+        finally:
+            keep(self.snapshot, self.request, self._options)
+
+    def _combiner(self) -> Combiner:
+        assert self._options is not None
+        return Combiner(self.snapshot, self.request, self._slots, self._options.patterns)
 
 
 def _unseen(block: Block, shares: Mask, seen: set[tuple[int, ...]]) -> Block:

@@ -8,21 +8,23 @@ it to stand still takes a `copy`.
 
 from __future__ import annotations
 
-from collections import OrderedDict, defaultdict
-from collections.abc import Hashable, Iterable, Sequence
-from typing import Any
+from collections.abc import Callable, Iterable
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from dovetail.core.columns import Column, Mask
+from dovetail.core.columns import Column, Mask, spans
 from dovetail.core.inventory import MAX_CAPACITY
-from dovetail.core.tables import Names, Tables
+from dovetail.core.tables import Names, TableColumns, Tables, columns_of
 from dovetail.engine.interned_sets import AttributeSets, InternedSets
 from dovetail.engine.inventories import ClassInventories, RowNumbers
+from dovetail.engine.journal import Journal
+from dovetail.engine.row_sets import set_numbers
+from dovetail.engine.sharing import SHARES, Sharing
 
-SHARES = "MISC_SHARES_VIA_AGGREGATE"
-"""The trait of a provider that also serves the trees it shares an aggregate with."""
+T = TypeVar("T")
+S = TypeVar("S", InternedSets[int], InternedSets[str], AttributeSets)
 
 WORTH_COMPACTING = 4096
 
@@ -54,8 +56,10 @@ class Snapshot:
         self.tree_shape = Column(np.int32)
         """Trees whose rows have the same parents, counted from the first, share a number."""
         self._shapes: dict[bytes, int] = {}
-        self.cache: OrderedDict[Hashable, dict[Any, Any]] = OrderedDict()
-        """What searches worked out, while shapes keep their numbers; the oldest use first."""
+        self._caches: dict[str, Any] = {}
+        self.journal = Journal()
+        """What changed, for those who keep what they worked out."""
+        self._tree_order: RowNumbers | None = None
         self.trait_sets = InternedSets[int]()
         self.aggregate_sets = InternedSets[str]()
         self.attribute_sets = AttributeSets()
@@ -68,12 +72,13 @@ class Snapshot:
 
     # -- taking in what the ledger says ---------------------------------------------------------
 
-    def load(self, tables: Tables, names: Names) -> None:
+    def load(self, tables: Tables | TableColumns, names: Names) -> None:
         """Forget everything; the tables are the whole forest."""
         versions = int(self.tree_version.values.max(initial=0))
         self._clear()
         self.rename(names)
-        self._append(tables, first_version=versions + 1)
+        columns = columns_of(tables) if isinstance(tables, Tables) else tables
+        self._append(columns, first_version=versions + 1)
 
     def replace(
         self, tables: Tables, names: Names | None = None, removed_roots: Iterable[int] = ()
@@ -81,25 +86,30 @@ class Snapshot:
         """Take in trees that changed, appeared or went."""
         if names is not None:
             self.rename(names)
-        for root_id in removed_roots:
-            self._bury(root_id)
-        for root_id in {row[3] for row in tables.providers}:
-            self._bury(root_id)
-        self._append(tables)
+        self._bury({*removed_roots, *(row[3] for row in tables.providers)})
+        self._append(columns_of(tables))
         if self.parent.size > 2 * self.live_rows + WORTH_COMPACTING:
             self._compact()
 
     def update_usage(self, usages: Iterable[tuple[int, int, int]]) -> None:
         """Take in (provider id, class id, used)."""
-        touched = set()
-        for provider_id, class_id, used in usages:
-            row = int(self.row_of.values[provider_id])
-            self.inventories[class_id].use(row, used)
-            touched.add(int(self.tree.values[row]))
-        for tree in touched:
+        told = np.array(list(usages), np.int64)
+        if not len(told):
+            return
+        provider_ids, class_ids, used = told.T
+        rows = self.row_of.values.take(provider_ids)
+        for class_id in {*class_ids.tolist()}:
+            mine = class_ids == class_id
+            self.inventories[class_id].use(rows.compress(mine), used.compress(mine))
+        for tree in {*self.tree.values.take(rows.compress(rows >= 0)).tolist()}:
             self.tree_version.values[tree] += 1
+            extent = self.rows_of(tree)
+            self.journal.note(tree, extent.start, extent.stop)
 
     def rename(self, names: Names) -> None:
+        """Take in all names. Another version only if they are others: they are told often."""
+        if names.classes == self.class_names and names.traits == self.trait_names:
+            return
         self.class_names, self.trait_names = names.classes, names.traits
         self.class_ids = {name: id_ for id_, name in names.classes.items()}
         self.trait_ids = {name: id_ for id_, name in names.traits.items()}
@@ -115,7 +125,7 @@ class Snapshot:
             else:
                 setattr(twin, name, value)
         twin._shared = None
-        twin.cache = OrderedDict()
+        twin._caches, twin.journal = {}, Journal()
         twin.inventories = {
             class_id: inventories.copy() for class_id, inventories in self.inventories.items()
         }
@@ -125,7 +135,7 @@ class Snapshot:
         """The same fleet with nothing in use; it shares its columns with this one, to be read."""
         twin = Snapshot()
         vars(twin).update(vars(self))
-        twin.cache = OrderedDict()
+        twin._caches, twin.journal = {}, Journal()
         twin.inventories = {
             class_id: inventories.without_usage()
             for class_id, inventories in self.inventories.items()
@@ -157,53 +167,87 @@ class Snapshot:
         start = int(self.tree_start.values[tree])
         return range(start, start + int(self.tree_size.values[tree]))
 
+    def cached(self, name: str, make: Callable[[], T]) -> T:
+        """What searches keep under a name as long as rows keep their numbers; made if missing."""
+        found: T | None = self._caches.get(name)
+        if found is None:
+            found = self._caches[name] = make()
+        return found
+
+    @property
+    def tree_order(self) -> RowNumbers:
+        """All trees in the order of their roots."""
+        if self._tree_order is None:
+            self._tree_order = np.argsort(self.tree_root_id.values).astype(np.int32)
+        return self._tree_order
+
     @property
     def sharing(self) -> Sharing:
         """Who shares with whom; found out once per change of the trees."""
         if self._shared is None:
-            self._shared = Sharing(self)
+            shares = self._sharing_sets()
+            rows = np.flatnonzero(shares[self.traits.values]).astype(np.int32)
+            columns = self.tree.values, self.aggregates.values
+            self._shared = Sharing(rows, *columns, self.aggregate_sets)
         return self._shared
+
+    def _sharing_sets(self) -> Mask:
+        """By number of a trait set, whether those who have it share."""
+        return self.trait_sets.meeting([{self.trait_ids.get(SHARES, -1)}])
 
     # -- the layout -----------------------------------------------------------------------------
 
-    def _bury(self, root_id: int) -> None:
-        tree = self.tree_of_root.get(root_id)
-        if tree is None or not self.tree_size.values[tree]:
+    def _bury(self, root_ids: Iterable[int]) -> None:
+        numbers = [self.tree_of_root.get(root_id, -1) for root_id in root_ids]
+        trees = np.array([n for n in numbers if n >= 0 and self.tree_size.values[n]], np.int32)
+        if not len(trees):
             return
-        rows = self.rows_of(tree)
-        first, last = rows.start, rows.stop
-        self.row_of.values[self.provider_id.values[first:last]] = -1
-        self.tree.values[first:last] = -1
-        self.traits.values[first:last] = 0
-        self.aggregates.values[first:last] = 0
-        self.attributes.values[first:last] = 0
+        firsts = self.tree_start.values.take(trees)
+        lasts = firsts + self.tree_size.values.take(trees)
+        rows = spans(firsts, lasts)
+        self.row_of.values[self.provider_id.values.take(rows)] = -1
+        self.tree.values[rows] = -1
+        for column in (self.traits, self.aggregates, self.attributes):
+            column.values[rows] = 0
         for inventories in self.inventories.values():
-            inventories.bury(first, last)
-        self.tree_size.values[tree] = 0
+            inventories.bury(firsts, lasts)
+        self.tree_size.values[trees] = 0
         self.live_rows -= len(rows)
-        self._shared = None
+        self.journal.note_all(trees, firsts, lasts)
+        if self._shared is not None and len(self._shared.rows):
+            self._shared = None
 
-    def _append(self, tables: Tables, first_version: int = 1) -> None:
-        if not tables.providers:
+    def _append(self, tables: TableColumns, first_version: int = 1) -> None:
+        ids, uuids, parents, roots = tables.providers
+        if not len(ids):
             return
-        self._shared = None
         # The root leads its tree: what holds for the root is looked up at the tree's first row.
-        providers = sorted(tables.providers, key=lambda row: (row[3], row[0] != row[3], row[0]))
-        base, count = self.parent.size, len(providers)
-        ids, uuids, parents, roots = zip(*providers, strict=True)
-        id_column = np.array(ids, np.int64)
-        self.provider_id.extend(id_column)
-        missing = int(id_column.max()) + 1 - self.row_of.size
+        order = np.lexsort((ids, ids != roots, roots))
+        ids, uuids, parents, roots = (column.take(order) for column in (ids, uuids, parents, roots))
+        base, count = self.parent.size, len(ids)
+        self.provider_id.extend(ids)
+        missing = int(ids.max()) + 1 - self.row_of.size
         self.row_of.extend(np.full(max(missing, 0), -1, np.int32))
-        self.row_of.values[id_column] = np.arange(base, base + count, dtype=np.int32)
-        self.uuids.extend(np.array(uuids, "S36"))
-        above = np.array([-1 if parent is None else parent for parent in parents], np.int64)
-        self.parent.extend(np.where(above < 0, -1, self.row_of.values[above]))
-        self.tree.extend(self._trees(np.array(roots, np.int64), base, first_version))
+        self.row_of.values[ids] = np.arange(base, base + count, dtype=np.int32)
+        self.uuids.extend(uuids)
+        self.parent.extend(np.where(parents < 0, -1, self.row_of.values[parents]))
+        self.tree.extend(self._trees(roots, base, first_version))
         self._shape_trees(base)
         self.live_rows += count
-        self._append_sets(tables, ids)
+        self._append_sets(tables, base)
         self._append_inventories(tables)
+        self._note_appended(base)
+
+    def _note_appended(self, base: int) -> None:
+        """Tell of the trees that start at row `base` or later."""
+        trees = np.flatnonzero((self.tree_start.values >= base) & (self.tree_size.values > 0))
+        firsts = self.tree_start.values.take(trees)
+        self.journal.note_all(trees, firsts, firsts + self.tree_size.values.take(trees))
+        self._tree_order = None
+        if self._shared is not None and (
+            len(self._shared.rows) or self._sharing_sets()[self.traits.values[base:]].any()
+        ):
+            self._shared = None
 
     def _trees(self, roots: NDArray[np.int64], base: int, first_version: int) -> RowNumbers:
         """Number the trees of new rows, given the root of each row."""
@@ -248,112 +292,99 @@ class Snapshot:
             form = relative[start : start + size].tobytes()
             self.tree_shape.values[tree] = self._shapes.setdefault(form, len(self._shapes))
 
-    def _append_sets(self, tables: Tables, ids: Sequence[int]) -> None:
-        for column, sets, pairs in (
-            (self.traits, self.trait_sets, tables.traits),
-            (self.aggregates, self.aggregate_sets, tables.aggregates),
-            (
-                self.attributes,
-                self.attribute_sets,
-                [(id_, (key, value)) for id_, key, value in tables.attributes],
-            ),
-        ):
-            members: dict[int, list[Any]] = defaultdict(list)
-            for provider_id, member in pairs:
-                members[provider_id].append(member)
-            numbers = {provider_id: sets.number_of(held) for provider_id, held in members.items()}
-            column.extend(np.array([numbers.get(id_, 0) for id_ in ids], np.int32))
+    def _append_sets(self, tables: TableColumns, base: int) -> None:
+        holders, traits = tables.traits
+        self._append_set_numbers(self.traits, base, holders, traits, self.trait_sets.number_of)
+        names = list(dict.fromkeys(name for _, name in tables.aggregates))
+        places = {name: at for at, name in enumerate(names)}
+        self._append_set_numbers(
+            self.aggregates,
+            base,
+            np.array([id_ for id_, _ in tables.aggregates], np.int64),
+            np.array([places[name] for _, name in tables.aggregates], np.int64),
+            lambda members: self.aggregate_sets.number_of(names[at] for at in members),
+        )
+        sets = self.attribute_sets
+        pairs = [sets.number_pair((key, value)) for _, key, value in tables.attributes]
+        self._append_set_numbers(
+            self.attributes,
+            base,
+            np.array([id_ for id_, _, _ in tables.attributes], np.int64),
+            np.array(pairs, np.int64),
+            sets.number_of_pairs,
+        )
 
-    def _append_inventories(self, tables: Tables) -> None:
-        if not tables.inventories:
+    def _append_set_numbers(
+        self,
+        column: Column,
+        base: int,
+        holders: NDArray[np.int64],
+        members: NDArray[np.int64],
+        number_of: Callable[[list[int]], int],
+    ) -> None:
+        """`holders`: ids of providers, each with the member at its place."""
+        rows = self.row_of.values.take(holders).astype(np.int64) - base
+        column.extend(set_numbers(rows, members, self.parent.size - base, number_of))
+
+    def _append_inventories(self, tables: TableColumns) -> None:
+        provider_ids, classes, total, reserved, *units, ratios, used = tables.inventories
+        if not len(provider_ids):
             return
-        provider_ids, class_ids, *numbers, ratios, used = zip(*tables.inventories, strict=True)
-        rows = self.row_of.values[np.array(provider_ids, np.int64)]
-        classes = np.array(class_ids, np.int64)
-        total, reserved, min_unit, max_unit, step = (np.array(n, np.int64) for n in numbers)
-        product = (total - reserved) * np.array(ratios, np.float64)
+        rows = self.row_of.values.take(provider_ids)
+        product = (total - reserved) * ratios
         capacity = np.clip(product, -MAX_CAPACITY, MAX_CAPACITY).astype(np.int64)
-        taken = np.array(used, np.int64)
         order = np.lexsort((rows, classes))
-        for class_id in np.unique(classes).tolist():
-            among = order[classes[order] == class_id]
-            units = np.stack((min_unit[among], max_unit[among], step[among]))
+        class_ids, firsts = np.unique(classes.take(order), return_index=True)
+        for class_id, among in zip(class_ids.tolist(), np.split(order, firsts[1:]), strict=True):
             inventories = self.inventories.setdefault(class_id, ClassInventories())
-            inventories.extend(rows[among], capacity[among], taken[among], units)
+            inventories.extend(
+                rows.take(among),
+                capacity.take(among),
+                used.take(among),
+                np.stack([unit.take(among) for unit in units]),
+            )
 
     def _compact(self) -> None:
-        """Leave the dead rows behind."""
-        tables = self._tables()
-        versions = self.tree_version.values.copy()
-        roots = self.tree_root_id.values.copy()
-        self._clear()
-        self._append(tables)
-        for root_id, version in zip(roots.tolist(), versions.tolist(), strict=True):
-            tree = self.tree_of_root.get(root_id)
-            if tree is not None:
-                self.tree_version.values[tree] = version + 1
+        """Leave dead rows and trees behind, with what was kept about them."""
+        alive, there = self.tree.values >= 0, self.tree_size.values > 0
+        places = np.where(alive, alive.cumsum() - 1, -1).astype(np.int32)
+        numbers = np.where(there, there.cumsum() - 1, -1).astype(np.int32)
+        parent = self.parent.values
+        self.parent.assign(np.where(parent < 0, -1, places.take(parent)))
+        self.tree.assign(numbers.take(self.tree.values))
+        for column in (
+            *(self.parent, self.tree, self.provider_id, self.uuids),
+            *(self.traits, self.aggregates, self.attributes),
+        ):
+            column.assign(column.values.compress(alive))
+        self.tree_start.assign(places.take(self.tree_start.values))
+        for column in (
+            *(self.tree_start, self.tree_size, self.tree_root_id),
+            *(self.tree_version, self.tree_shape),
+        ):
+            column.assign(column.values.compress(there))
+        self.row_of.values[self.provider_id.values] = np.arange(self.parent.size)
+        self.tree_of_root = {id_: at for at, id_ in enumerate(self.tree_root_id.values.tolist())}
+        self.in_order = bool((np.diff(self.tree_root_id.values) > 0).all())
+        for inventories in self.inventories.values():
+            inventories.compact(places)
+        self._intern_again()
+        self._shared = self._tree_order = None
+        self._caches, self.journal = {}, Journal()
 
-    def _tables(self) -> Tables:
-        """The live rows, as the ledger would give them."""
-        tables = Tables(providers=[], inventories=[], traits=[], aggregates=[])
-        for tree in np.flatnonzero(self.tree_size.values).tolist():
-            root_id = int(self.tree_root_id.values[tree])
-            for row in self.rows_of(tree):
-                id_ = int(self.provider_id.values[row])
-                up = int(self.parent.values[row])
-                parent = None if up < 0 else int(self.provider_id.values[up])
-                tables.providers.append((id_, self.uuid(row), parent, root_id))
-                for trait in self.trait_sets.members(self.traits.values[row]):
-                    tables.traits.append((id_, trait))
-                for aggregate in self.aggregate_sets.members(self.aggregates.values[row]):
-                    tables.aggregates.append((id_, aggregate))
-                for key, value in self.attribute_sets.members(self.attributes.values[row]):
-                    tables.attributes.append((id_, key, value))
-        for class_id, inventories in self.inventories.items():
-            columns = (column.values.tolist() for column in inventories.columns())
-            for row, capacity, free, low, high, step in zip(*columns, strict=True):
-                if self.alive(row):
-                    id_ = int(self.provider_id.values[row])
-                    used = capacity - free
-                    tables.inventories.append(
-                        (id_, class_id, capacity, 0, low, high, step, 1.0, used)
-                    )
-        return tables
+    def _intern_again(self) -> None:
+        """Forget the sets that nobody has any more; attributes may come in as many as devices."""
+        self.trait_sets = sets_in_use(self.traits, self.trait_sets)
+        self.aggregate_sets = sets_in_use(self.aggregates, self.aggregate_sets)
+        self.attribute_sets = sets_in_use(self.attributes, self.attribute_sets)
 
 
-class Sharing:
-    """Providers that serve other trees through a common aggregate."""
-
-    def __init__(self, snapshot: Snapshot) -> None:
-        shares = snapshot.trait_ids.get(SHARES, -1)
-        sharing: Mask = snapshot.trait_sets.meeting([{shares}])
-        self._snapshot = snapshot
-        self.rows: RowNumbers = np.flatnonzero(sharing[snapshot.traits.values]).astype(np.int32)
-        """Rows that share, ascending."""
-        self._trees = self._trees_by_aggregate() if len(self.rows) else {}
-        self._reach: dict[int, RowNumbers] = {}
-
-    def _trees_by_aggregate(self) -> dict[str, RowNumbers]:
-        snapshot = self._snapshot
-        numbers = snapshot.aggregates.values
-        members = np.flatnonzero(numbers)
-        found: dict[str, list[RowNumbers]] = defaultdict(list)
-        for number in np.unique(numbers[members]).tolist():
-            trees = snapshot.tree.values[members[numbers[members] == number]]
-            for aggregate in snapshot.aggregate_sets.members(number):
-                found[aggregate].append(np.unique(trees))
-        return {aggregate: np.unique(np.concatenate(t)) for aggregate, t in found.items()}
-
-    def reach(self, row: int) -> RowNumbers:
-        """The trees, other than its own, that a sharing row serves."""
-        found = self._reach.get(row)
-        if found is None:
-            number = self._snapshot.aggregates.values[row]
-            joined = [
-                self._trees[aggregate]
-                for aggregate in sorted(self._snapshot.aggregate_sets.members(number))
-            ]
-            trees = np.unique(np.concatenate(joined)) if joined else np.empty(0, np.int32)
-            found = trees[trees != self._snapshot.tree.values[row]]
-            self._reach[row] = found
-        return found
+def sets_in_use(column: Column, sets: S) -> S:
+    """The sets without those that no row has, if they are many; then the column is renumbered."""
+    used, which = np.unique(column.values, return_inverse=True)
+    if len(sets) <= 2 * len(used) + WORTH_COMPACTING:
+        return sets
+    kept = type(sets)()
+    numbers = [kept.number_of(sets.members(number)) for number in used.tolist()]
+    column.assign(np.array(numbers, np.int32).take(which))
+    return kept

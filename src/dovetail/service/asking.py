@@ -83,7 +83,7 @@ async def find_in(
             RankedSearch(snapshot, request, typical) if request.rank else search(snapshot, request)
         )
         if order is not None:
-            searching.trees = order.of_trees(searching.trees)
+            searching.turn_to(order.of_trees)
         try:
             rows = await collect(searching, budget)
         except TooManyToRank as error:

@@ -16,6 +16,7 @@ from contextlib import contextmanager
 
 from dovetail.aio.single_flight import NextRun
 from dovetail.core.columns import Column
+from dovetail.core.tables import Names, TableColumns
 from dovetail.engine import Snapshot
 from dovetail.ledger import Cursor, Delta, Ledger
 from dovetail.service.claiming.under_way import ClaimsUnderWay, PlaceAmounts, has_room, usages_with
@@ -29,6 +30,9 @@ from dovetail.service.metrics import (
 )
 from dovetail.service.typical_requests import TypicalRequests
 from dovetail.telemetry.phases import phase
+
+MOST_ROWS_AT_ONCE = 1000
+"""Rows of changed trees that are taken in on the event loop, in some milliseconds."""
 
 
 class SnapshotKeeper:
@@ -111,6 +115,7 @@ class SnapshotKeeper:
             self._forget(amounts)
         del self._under_way.granted[:granted]
         if delta is not None:
+            await self._make_room(delta)
             self._apply(delta)
         SNAPSHOT_CHECKED.set_to_current_time()
 
@@ -120,20 +125,32 @@ class SnapshotKeeper:
             self._snapshot = self._snapshot.copy()
             self._holders = 0
 
-    def _apply(self, delta: Delta) -> None:
-        if delta.trees or delta.usage or delta.names:
-            self._leave_to_holders()
-        if delta.trees or delta.removed_roots:
-            # Places come and go: subtracted again, from what is there then, by who needs it.
+    async def _make_room(self, delta: Delta) -> None:
+        """Have a snapshot to apply the delta to, and large deltas applied to it, by a thread.
+
+        The event loop goes on with the old snapshot meanwhile, and only it: nobody else changes
+        what the thread works on.
+        """
+        if delta.forest is not None:
+            twin = await asyncio.to_thread(loaded, delta.forest, delta.names)
+        elif is_large(delta):
             self._show(lacks_under_way=False)
+            twin = self._snapshot.copy()
+            await asyncio.to_thread(change_trees, twin, delta)
+        else:
+            if delta.trees or delta.usage or delta.names:
+                self._leave_to_holders()
+            return
+        # Claims that began meanwhile were subtracted from the old one, if at all.
+        self._snapshot, self._holders, self._lacks_under_way = twin, 0, False
+
+    def _apply(self, delta: Delta) -> None:
+        if delta.forest is None and not is_large(delta):
+            if delta.trees or delta.removed_roots:
+                # Places come and go: subtracted again, from what is there then, by who needs it.
+                self._show(lacks_under_way=False)
+            change_trees(self._snapshot, delta)
         snapshot = self._snapshot
-        if delta.everything and delta.trees and delta.names:
-            snapshot.load(delta.trees, delta.names)
-        elif delta.trees or delta.removed_roots:
-            assert delta.trees is not None
-            snapshot.replace(delta.trees, delta.names, delta.removed_roots)
-        elif delta.names:
-            snapshot.rename(delta.names)
         snapshot.update_usage(self._usage_beside_claims(delta))
         if delta.definitions is not None:
             self.definitions = ClassDefinitions(delta.definitions)
@@ -160,13 +177,34 @@ class SnapshotKeeper:
                 self._holders -= 1
 
 
+def loaded(forest: TableColumns, names: Names | None) -> Snapshot:
+    """A new snapshot of a whole forest."""
+    assert names is not None
+    snapshot = Snapshot()
+    snapshot.load(forest, names)
+    return snapshot
+
+
+def is_large(delta: Delta) -> bool:
+    """Whether it changes so many trees that taking it in would hold up the event loop."""
+    rows = len(delta.trees.providers) if delta.trees is not None else 0
+    return rows + len(delta.removed_roots) > MOST_ROWS_AT_ONCE
+
+
+def change_trees(snapshot: Snapshot, delta: Delta) -> None:
+    if delta.trees is not None:
+        snapshot.replace(delta.trees, delta.names, delta.removed_roots)
+    elif delta.names is not None:
+        snapshot.rename(delta.names)
+
+
 def measure(snapshot: Snapshot, delta: Delta) -> None:
     """Tell what was taken in, and how large the snapshot is now."""
     if delta.usage:
         SNAPSHOT_CHANGES.labels("usage").inc()
     if delta.names:
         SNAPSHOT_CHANGES.labels("names").inc()
-    if delta.trees or delta.removed_roots:
+    if delta.forest or delta.trees or delta.removed_roots:
         SNAPSHOT_CHANGES.labels("everything" if delta.everything else "trees").inc()
         SNAPSHOT_ROWS.set(snapshot.live_rows)
         SNAPSHOT_TREES.set(len(snapshot.tree_of_root))

@@ -10,7 +10,8 @@ from __future__ import annotations
 from collections.abc import Hashable
 
 from dovetail.core.request import Request
-from dovetail.engine.rank.typical import NOTHING_TYPICAL, Typical, request_key
+from dovetail.engine.rank.typical import NOTHING_TYPICAL, Typical
+from dovetail.engine.request_key import request_key
 
 RENEWED_AFTER = 1024
 HALVED_AT = 65_536

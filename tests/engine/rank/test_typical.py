@@ -8,7 +8,8 @@ import pytest
 from dovetail.core.request import Affinity, Group, NamedSelector, Request
 from dovetail.core.selectors.selector import Expression, Operator
 from dovetail.engine.rank import Typical
-from dovetail.engine.rank.typical import MOST_KINDS, request_key
+from dovetail.engine.rank.typical import MOST_KINDS
+from dovetail.engine.request_key import request_key
 
 
 def asking(vcpu: int, limit: int | None = None) -> Request:

@@ -15,15 +15,17 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from dovetail.core.columns import Mask
+from dovetail.core.columns import Mask, spans
 from dovetail.engine.feasible import Slot
 from dovetail.engine.inventories import RowNumbers
 from dovetail.engine.snapshot import Snapshot
+from dovetail.engine.work import Work
 
 Table = NDArray[np.int64]
 
 SLOT, OPTION, ANSWERS = 0, 1, 2
-"""Columns of an offer; the answers are one for traits and then one for each class asked about."""
+"""Columns of an offer; the answers are some for traits, then one for each contended class that the
+slot of the line wants."""
 
 WORD = 62
 """Requirements that one column can tell of, a bit each."""
@@ -41,6 +43,15 @@ class Questions(msgspec.Struct, frozen=True):
     def words(self) -> int:
         """Columns that tell which of the requirements are met."""
         return -(-len(self.required) // WORD)
+
+    def contended_columns(self, slot: Slot) -> list[tuple[str, int]]:
+        """The contended classes that a slot wants; each with the column of its lines that tells."""
+        names = [name for name in slot.resources if name in self.contended]
+        return [(name, at) for at, name in enumerate(names, ANSWERS + self.words)]
+
+    def width(self, slots: Sequence[Slot]) -> int:
+        most = max(len(self.contended_columns(slot)) for slot in slots)
+        return ANSWERS + self.words + most
 
 
 def extents(snapshot: Snapshot, trees: RowNumbers) -> NDArray[np.int32]:
@@ -84,16 +95,18 @@ def options_of(slot: Slot, trees: RowNumbers, extents: NDArray[np.int32]) -> Slo
     )
 
 
-def offers_of(
+def offers_in_steps(
     snapshot: Snapshot, slots: Sequence[Slot], questions: Questions, trees: RowNumbers
-) -> tuple[Table, NDArray[np.intp]]:
+) -> Work[tuple[Table, NDArray[np.intp]]]:
     """The offers of all trees below each other, and where each of them ends."""
     edges = extents(snapshot, trees)
-    found = [options_of(slot, trees, edges) for slot in slots]
+    found = []
+    for slot in slots:
+        found.append(options_of(slot, trees, edges))
+        yield
     totals = np.sum([each.counts for each in found], axis=0)
     ends = np.cumsum(totals)
-    width = ANSWERS + questions.words + len(questions.contended)
-    lines: Table = np.zeros((ends[-1], width), np.int64)
+    lines: Table = np.zeros((ends[-1], questions.width(slots)), np.int64)
     places = ends - totals
     for at, (slot, each) in enumerate(zip(slots, found, strict=True)):
         rows, counts = each.in_turn(), each.counts
@@ -105,16 +118,8 @@ def offers_of(
         for column, answer in _answers_of(snapshot, slot, questions, rows):
             lines[mine, column] = answer
         places = places + counts
+        yield
     return lines, ends
-
-
-def spans(lows: NDArray[np.intp], highs: NDArray[np.intp]) -> NDArray[np.intp]:
-    """The numbers from each low up to its high, one after the other."""
-    counts = highs - lows
-    ends = counts.cumsum()
-    total = int(ends[-1]) if len(ends) else 0
-    found: NDArray[np.intp] = (lows - (ends - counts)).repeat(counts) + np.arange(total)
-    return found
 
 
 def _answers_of(
@@ -128,10 +133,10 @@ def _answers_of(
             for at, mask in enumerate(questions.required[word * WORD : (word + 1) * WORD]):
                 met |= mask[snapshot.traits.values[rows]].astype(np.int64) << at
             found.append((ANSWERS + word, met))
-    for at, (name, wanted) in enumerate(questions.contended.items(), ANSWERS + questions.words):
-        if name in slot.resources:
-            inventories = snapshot.inventories_of(name)
-            assert inventories
-            # More than all slots want together makes no difference: cut off, offers are more alike.
-            found.append((at, np.minimum(inventories.headroom(rows), wanted)))
+    for name, at in questions.contended_columns(slot):
+        inventories = snapshot.inventories_of(name)
+        assert inventories
+        # More than all slots want together makes no difference: cut off, offers are more alike.
+        wanted = questions.contended[name]
+        found.append((at, np.minimum(inventories.headroom(rows), wanted)))
     return found

@@ -6,15 +6,20 @@ all trees in a few vector operations.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import numpy as np
+from numpy.typing import NDArray
 
 from dovetail.engine.combine.offers import SlotOptions, extents, options_of
 from dovetail.engine.combine.round_robin import Block, Blocks, batches, round_robin
 from dovetail.engine.feasible import Slot
 from dovetail.engine.inventories import RowNumbers
 from dovetail.engine.snapshot import Snapshot
+from dovetail.engine.work import Work
+
+MOST_CELLS = 262_144
+"""Candidates times slots of one block: what one step makes."""
 
 
 class Products:
@@ -31,14 +36,19 @@ class Products:
     def blocks(self, low: int, high: int) -> Blocks:
         last = int(min(high, np.maximum.reduce(self.totals, initial=0)))
         steps, trees = (np.arange(low, last)[:, None] < self.totals).nonzero()
+        most = max(MOST_CELLS // len(self.options), 1)
+        for first in range(0, max(len(trees), 1), most):
+            yield self._lines(steps[first : first + most] + low, trees[first : first + most])
+
+    def _lines(self, rest: NDArray[np.intp], trees: NDArray[np.intp]) -> Block:
+        """The combinations of these numbers, each of the tree at its place."""
         found: Block = np.empty((len(trees), len(self.options)), np.int32)
-        rest = steps + low
         # The last slot changes fastest, as the last digit of a number does.
         for at in reversed(range(len(self.options))):
             rows, firsts, counts = self.options[at]
             rest, chosen = np.divmod(rest, counts.take(trees))
             found[:, at] = rows.take(firsts.take(trees) + chosen)
-        yield found
+        return found
 
 
 def trees_with_more(parts: list[Products], number: int) -> Products:
@@ -60,12 +70,31 @@ def join_options(parts: Sequence[SlotOptions]) -> SlotOptions:
     return SlotOptions(rows, counts.cumsum() - counts, counts)
 
 
-def products(snapshot: Snapshot, slots: Sequence[Slot], trees: RowNumbers) -> Products:
+def products(snapshot: Snapshot, slots: Sequence[Slot], trees: RowNumbers) -> Work[Products]:
     edges = extents(snapshot, trees)
-    return Products([options_of(slot, trees, edges) for slot in slots])
+    options = []
+    for slot in slots:
+        options.append(options_of(slot, trees, edges))
+        yield
+    return Products(options)
 
 
 def combinations(snapshot: Snapshot, slots: Sequence[Slot], trees: RowNumbers) -> Blocks:
-    return round_robin(
-        (products(snapshot, slots, some) for some in batches(trees)), trees_with_more
-    )
+    return round_robin(_parts(snapshot, slots, trees), trees_with_more)
+
+
+def _parts(
+    snapshot: Snapshot, slots: Sequence[Slot], trees: RowNumbers
+) -> Iterator[Products | None]:
+    for some in batches(snapshot, trees, len(slots)):
+        steps = products(snapshot, slots, some)
+        part = yield from steps
+        yield part
+
+
+def first_per_tree(
+    snapshot: Snapshot, slots: Sequence[Slot], trees: RowNumbers, count: int
+) -> Blocks:
+    """The first `count` of each tree; those of a tree in their order."""
+    found = yield from products(snapshot, slots, trees)
+    yield from found.blocks(0, count)

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dovetail.engine.inventories import RowNumbers
+from dovetail.engine.snapshot import Snapshot
 
 Block = NDArray[np.int32]
 """Combinations, one a line: the row chosen for each slot."""
@@ -23,6 +24,9 @@ Blocks = Iterator[Block | None]
 FIRST_BATCH = 16
 LARGEST_BATCH = 1024
 """Batches grow: a small limit is served from the first, a long answer works in large strides."""
+
+MOST_OPTIONS = 65_536
+"""Rows times slots of the trees of a batch: what one step looks at."""
 
 LARGEST_TURN = 4096
 """Combinations that are taken at once when few trees have many each."""
@@ -41,18 +45,26 @@ class TreeBatch(Protocol):
 P = TypeVar("P", bound=TreeBatch)
 
 
-def batches(trees: RowNumbers) -> Iterator[RowNumbers]:
+def batches(snapshot: Snapshot, trees: RowNumbers, slots: int) -> Iterator[RowNumbers]:
+    """The trees in their order, some at a time, with at most so many options as a step may have."""
+    rows = snapshot.tree_size.values.take(trees).cumsum()
     size, done = FIRST_BATCH, 0
     while done < len(trees):
-        yield trees[done : done + size]
-        done += size
+        before = int(rows[done - 1]) if done else 0
+        enough = int(rows.searchsorted(before + MOST_OPTIONS // slots, side="right"))
+        end = max(min(done + size, enough), done + 1)
+        yield trees[done:end]
+        done = end
         size = min(size * 4, LARGEST_BATCH)
 
 
-def round_robin(parts: Iterable[P], trees_with_more: Callable[[list[P], int], P]) -> Blocks:
+def round_robin(parts: Iterable[P | None], trees_with_more: Callable[[list[P], int], P]) -> Blocks:
     """All blocks of all parts; `trees_with_more` joins trees that may have more than so many."""
     seen = []
     for part in parts:
+        if part is None:
+            yield None
+            continue
         yield from part.blocks(0, 1)
         seen.append(part)
     low, high = 1, 2

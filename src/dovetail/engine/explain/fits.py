@@ -5,31 +5,30 @@ It costs less than a search, which tells in how many ways each tree can.
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterator
-from typing import TypeAlias, TypeVar
+from collections.abc import Iterator
 
 import numpy as np
 
 from dovetail.core.request import Request
 from dovetail.engine.combine.combiner import Combiner
-from dovetail.engine.feasible import feasible_trees, slots_of
+from dovetail.engine.feasible import feasible_in_steps, in_tree_order, slots_in_steps
 from dovetail.engine.inventories import RowNumbers
 from dovetail.engine.snapshot import Snapshot
+from dovetail.engine.work import Work
 
-T = TypeVar("T")
-Work: TypeAlias = Generator[None, None, T]
-"""Yields now and then and returns its result."""
+__all__ = ["Work", "any_fits", "fitting", "how_many"]
 
 
 def fitting(
     snapshot: Snapshot, request: Request, among: RowNumbers | None = None
 ) -> Iterator[RowNumbers | None]:
     """The trees, some at a time; None now and then."""
-    slots = slots_of(snapshot, request)
-    trees = feasible_trees(snapshot, request, slots)
+    slots = yield from slots_in_steps(snapshot, request)
+    alive = yield from feasible_in_steps(snapshot, request, slots)
+    trees = in_tree_order(snapshot, alive)
     if among is not None:
         trees = trees[np.isin(trees, among)]
-    return Combiner(snapshot, request, slots).trees_with_combinations(trees)
+    yield from Combiner(snapshot, request, slots).trees_with_combinations(trees)
 
 
 def how_many(snapshot: Snapshot, request: Request) -> Work[int]:

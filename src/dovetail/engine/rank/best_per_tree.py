@@ -1,6 +1,6 @@
 """Cache of the best candidate of every tree, from request to request: the bound of ranking.
 
-Only trees that changed since the same request (`typical.request_key`) was last ranked are looked at
+Only trees that changed since the same request (`request_key`) was last ranked are looked at
 again, at most `MOST_PER_TREE` candidates of each. If all candidates of a tree score alike, one
 tells.
 """
@@ -18,7 +18,7 @@ from dovetail.engine.rank.candidates import trees_of
 from dovetail.engine.rank.policies.policy import Numbers
 from dovetail.engine.rank.ranking import Ranking
 from dovetail.engine.rank.scores import Scorer
-from dovetail.engine.rank.typical import request_key
+from dovetail.engine.request_key import request_key
 from dovetail.engine.search import Search
 from dovetail.engine.snapshot import Snapshot
 
@@ -43,6 +43,11 @@ class BestPerTree:
         self.lines: Block = np.zeros((0, slots), np.int32)
         self.parts: list[Numbers] = [np.zeros(0, np.int64) for _ in range(policies)]
         """The points of each policy."""
+
+    @property
+    def nbytes(self) -> int:
+        of_parts = sum(points.nbytes for points in self.parts)
+        return self._versions.nbytes + self.totals.nbytes + self.lines.nbytes + of_parts
 
     def stale_trees(self, snapshot: Snapshot, trees: RowNumbers) -> RowNumbers:
         """Those of the trees that changed; what is known of them is forgotten."""
@@ -85,7 +90,10 @@ class BestPerTree:
         if not there.all():
             trees, totals = trees.compress(there), totals.compress(there)
         if limit < len(trees):
-            least = np.partition(totals, len(totals) - limit)[len(totals) - limit]
+            least = totals.max()
+            if np.count_nonzero(totals == least) < limit:
+                # Slow where many are equal, as those on top often are.
+                least = np.partition(totals, len(totals) - limit)[len(totals) - limit]
             above = totals >= least
             trees, totals = trees.compress(above), totals.compress(above)
         return trees[np.argsort(-totals, kind="stable")[:limit]]

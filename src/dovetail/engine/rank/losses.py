@@ -43,6 +43,10 @@ class Losses:
         self._versions: Numbers = np.zeros(0, np.int64)
         self._lost: Numbers = np.zeros(0, np.int64)
 
+    @property
+    def nbytes(self) -> int:
+        return self._versions.nbytes + self._lost.nbytes
+
     def points(self, drops: Numbers) -> Numbers:
         """floor(100 / (1 + exp(-d / 1000))) for a drop of d units."""
         return self._steps.searchsorted(drops, side="right")

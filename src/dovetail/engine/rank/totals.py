@@ -10,7 +10,7 @@ from collections.abc import Hashable
 import numpy as np
 from numpy.typing import NDArray
 
-from dovetail.engine.combine.offers import spans
+from dovetail.core.columns import spans
 from dovetail.engine.inventories import ClassInventories, RowNumbers
 from dovetail.engine.rank.cache import cache_entry, with_zeros
 from dovetail.engine.snapshot import Snapshot
@@ -30,6 +30,10 @@ class TreeTotals:
         self.capacity: Numbers = np.zeros(0, np.int64)
         self.largest = 1
         """The most that a tree has in all."""
+
+    @property
+    def nbytes(self) -> int:
+        return self._versions.nbytes + self.free.nbytes + self.capacity.nbytes
 
     def refresh(self, snapshot: Snapshot, inventories: ClassInventories) -> None:
         versions, sizes = snapshot.tree_version.values, snapshot.tree_size.values

@@ -138,6 +138,10 @@ class Entries:
         self._places.extend(np.array([-1], np.int32))
         self._known = 0
 
+    @property
+    def nbytes(self) -> int:
+        return self._places.values.nbytes
+
     def of(self, snapshot: Snapshot, inventories: ClassInventories) -> RowNumbers:
         missing = snapshot.parent.size + AFTER_NO_ROW - self._places.size
         if missing or self._known < inventories.rows.size:

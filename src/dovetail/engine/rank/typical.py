@@ -5,11 +5,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Mapping
+from collections.abc import Hashable, Iterable
 
-import msgspec
-
-from dovetail.core.request import Group, Request
+from dovetail.core.request import Request
+from dovetail.engine.request_key import request_key
 
 COVERED = 95
 """Percent of the requests seen that the summary accounts for."""
@@ -44,23 +43,3 @@ class Typical:
 
 
 NOTHING_TYPICAL = Typical()
-
-
-def request_key(request: Request) -> Hashable:
-    """What is asked for, whatever the limit and the ranking."""
-    return (
-        tuple(map(_group_key, request.groups)),
-        request.isolated,
-        tuple((affinity.together, affinity.apart) for affinity in request.affinities),
-        request.root_required,
-        request.root_forbidden,
-        request.root_member_of,
-        request.root_not_member_of,
-        request.one_provider_per_tree,
-    )
-
-
-def _group_key(group: Group) -> Hashable:
-    """All that is asked of the group, whatever can be asked."""
-    fields = msgspec.structs.astuple(group)
-    return tuple(tuple(each.items()) if isinstance(each, Mapping) else each for each in fields)

@@ -22,8 +22,7 @@ def whole(tx: Transaction, cursor: Cursor) -> Delta:
     tx.lift_timeouts()
     return Delta(
         cursor=cursor,
-        everything=True,
-        trees=loading.forest(tx),
+        forest=loading.forest(tx),
         names=loading.names(tx),
         definitions=loading.definitions(tx),
     )

@@ -77,9 +77,12 @@ class Committer:
         more = True
         while more and (first := self._waiting.get()) is not None:
             more = self._commit(first)
+            # Else it stays until the next one comes, with a whole fleet that it may hold.
+            del first
             while self._postponed is not None:
                 alone, self._postponed = self._postponed, None
                 self._commit(alone, shared=False)
+                del alone
         self._disconnect()
 
     def _commit(self, first: Waiting, *, shared: bool = True) -> bool:

@@ -6,7 +6,16 @@ from collections.abc import Iterator, Sequence
 from itertools import islice
 from typing import TypeVar
 
-from dovetail.core.tables import Names, Tables
+from dovetail.core.tables import (
+    INVENTORY_TYPES,
+    NO_PARENT,
+    PROVIDER_TYPES,
+    TRAIT_TYPES,
+    Names,
+    TableColumns,
+    Tables,
+    table_columns,
+)
 from dovetail.ledger.database.protocol import Transaction
 
 T = TypeVar("T")
@@ -14,7 +23,8 @@ T = TypeVar("T")
 CHUNK = 500
 """Ids per IN list: well below the databases' limits on parameters."""
 
-PROVIDERS = "SELECT id, uuid, parent_id, root_id FROM providers {where} ORDER BY root_id, id"
+PROVIDERS = "SELECT id, uuid, parent_id, root_id FROM providers {where}"
+ALL_PROVIDERS = f"SELECT id, uuid, coalesce(parent_id, {NO_PARENT}), root_id FROM providers"  # noqa: S608
 INVENTORIES = """
     SELECT i.provider_id, i.class_id, i.total, i.reserved, i.min_unit, i.max_unit, i.step_size,
            i.allocation_ratio, i.used
@@ -35,12 +45,14 @@ def chunks(items: Sequence[T], size: int = CHUNK) -> Iterator[list[T]]:
         yield chunk
 
 
-def forest(tx: Transaction) -> Tables:
-    """Every tree there is."""
-    return Tables(
-        providers=tx.rows(PROVIDERS.format(where="")),
-        inventories=tx.rows(INVENTORIES.format(join="", where="")),
-        traits=tx.rows(TRAITS.format(join="", where="")),
+def forest(tx: Transaction) -> TableColumns:
+    """Every tree there is, turned into columns while it is read."""
+    return TableColumns(
+        providers=table_columns(tx.stream(ALL_PROVIDERS), PROVIDER_TYPES),
+        inventories=table_columns(
+            tx.stream(INVENTORIES.format(join="", where="")), INVENTORY_TYPES
+        ),
+        traits=table_columns(tx.stream(TRAITS.format(join="", where="")), TRAIT_TYPES),
         aggregates=tx.rows(AGGREGATES.format(join="", where="")),
         attributes=tx.rows(ATTRIBUTES.format(join="", where="")),
     )

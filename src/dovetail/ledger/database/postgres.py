@@ -39,6 +39,7 @@ from dovetail.ledger.database.postgres_transactions import (
 )
 from dovetail.ledger.database.probing import FailedWrites, probe
 from dovetail.ledger.database.protocol import (
+    STREAMED_ROWS,
     Change,
     Cursor,
     Delta,
@@ -94,6 +95,11 @@ class PostgresTransaction:
 
     def rows(self, statement: str, parameters: Sequence[Any] = ()) -> list[Row]:
         return self._cursor.execute(native(statement), parameters).fetchall()
+
+    def stream(self, statement: str) -> Iterator[list[Row]]:
+        self._cursor.execute(native(statement))
+        while rows := self._cursor.fetchmany(STREAMED_ROWS):
+            yield rows
 
     def row(self, statement: str, parameters: Sequence[Any] = ()) -> Row | None:
         return self._cursor.execute(native(statement), parameters).fetchone()

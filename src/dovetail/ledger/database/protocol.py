@@ -8,7 +8,7 @@ All return futures, so that callers wait without holding a thread; each is done 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from enum import IntEnum
 from typing import Any, Protocol, TypeVar
@@ -16,7 +16,7 @@ from typing import Any, Protocol, TypeVar
 import msgspec
 
 from dovetail.core.errors import DovetailError
-from dovetail.core.tables import Names, Tables
+from dovetail.core.tables import Names, TableColumns, Tables
 
 T = TypeVar("T")
 Row = tuple[Any, ...]
@@ -27,6 +27,8 @@ Cursor = str
 
 Log = Sequence[tuple[int, int]]
 """Rows of the change log: kind, root id."""
+STREAMED_ROWS = 20_000
+"""Rows of a large table that are held at once."""
 Look = Callable[["Transaction", Log | None], T]
 """Reads what it wants to know of the changes; None: anything may have changed."""
 
@@ -55,8 +57,8 @@ class Delta(msgspec.Struct):
     """What a snapshot has to take in to be true at `cursor`."""
 
     cursor: Cursor
-    everything: bool = False
-    """The tables are the whole forest, not only what changed."""
+    forest: TableColumns | None = None
+    """The whole forest, instead of what changed."""
     trees: Tables | None = None
     removed_roots: Sequence[int] = ()
     usage: Sequence[tuple[int, int, int]] = ()
@@ -64,6 +66,10 @@ class Delta(msgspec.Struct):
     names: Names | None = None
     definitions: Mapping[str, str] | None = None
     """Of device classes: the document of each by name."""
+
+    @property
+    def everything(self) -> bool:
+        return self.forest is not None
 
 
 class Transaction(Protocol):
@@ -81,6 +87,10 @@ class Transaction(Protocol):
         ...
 
     def rows(self, statement: str, parameters: Sequence[Any] = ()) -> list[Row]: ...
+
+    def stream(self, statement: str) -> Iterator[list[Row]]:
+        """The rows of a large table, some thousand at a time; nothing else is asked meanwhile."""
+        ...
 
     def row(self, statement: str, parameters: Sequence[Any] = ()) -> Row | None: ...
 

@@ -20,6 +20,7 @@ from dovetail.ledger.database.group_commit import Committer, NeedsOwnCommit
 from dovetail.ledger.database.loading import marks
 from dovetail.ledger.database.probing import FailedWrites, probe
 from dovetail.ledger.database.protocol import (
+    STREAMED_ROWS,
     Change,
     Cursor,
     Delta,
@@ -62,6 +63,11 @@ class SqliteTransaction:
 
     def rows(self, statement: str, parameters: Sequence[Any] = ()) -> list[Row]:
         return self._connection.execute(statement, parameters).fetchall()
+
+    def stream(self, statement: str) -> Iterator[list[Row]]:
+        cursor = self._connection.execute(statement)
+        while rows := cursor.fetchmany(STREAMED_ROWS):
+            yield rows
 
     def row(self, statement: str, parameters: Sequence[Any] = ()) -> Row | None:
         found: Row | None = self._connection.execute(statement, parameters).fetchone()

@@ -1,0 +1,33 @@
+"""Key of a request's shape: equal for requests that ask for the same things.
+
+Whatever is kept from one request for the next of its kind (options, the best of each tree, how
+often it comes) is kept under it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping
+
+import msgspec
+
+from dovetail.core.request import Group, Request
+
+
+def request_key(request: Request) -> Hashable:
+    """What is asked for, whatever the limit and the ranking."""
+    return (
+        tuple(map(_group_key, request.groups)),
+        request.isolated,
+        tuple((affinity.together, affinity.apart) for affinity in request.affinities),
+        request.root_required,
+        request.root_forbidden,
+        request.root_member_of,
+        request.root_not_member_of,
+        request.one_provider_per_tree,
+    )
+
+
+def _group_key(group: Group) -> Hashable:
+    """All that is asked of the group, whatever can be asked."""
+    fields = msgspec.structs.astuple(group)
+    return tuple(tuple(each.items()) if isinstance(each, Mapping) else each for each in fields)
