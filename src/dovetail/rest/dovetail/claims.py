@@ -44,8 +44,9 @@ class BestClaimRequest(msgspec.Struct, forbid_unknown_fields=True, kw_only=True)
 async def claim(call: Call) -> Reply:
     with phase("parse"):
         wanted = claim_request(call.body)
-        query = query_of(wanted.query)
-    request = newest_request(query, await classes_for(call.backend.keeper, query))
+        query = query_of(wanted.query, call.backend.limits)
+    classes = await classes_for(call.backend.keeper, query)
+    request = newest_request(query, classes, call.backend.limits)
     consumer = str(wanted.consumer or uuids.uuid4())
 
     def claim_of(allocations: dict[str, dict[str, int]]) -> Claim:

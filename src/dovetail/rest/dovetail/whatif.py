@@ -19,7 +19,7 @@ from dovetail.engine.explain import Diagnosis, Names, how_many
 from dovetail.ledger import Transaction, claims, provider_names
 from dovetail.rest.dovetail.explain import names_in
 from dovetail.rest.query.candidate_json import SummaryWriter, candidates_json
-from dovetail.rest.query.parse import Classes, classes_for, newest_request, query_of, shows_scores
+from dovetail.rest.query.parse import classes_for, newest_request, query_of, shows_scores
 from dovetail.rest.query.query_text import query_text
 from dovetail.rest.query.versions import NEWEST
 from dovetail.rest.server.backend import ServerBackend
@@ -72,9 +72,11 @@ async def ask(call: Call) -> Reply:
     with phase("parse"):
         # Many trees take seconds to read, and the event loop is everybody's.
         question = await asyncio.to_thread(question_in, call.body)
-        query = query_of(question.query)
+        limits = call.backend.limits
+        query = query_of(question.query, limits)
         classes = await classes_for(call.backend.keeper, query)
-        asked = await asyncio.to_thread(whatif_request, question, query, classes)
+        request = newest_request(query, classes, limits)
+        asked = await asyncio.to_thread(whatif_request, question, request, query)
     facts = await call.read(lambda tx: facts_of(tx, asked))
     try:
         outcome = await outcome_of(call.backend, asked, facts)
@@ -114,8 +116,7 @@ def as_bytes(outcome: WhatIfOutcome, names: Names, *, scores: bool) -> bytes:
     return orjson.dumps(answer)[:-1] + b"," + candidates[1:]
 
 
-def whatif_request(question: WhatIfQuestion, query: Query, classes: Classes) -> WhatIfRequest:
-    request = newest_request(query, classes)
+def whatif_request(question: WhatIfQuestion, request: Request, query: Query) -> WhatIfRequest:
     return WhatIfRequest(question, request, plan_of(question.add), shows_scores(query))
 
 

@@ -16,7 +16,7 @@ async def listing(call: Call) -> Reply:
     backend = call.backend
     classes = await classes_for(backend.keeper, call.query)
     with phase("parse"):
-        request = request_of(call, classes)
+        request = request_of(call, classes, backend.limits)
     search, found = await asking.find(backend.keeper, request, backend.limits.search_seconds)
     asked = call.request.scope["query_string"].decode("ascii")
     scores = asking.scores_of(search)

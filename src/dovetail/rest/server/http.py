@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from email.utils import formatdate
 from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qsl
@@ -35,11 +35,18 @@ class Reply(msgspec.Struct):
 
 
 class Query:
-    """Parameters of the query string; keys may repeat."""
+    """Parameters of the query string; keys may repeat. Made in time linear in its length."""
 
     def __init__(self, raw: bytes) -> None:
-        self.pairs = parse_qsl(raw.decode("ascii"), keep_blank_values=True, errors="strict")
-        self.last = dict(self.pairs)
+        pairs = parse_qsl(raw.decode("ascii"), keep_blank_values=True, errors="strict")
+        self._take(pairs)
+
+    def _take(self, pairs: Sequence[tuple[str, str]]) -> None:
+        self.pairs = pairs
+        self.last = dict(pairs)
+        self._values: dict[str, list[str]] = {}
+        for key, value in pairs:
+            self._values.setdefault(key, []).append(value)
 
     def __contains__(self, key: str) -> bool:
         return key in self.last
@@ -48,13 +55,12 @@ class Query:
         return self.last.get(key)
 
     def all(self, key: str) -> list[str]:
-        return [value for name, value in self.pairs if name == key]
+        return self._values.get(key, [])
 
     def without(self, *keys: str) -> Query:
         """The query less these parameters."""
         left = Query(b"")
-        left.pairs = [pair for pair in self.pairs if pair[0] not in keys]
-        left.last = dict(left.pairs)
+        left._take([pair for pair in self.pairs if pair[0] not in keys])
         return left
 
 

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 
 LONG_BODY = 64 * 2**10
+MANY_PARAMETERS = 200
 MOST_WORDS = 500
 """Choosing and printing the best of many errors takes seconds for a body of megabytes."""
 
@@ -95,6 +96,6 @@ class Schema:
             raise bad_request(f"JSON does not validate: {complaint}")
 
     def query(self, query: Query) -> None:
-        complaint = self.complaint(query.last)
+        complaint = self.complaint(query.last, long=len(query.pairs) > MANY_PARAMETERS)
         if complaint is not None:
             raise bad_request(f"Invalid query string parameters: {complaint}")
