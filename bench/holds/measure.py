@@ -36,20 +36,20 @@ class Hold:
 
 
 def measure(hosts: int, only: str = "") -> list[Hold]:
-    with ticking(hosts) as server:
+    with ticking() as server:
         progress(f"loading {hosts:,} hosts")
         load_in_bulk(server, hosts)
         client = HTTPConnection("127.0.0.1", server.port, timeout=TIMEOUT)
         ask(client, Probe("/readyz", "GET", "/readyz"))
         found = []
-        for probe in probes(hosts):
+        for probe in probes():
             if only in f"{probe.method} {probe.route} {probe.what}":
                 found.append(ask(client, probe))
         return found
 
 
 @contextmanager
-def ticking(hosts: int) -> Iterator[Server]:
+def ticking() -> Iterator[Server]:
     with tempfile.TemporaryDirectory(prefix="dovetail-holds-") as name, reserved_port() as port:
         directory = Path(name)
         command = [
@@ -105,11 +105,14 @@ def report(holds: Sequence[Hold], over_milliseconds: float) -> str:
     columns = ("request", "status", "bytes", "answered in", "lag", "longest hold (CPU)")
     failed = [hold for hold in holds if hold.status >= 500]
     above = [hold for hold in holds if hold.cpu_seconds > BAR_SECONDS]
+    summary = (
+        f"{len(holds)} requests; {len(above)} hold it for more than {BAR_SECONDS * 1000:.0f} ms, "
+        f"{len(failed)} end in 5xx"
+    )
     return "\n".join(
         [
             table("Longest holds of the event loop", columns, rows),
-            f"{len(holds)} requests; {len(above)} hold it for more than "
-            f"{BAR_SECONDS * 1000:.0f} ms, {len(failed)} end in 5xx",
+            summary,
             *(f"5xx: {hold.probe.method} {hold.probe.route} {hold.probe.what}" for hold in failed),
         ]
     )

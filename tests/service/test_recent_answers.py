@@ -39,7 +39,8 @@ def test_the_later_of_two_answers_with_the_same_candidates_is_recalled() -> None
     for number in range(2, MOST_CANDIDATES // 10):
         recent.remember(answer(number))
     recalled = recent.recall(allocations(second, 0))
-    assert recalled is not None and recalled[0] is second
+    assert recalled is not None
+    assert recalled[0] is second
 
 
 def test_the_oldest_answers_are_forgotten_first() -> None:

@@ -1,8 +1,8 @@
 """Frequency sketch of requests: what the fleet is typically asked for; rankings weigh by it.
 
 Learned from the requests that found a place. Bounded, in number and in what they name all
-together: rare requests are forgotten first, old ones count ever less. The summary that rankings use is made anew only now and then, so that what they
-keep between requests stays of use.
+together: rare requests are forgotten first, old ones count ever less. The summary that rankings use
+is made anew only now and then, so that what they keep between requests stays of use.
 """
 
 from __future__ import annotations

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 import structlog
 from starlette.requests import ClientDisconnect, Request
-from starlette.responses import Response, StreamingResponse
+from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
 from dovetail.ledger import LedgerBusy
@@ -43,6 +43,7 @@ from dovetail.rest.server.headers import (
     require_json,
 )
 from dovetail.rest.server.http import JSON, Call, Query, Reply, Version
+from dovetail.rest.server.pieces.sending import PiecewiseResponse
 from dovetail.rest.server.routing import Endpoint, Router, Routes
 from dovetail.telemetry.tracing import TRACING
 
@@ -142,7 +143,7 @@ class Application:
             path=request.scope["path"],
             query=request.scope["query_string"].decode("latin-1"),
             status=reply.status,
-            bytes=len(reply.body),
+            bytes=reply.length,
             milliseconds=round((time.perf_counter() - started) * 1000, 3),
             user=exchange.identity.user or None,
             request_id=exchange.request_id,
@@ -162,7 +163,7 @@ def response(exchange: Exchange, reply: Reply) -> Response:
     built = (
         Response(reply.body, reply.status, headers)
         if reply.parts is None
-        else StreamingResponse(reply.parts, reply.status, headers)
+        else PiecewiseResponse(reply.parts, reply.status, headers)
     )
     if reply.content_type is not None:
         built.headers["content-type"] = reply.content_type
