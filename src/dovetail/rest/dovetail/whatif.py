@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Iterator
 from typing import Annotated
 
 import msgspec
@@ -25,6 +26,7 @@ from dovetail.rest.query.versions import NEWEST
 from dovetail.rest.server.backend import ServerBackend
 from dovetail.rest.server.errors import bad_request, conflict
 from dovetail.rest.server.http import Call, Query, Reply
+from dovetail.rest.server.pieces.writing import gathered
 from dovetail.service import hypothetical
 from dovetail.service.asking import find_in, refuse_unknown_names, scores_of
 from dovetail.service.explanations import diagnose
@@ -85,7 +87,7 @@ async def ask(call: Call) -> Reply:
     added = {provider.uuid: provider.name for provider in asked.plan.providers}
     names = {**await names_in(call, outcome.diagnosis), **added}
     with phase("encode"):
-        return Reply(200, as_bytes(outcome, names, scores=asked.scores))
+        return Reply.in_pieces(await gathered(texts_of(outcome, names, scores=asked.scores)))
 
 
 async def outcome_of(
@@ -103,7 +105,7 @@ async def outcome_of(
     return WhatIfOutcome(before, diagnosis, search, found)
 
 
-def as_bytes(outcome: WhatIfOutcome, names: Names, *, scores: bool) -> bytes:
+def texts_of(outcome: WhatIfOutcome, names: Names, *, scores: bool) -> Iterator[bytes | memoryview]:
     explanation = outcome.diagnosis.explanation(names, query_text)
     answer = {
         "before": {"hosts": outcome.hosts_before},
@@ -113,7 +115,8 @@ def as_bytes(outcome: WhatIfOutcome, names: Names, *, scores: bool) -> bytes:
     shown = scores_of(outcome.search) if scores else ()
     # A writer of its own: what it remembers of trees is true of this fleet only.
     candidates = candidates_json(outcome.search, outcome.found, NEWEST, SummaryWriter(), shown)
-    return orjson.dumps(answer)[:-1] + b"," + candidates[1:]
+    yield orjson.dumps(answer)[:-1] + b"," + bytes(next(candidates))[1:]
+    yield from candidates
 
 
 def whatif_request(question: WhatIfQuestion, request: Request, query: Query) -> WhatIfRequest:

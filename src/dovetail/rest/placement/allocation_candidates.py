@@ -5,6 +5,7 @@ from __future__ import annotations
 from dovetail.rest.query.candidate_json import SummaryWriter, candidates_json
 from dovetail.rest.query.parse import classes_for, request_of, shows_scores
 from dovetail.rest.server.http import Call, Reply
+from dovetail.rest.server.pieces.writing import gathered
 from dovetail.service import asking
 from dovetail.service.decisions import answer_of
 from dovetail.telemetry.phases import phase
@@ -21,7 +22,7 @@ async def listing(call: Call) -> Reply:
     asked = call.request.scope["query_string"].decode("ascii")
     scores = asking.scores_of(search)
     backend.recent_answers.remember(answer_of(asked, search, found, scores))
-    with phase("encode"):
+    with phase("encode"), backend.keeper.held(search.snapshot):
         shown = scores if shows_scores(call.query) else ()
-        body = candidates_json(search, found, call.version, WRITER, shown)
-    return Reply(200, body, call.cache_headers())
+        pieces = await gathered(candidates_json(search, found, call.version, WRITER, shown))
+    return Reply.in_pieces(pieces, headers=call.cache_headers())

@@ -42,6 +42,7 @@ from dovetail.rest.server.headers import (
     protect,
     require_json,
 )
+from dovetail.rest.server.hosts import refuse_unclear_host
 from dovetail.rest.server.http import JSON, Call, Query, Reply, Version
 from dovetail.rest.server.pieces.sending import PiecewiseResponse
 from dovetail.rest.server.routing import Endpoint, Router, Routes
@@ -210,9 +211,10 @@ class Exchange:
         self.client = request.client.host if request.client else None
 
     async def answer(self) -> Reply:
-        if self.request.method == "OPTIONS" and self._backend.cors_origin:
-            return Reply(200, content_type=None)
         try:
+            self._check_host()
+            if self.request.method == "OPTIONS" and self._backend.cors_origin:
+                return Reply(200, content_type=None)
             return await self._handle()
         except HttpError as error:
             return self._refuse(error)
@@ -255,6 +257,11 @@ class Exchange:
     def is_unmade_claim(self) -> bool:
         wanted = self.endpoint is not None and self.endpoint.claims
         return wanted and (self.call is None or not self.call.is_claiming)
+
+    def _check_host(self) -> None:
+        refuse_unclear_host(self.request)
+        if self._backend.allowed_hosts is not None and self._path not in health.PROBES:
+            self._backend.allowed_hosts.refuse_foreign(self.request)
 
     async def _recognise(self) -> None:
         if not self._is_public():

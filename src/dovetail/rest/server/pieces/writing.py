@@ -30,12 +30,17 @@ class LongObject(msgspec.Struct, frozen=True):
 
 
 async def written_json(document: Any) -> list[bytes]:
-    """The text, in pieces of about PIECE_BYTES. `document` is long, or an object with members that
-    are."""
-    pace, pieces, piece, size = Pace(), list[bytes](), list[bytes](), 0
-    for text in texts(document):
-        piece.append(text)
-        size += len(text)
+    """The text, in pieces. `document` is long, or an object with members that are."""
+    return await gathered(texts(document))
+
+
+async def gathered(parts: Iterable[bytes | memoryview]) -> list[bytes]:
+    """What the parts make together, in pieces of about PIECE_BYTES; others are served while parts
+    are made."""
+    pace, pieces, piece, size = Pace(), list[bytes](), list[bytes | memoryview](), 0
+    for part in parts:
+        piece.append(part)
+        size += len(part)
         if size > PIECE_BYTES:
             pieces.append(b"".join(piece))
             piece, size = [], 0
