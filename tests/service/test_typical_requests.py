@@ -70,3 +70,26 @@ def test_what_is_remembered_is_bounded() -> None:
     for number in range(3 * typical_requests.MOST_SHAPES):
         learned.learn(asking(10 + number))
     assert len(learned._counts) <= typical_requests.MOST_SHAPES
+
+
+def test_large_requests_are_not_remembered_without_end() -> None:
+    """A caller chooses how large its requests are; a thousand of the largest would take as many
+    megabytes."""
+    learned = TypicalRequests()
+    for number in range(200):
+        sets = [
+            frozenset(f"CUSTOM_{number}_{group}_{n}" for n in range(30)) for group in range(100)
+        ]
+        groups = tuple(Group(suffix=f"_{n}", required=(sets[n],)) for n in range(100))
+        learned.learn(Request(groups=groups))
+    learned.learn(asking(1))
+    assert names_remembered(learned) <= typical_requests.MOST_NAMES
+
+
+def names_remembered(learned: TypicalRequests) -> int:
+    return sum(
+        len(names)
+        for request, _ in learned._counts.values()
+        for group in request.groups
+        for names in group.required
+    )

@@ -40,8 +40,8 @@ def door(
     keystone = KeystoneSettings(url=keystone_server.url, credential_file=str(credential))
     ways = (
         StaticTokens(token_file),
-        Oidc(OidcSettings(issuer=issuer.url, audience=(AUDIENCE,)), clock),
-        Keystone(keystone, clock),
+        Oidc(OidcSettings(issuer=issuer.url, audience=(AUDIENCE,)), clock, clock.monotonic),
+        Keystone(keystone, clock, clock.monotonic),
     )
     return serve("secure", authenticator=AuthenticatorChain(ways))
 

@@ -35,7 +35,7 @@ def guarded(
     serve: Make, server: KeystoneServer, clock: Clock, credential: Path, **more: Any
 ) -> Client:
     settings = KeystoneSettings(url=server.url, credential_file=str(credential), **more)
-    return serve("secure", authenticator=Keystone(settings, clock))
+    return serve("secure", authenticator=Keystone(settings, clock, clock.monotonic))
 
 
 def status(client: Client, token: str, path: str = LISTING) -> int:
@@ -270,3 +270,52 @@ def test_bad_tokens_do_not_drive_out_good_ones(
     assert {status(client, f"guess-{n}") for n in range(10)} == {401}
     assert status(client, good) == 200
     assert keystone_server.questions == 11
+
+
+# -- clocks that are set back --------------------------------------------------------------------
+
+
+def test_a_revoked_token_is_refused_although_the_clock_was_set_back(
+    door: Client, keystone_server: KeystoneServer, clock: Clock
+) -> None:
+    token = keystone_server.issue("good", "admin")
+    assert status(door, token) == 200
+    keystone_server.revoke(token)
+    clock.set_back(HOUR)
+    clock.advance(60)
+    assert status(door, token) == 401
+
+
+def test_a_token_that_was_bad_is_asked_about_again_although_the_clock_was_set_back(
+    door: Client, keystone_server: KeystoneServer, clock: Clock
+) -> None:
+    assert status(door, "guess") == 401
+    clock.set_back(HOUR)
+    keystone_server.issue("guess", "admin")
+    clock.advance(30)
+    assert status(door, "guess") == 200
+
+
+def test_keystone_is_asked_again_although_the_clock_was_set_back_while_it_was_down(
+    door: Client, keystone_server: KeystoneServer, clock: Clock
+) -> None:
+    token = keystone_server.issue("good", "admin")
+    keystone_server.server.stop()
+    try:
+        assert status(door, token) == 503
+        clock.set_back(HOUR)
+    finally:
+        keystone_server.server.start()
+    clock.advance(5)
+    assert status(door, token) == 200
+
+
+def test_the_service_token_is_renewed_although_the_clock_was_set_back(
+    door: Client, keystone_server: KeystoneServer, clock: Clock
+) -> None:
+    token = keystone_server.issue("good", "admin", seconds=9 * HOUR)
+    assert status(door, token) == 200
+    clock.set_back(HOUR)
+    clock.advance(HOUR - 30)
+    assert status(door, token) == 200
+    assert len(keystone_server.logins) == 2

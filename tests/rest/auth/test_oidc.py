@@ -34,7 +34,7 @@ def door(serve: Make, issuer: Issuer, clock: Clock) -> Client:
 
 def guarded(serve: Make, issuer: Issuer, clock: Clock, /, **more: Any) -> Client:
     chosen = OidcSettings(**{"issuer": issuer.url, "audience": (AUDIENCE,), **more})
-    return serve("secure", authenticator=Oidc(chosen, clock))
+    return serve("secure", authenticator=Oidc(chosen, clock, clock.monotonic))
 
 
 def get(client: Client, token: str, path: str = LISTING) -> httpx2.Response:
@@ -379,3 +379,29 @@ def test_keys_are_not_fetched_from_where_they_could_be_forged(
     issuer.keys_are_at = address
     assert get(door, issuer.token()).status_code == 503
     assert issuer.fetches == 0
+
+
+# -- clocks that are set back --------------------------------------------------------------------
+
+
+def test_a_withdrawn_key_is_refused_although_the_clock_was_set_back(
+    door: Client, issuer: Issuer, clock: Clock
+) -> None:
+    token = issuer.token(iat=int(clock()) - 7200, exp=int(clock()) + 3600)
+    assert get(door, token).status_code == 200
+    issuer.published.clear()
+    issuer.rotate("second")
+    clock.set_back(3600)
+    clock.advance(301)
+    refusal(door, token)
+
+
+def test_the_issuer_is_asked_for_keys_although_the_clock_was_set_back(
+    door: Client, issuer: Issuer, clock: Clock
+) -> None:
+    for n in range(10):
+        get(door, issuer.token(ECKey.generate_key("P-256", {"kid": f"unknown-{n}"})))
+    clock.set_back(24 * 3600)
+    issuer.rotate("second")
+    clock.advance(10)
+    assert get(door, issuer.token()).status_code == 200

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import httpx2
 import pytest
 
 from dovetail.rest.server.settings import RequestLimits
 from dovetail.service import asking as candidates
+from tests.rest.client import Client
 from tests.rest.conftest import Make
-from tests.rest.fleets import NDJSON, load, tree
+from tests.rest.fleets import NDJSON, load, tree, uid
 
 
 def test_a_body_that_is_too_large(serve: Make) -> None:
@@ -52,3 +54,107 @@ def test_an_answer_that_takes_too_long(serve: Make) -> None:
     assert "ask for fewer with `limit`" in reply.json()["errors"][0]["detail"]
     limited = client.get(f"/allocation_candidates?{query}&group_policy=isolate&limit=5")
     assert len(limited.json()["allocation_requests"]) == 5
+
+
+def groups(count: int) -> str:
+    return "&".join(f"resources{n}=VCPU:1" for n in range(1, count + 1)) + "&group_policy=none"
+
+
+def detail(reply: httpx2.Response) -> str:
+    """The message, in the words of either door."""
+    body = reply.json()
+    return str(body["errors"][0]["detail"] if "errors" in body else body["detail"])
+
+
+def asked_everywhere(client: Client, query: str) -> dict[str, httpx2.Response]:
+    """The answers of all that take such queries."""
+    return {
+        "candidates": client.get(f"/allocation_candidates?{query}"),
+        "explain": client.get(f"/dovetail/v1/explain?{query}"),
+        "whatif": client.call("POST", "/dovetail/v1/whatif", {"query": query}),
+        "claims": client.call("POST", "/dovetail/v1/claims", {"query": query}),
+    }
+
+
+@pytest.fixture
+def with_a_host(serve: Make) -> Client:
+    client = serve()
+    load(client, tree("host", inventories={"VCPU": 2000}))
+    return client
+
+
+def test_more_groups_than_are_answered(with_a_host: Client) -> None:
+    for door, reply in asked_everywhere(with_a_host, groups(1400)).items():
+        assert reply.status_code == 400, door
+        assert "more than 100 groups" in detail(reply), door
+        assert "`resources101`" in detail(reply), door
+        assert "max.groups" in detail(reply), door
+    refused = with_a_host.get(f"/allocation_candidates?{groups(101)}").json()["errors"][0]
+    assert refused["code"] == "placement.query.bad_value"
+
+
+def test_as_many_groups_as_are_answered(with_a_host: Client) -> None:
+    for door, reply in asked_everywhere(with_a_host, f"{groups(100)}&limit=1").items():
+        assert reply.status_code in {200, 201}, (door, reply.text)
+
+
+def test_how_many_groups_are_answered_is_set(serve: Make) -> None:
+    client = serve(limits=RequestLimits(groups=2))
+    load(client, tree("host", inventories={"VCPU": 8}))
+    assert client.get(f"/allocation_candidates?{groups(2)}").status_code == 200
+    for reply in asked_everywhere(client, groups(3)).values():
+        assert reply.status_code == 400
+        assert "more than 2 groups" in detail(reply)
+
+
+def test_a_group_is_counted_once_however_much_is_said_of_it(serve: Make) -> None:
+    client = serve(limits=RequestLimits(groups=2))
+    load(client, tree("host", inventories={"VCPU": 8}, traits=["HW_NUMA_ROOT"]))
+    query = f"resources=VCPU:1&required=HW_NUMA_ROOT&in_tree={uid('host')}&resources_A=VCPU:1"
+    assert client.get(f"/allocation_candidates?{query}").status_code == 200
+
+
+def test_more_affinities_than_are_answered(with_a_host: Client) -> None:
+    query = "resources_A=VCPU:1&resources_B=VCPU:1&" + "&".join(["same_subtree=_A,_B"] * 101)
+    for reply in asked_everywhere(with_a_host, query).values():
+        assert reply.status_code == 400
+        assert "more than 100 `same_subtree`" in detail(reply)
+
+
+@pytest.mark.parametrize(
+    "path", ["/allocation_candidates?resources=VCPU:1&", "/resource_providers?"]
+)
+def test_more_demands_on_one_group_than_are_answered(with_a_host: Client, path: str) -> None:
+    """SQLite refuses statements with a thousand conditions; that was a 500."""
+    names = [f"CUSTOM_{n}" for n in range(2400)]
+    load(with_a_host, tree("other", inventories={"VCPU": 1}, traits=names))
+    for many in (
+        f"required={','.join(names)}",
+        "&".join(f"member_of={uid(str(n))}" for n in range(600)),
+    ):
+        reply = with_a_host.get(f"{path}{many}")
+        assert reply.status_code == 400
+        assert "at most 100 are answered" in detail(reply)
+    # What is said twice, and alternatives, are no further demands.
+    again = f"required={','.join(['CUSTOM_1'] * 2400)}"
+    assert with_a_host.get(f"{path}{again}").status_code == 200
+    assert with_a_host.get(f"{path}required=in:{','.join(names)}").status_code == 200
+
+
+def test_more_resource_classes_than_are_answered(with_a_host: Client) -> None:
+    many = ",".join(f"CUSTOM_{n}:1" for n in range(2000))
+    for path in (
+        f"/allocation_candidates?resources={many}",
+        f"/resource_providers?resources={many}",
+    ):
+        reply = with_a_host.get(path)
+        assert reply.status_code == 400
+        assert "`resources` demands 2000 things at once" in detail(reply)
+
+
+def test_a_query_in_a_body_is_no_longer_than_one_in_an_address(with_a_host: Client) -> None:
+    query = "resources=VCPU:1&" * 2000
+    for path in ("/dovetail/v1/whatif", "/dovetail/v1/claims"):
+        reply = with_a_host.call("POST", path, {"query": query})
+        assert reply.status_code == 400
+        assert "`query` has 34000 characters; at most 32768 are read" in detail(reply)

@@ -22,8 +22,8 @@ from dovetail.cli.support.setting_options import load_settings, with_settings
 from dovetail.config.listening import bound_socket, is_loopback
 from dovetail.core.errors import DovetailError
 from dovetail.ledger import open_ledger
-from dovetail.rest.server.http_protocol import HEAD_BYTES
-from dovetail.rest.server.tls import tls_factory
+from dovetail.rest.server.listening.http_protocol import HEAD_BYTES
+from dovetail.rest.server.listening.tls import tls_factory
 from dovetail.telemetry.metrics import SHARED_FOLDER
 
 DRAIN_SECONDS = 20
@@ -72,7 +72,7 @@ def run(settings: ServerSettings, bound: socket.socket) -> None:
         host=settings.host,
         port=settings.port,
         workers=settings.workers,
-        http="dovetail.rest.server.http_protocol:BoundedHttpProtocol",
+        http="dovetail.rest.server.listening.http_protocol:BoundedHttpProtocol",
         h11_max_incomplete_event_size=settings.max.query_bytes + HEAD_BYTES,
         ssl_context_factory=tls_factory(settings.tls),
         loop="uvloop",

@@ -42,6 +42,13 @@ class ServerSettings(SettingsStruct, frozen=True):
     noauth2_beyond_loopback: Annotated[
         bool, Meta(description="Needed to serve `noauth2` to other machines.")
     ] = False
+    allowed_hosts: Annotated[
+        tuple[str, ...],
+        Meta(
+            description="Names under which the server may be addressed with `noauth2`, beside "
+            "localhost, loopback addresses and the address that is listened on; 421 for others."
+        ),
+    ] = ()
     policy: Annotated[
         Literal["legacy", "secure", "open"], Meta(description="Which roles may do what.")
     ] = "secure"

@@ -20,6 +20,7 @@ from dovetail.rest.query.typical import read_typical
 from dovetail.rest.server.app import Application
 from dovetail.rest.server.audit_log import AuditLog
 from dovetail.rest.server.backend import ServerBackend
+from dovetail.rest.server.hosts import AllowedHosts
 from dovetail.rest.server.policy import RULE_SETS
 from dovetail.service.snapshots import SnapshotKeeper
 from dovetail.service.typical_requests import TypicalRequests
@@ -42,6 +43,13 @@ def authenticator(settings: ServerSettings) -> Authenticator:
             keystone=settings.keystone,
         )
     )
+
+
+def allowed_hosts(settings: ServerSettings) -> AllowedHosts | None:
+    """Tokens are proof enough: who has one may call the server whatever he likes."""
+    if "noauth2" not in settings.auth:
+        return None
+    return AllowedHosts(settings.host, settings.allowed_hosts)
 
 
 def audit_log(settings: ServerSettings) -> AuditLog | None:
@@ -68,6 +76,7 @@ def application() -> Application:
             authenticator=authenticator(settings),
             rules=RULE_SETS[settings.policy],
             limits=settings.max,
+            allowed_hosts=allowed_hosts(settings),
             cors_origin=settings.cors_origin,
             rate_limiter=limiter_of(settings.rate),
             audit_log=audit_log(settings),

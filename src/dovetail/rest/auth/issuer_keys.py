@@ -38,8 +38,9 @@ SMALLEST_RSA_BITS = 2048
 
 class IssuerKeys:
     def __init__(
-        self, settings: OidcSettings, issuer: Outbound, clock: Callable[[], float] = time.time
+        self, settings: OidcSettings, issuer: Outbound, clock: Callable[[], float] = time.monotonic
     ) -> None:
+        """`clock` measures intervals: it never steps back."""
         self._settings, self._issuer, self._clock = settings, issuer, clock
         self._keys: tuple[Key, ...] = ()
         self.edition = 0

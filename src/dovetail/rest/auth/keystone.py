@@ -39,9 +39,17 @@ PAUSE_SECONDS = 5.0
 
 
 class Keystone:
-    def __init__(self, settings: KeystoneSettings, clock: Callable[[], float] = time.time) -> None:
-        self._settings, self._clock = settings, clock
-        self._client = KeystoneClient(settings, clock)
+    def __init__(
+        self,
+        settings: KeystoneSettings,
+        wall: Callable[[], float] = time.time,
+        monotonic: Callable[[], float] = time.monotonic,
+    ) -> None:
+        """`wall` is compared with what tokens say, `monotonic` measures intervals: a wall clock
+        that is set back must neither put off that a token is asked about again, nor keep Keystone
+        from being asked at all."""
+        self._settings, self._wall, self._monotonic = settings, wall, monotonic
+        self._client = KeystoneClient(settings, wall, monotonic)
         # Apart, so that a flood of bad tokens does not drive out the good ones.
         self._good: BoundedCache[bytes, tuple[Validated, float]] = BoundedCache(
             settings.cached_tokens
@@ -49,7 +57,7 @@ class Keystone:
         self._bad: BoundedCache[bytes, float] = BoundedCache(settings.cached_tokens)
         self._flight: SingleFlight[bytes, Validated | None] = SingleFlight()
         self._strangers = asyncio.Semaphore(STRANGERS_AT_ONCE)
-        self._down_until = 0.0
+        self._down_until = float("-inf")
         self.challenges: tuple[str, ...] = (f'Keystone uri="{settings.url}"',)
 
     async def identify(self, headers: Headers) -> Identity | None:
@@ -57,11 +65,11 @@ class Keystone:
         if token is None:
             return None
         key = digest_of(token)
-        now = self._clock()
-        if now < (self._bad.get(key) or 0.0) or not may_be_sent(token):
+        now = self._monotonic()
+        if now < (self._bad.get(key) or float("-inf")) or not may_be_sent(token):
             raise unknown()
-        known, recheck = self._good.get(key) or (None, 0.0)
-        if known is not None and now >= known.expires_at:
+        known, recheck = self._good.get(key) or (None, float("-inf"))
+        if known is not None and self._wall() >= known.expires_at:
             self._good.drop(key)
             raise BadToken("The token has expired.")
         if known is None or now >= recheck:
@@ -74,7 +82,7 @@ class Keystone:
 
     async def _asked(self, key: bytes, token: str, known: Validated | None) -> Validated:
         """What Keystone says, or if it says nothing, what it said before."""
-        now = self._clock()
+        now = self._monotonic()
         try:
             if now < self._down_until:
                 raise CannotTell("Keystone cannot be asked about the token.", PAUSE_SECONDS)
@@ -89,8 +97,8 @@ class Keystone:
         return self._remembered(key, validated)
 
     def _remembered(self, key: bytes, validated: Validated | None) -> Validated:
-        now = self._clock()
-        if validated is None or now >= validated.expires_at:
+        now = self._monotonic()
+        if validated is None or self._wall() >= validated.expires_at:
             self._good.drop(key)
             self._bad.put(key, now + self._settings.refuse_seconds)
             raise unknown()

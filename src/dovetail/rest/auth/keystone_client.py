@@ -51,12 +51,18 @@ class Validated(msgspec.Struct, frozen=True):
 
 
 class KeystoneClient:
-    def __init__(self, settings: KeystoneSettings, clock: Callable[[], float] = time.time) -> None:
+    def __init__(
+        self,
+        settings: KeystoneSettings,
+        wall: Callable[[], float] = time.time,
+        monotonic: Callable[[], float] = time.monotonic,
+    ) -> None:
         assert settings.url is not None
-        self._settings, self._clock = settings, clock
+        self._settings, self._wall, self._monotonic = settings, wall, monotonic
         self._address = f"{settings.url.rstrip('/').removesuffix('/v3')}/v3/auth/tokens"
         self._http = Outbound("Keystone", settings.ca_file, settings.timeout_seconds)
-        self._service_token, self._good_until = "", 0.0
+        self._service_token, self._good_until = "", float("-inf")
+        """Until when, on the monotonic clock."""
         self._login = asyncio.Lock()
 
     async def validate(self, token: str) -> Validated | None:
@@ -83,7 +89,7 @@ class KeystoneClient:
     async def _logged_in(self, instead_of: str | None = None) -> str:
         """The service token; those that find it missing at the same time share one login."""
         async with self._login:
-            expires_soon = self._clock() > self._good_until - RENEW_SECONDS
+            expires_soon = self._monotonic() > self._good_until - RENEW_SECONDS
             if expires_soon or self._service_token == instead_of:
                 await self._log_in()
             return self._service_token
@@ -97,7 +103,8 @@ class KeystoneClient:
                 f"Keystone answered the login of Dovetail with {answer.status}."
             )
         self._service_token = token
-        self._good_until = token_body(answer).expires_at.timestamp()
+        left = token_body(answer).expires_at.timestamp() - self._wall()
+        self._good_until = self._monotonic() + left
 
     def _credentials(self) -> dict[str, Any]:
         chosen = self._settings

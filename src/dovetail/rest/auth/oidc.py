@@ -53,15 +53,21 @@ class Signatures(JWSRegistry):
 class Oidc:
     challenges: tuple[str, ...] = (BEARER,)
 
-    def __init__(self, settings: OidcSettings, clock: Callable[[], float] = time.time) -> None:
+    def __init__(
+        self,
+        settings: OidcSettings,
+        wall: Callable[[], float] = time.time,
+        monotonic: Callable[[], float] = time.monotonic,
+    ) -> None:
+        """`wall` is compared with what tokens say, `monotonic` measures intervals."""
         assert settings.issuer is not None
-        self._settings, self._clock = settings, clock
+        self._settings, self._wall = settings, wall
         self._verified_tokens: BoundedCache[bytes, VerifiedToken] = BoundedCache(MOST_VERIFIED)
         self._issuer = Outbound("The issuer", settings.ca_file, settings.timeout_seconds)
-        self._keys = IssuerKeys(settings, self._issuer, clock)
+        self._keys = IssuerKeys(settings, self._issuer, monotonic)
         self._signatures = Signatures(settings.algorithms)
         self._claims = JWTClaimsRegistry(
-            now=lambda: int(clock()),
+            now=lambda: int(wall()),
             leeway=settings.leeway_seconds,
             iss={"essential": True, "value": settings.issuer},
             aud={"essential": True, "values": list(settings.audience)},
@@ -91,7 +97,7 @@ class Oidc:
 
     async def _still_good(self, seen: VerifiedToken) -> bool:
         await self._keys.keep_fresh()
-        return seen.edition == self._keys.edition and self._clock() < seen.expires_at
+        return seen.edition == self._keys.edition and self._wall() < seen.expires_at
 
     async def _checked(self, token: str) -> Json | None:
         parts = unverified(token)

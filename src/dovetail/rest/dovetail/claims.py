@@ -43,12 +43,13 @@ class BestClaimRequest(msgspec.Struct, forbid_unknown_fields=True, kw_only=True)
 async def claim(call: Call) -> Reply:
     with phase("parse"):
         wanted = claim_request(call.body)
-        query = query_of(wanted.query)
+        query = query_of(wanted.query, call.backend.limits)
         key = key_of(call, msgspec.json.encode(wanted)) if KEY in call.request.headers else None
     if key is not None and (found := await call.read(key.kept)) is not None:
         call.is_claiming = True
         return replied(found)
-    request = newest_request(query, await classes_for(call.backend.keeper, query))
+    classes = await classes_for(call.backend.keeper, query)
+    request = newest_request(query, classes, call.backend.limits)
     consumer = str(wanted.consumer or uuids.uuid4())
 
     def claim_of(allocations: dict[str, dict[str, int]]) -> Claim:

@@ -17,6 +17,7 @@ from dovetail.ledger.devices import Unit
 from dovetail.rest.dovetail import parameters
 from dovetail.rest.server.errors import HttpError, bad_request, conflict
 from dovetail.rest.server.http import Call, Reply
+from dovetail.rest.server.pieces.writing import LongList
 from dovetail.rest.server.validation import refuse_nul
 from dovetail.service.device_classes import as_document, of_document, statuses
 
@@ -31,7 +32,7 @@ async def listing(call: Call) -> Reply:
     parameters.only(call.query)
     found, units = await call.read(everything)
     shown = await asyncio.to_thread(with_counts, found, units)
-    return call.json({"classes": list(shown.values())})
+    return await call.long_json({"classes": LongList(shown.values())})
 
 
 async def show(call: Call) -> Reply:

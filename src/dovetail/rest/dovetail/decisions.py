@@ -13,6 +13,7 @@ from dovetail.ledger.database.protocol import Row
 from dovetail.rest.dovetail import parameters
 from dovetail.rest.server.errors import bad_request
 from dovetail.rest.server.http import Call, Reply
+from dovetail.rest.server.pieces.writing import LongList
 
 MOST = 1000
 USUAL = 20
@@ -30,7 +31,8 @@ async def listing(call: Call) -> Reply:
         return rows, provider_names.find(tx, sorted(providers_in(rows)))
 
     rows, names = await call.read(read)
-    return call.json({"decisions": [as_json(row, names) for row in rows]})
+    shown = LongList(as_json(row, names) for row in rows)
+    return await call.long_json({"decisions": shown})
 
 
 def number(call: Call, key: str) -> int | None:

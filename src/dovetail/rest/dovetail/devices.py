@@ -10,13 +10,15 @@ from dovetail.ledger import Transaction, devices
 from dovetail.ledger.devices import Unit
 from dovetail.rest.dovetail import parameters
 from dovetail.rest.server.http import Call, Reply
+from dovetail.rest.server.pieces.writing import LongList
 
 
 async def listing(call: Call) -> Reply:
     parameters.only(call.query, "node")
     node = call.query.get("node")
     # Of a large fleet that takes a while, so it is not done on everybody's event loop.
-    return call.json({"devices": await call.read(lambda tx: shown(tx, node))})
+    found = await call.read(lambda tx: shown(tx, node))
+    return await call.long_json({"devices": LongList(found)})
 
 
 def shown(tx: Transaction, node: str | None) -> list[dict[str, Any]]:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 import tempfile
-from collections.abc import Iterator
+from collections.abc import AsyncIterator
 from typing import IO
 
 from dovetail.ledger.bulk import dump as dumping
@@ -30,8 +31,8 @@ async def dump(call: Call) -> Reply:
     return Reply(200, headers=headers, content_type=MEDIA[0], parts=pieces(spool))
 
 
-def pieces(spool: IO[bytes]) -> Iterator[bytes]:
+async def pieces(spool: IO[bytes]) -> AsyncIterator[bytes]:
     with spool:
         spool.seek(0)
-        while piece := spool.read(PIECE):
+        while piece := await asyncio.to_thread(spool.read, PIECE):
             yield piece

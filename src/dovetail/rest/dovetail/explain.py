@@ -17,7 +17,7 @@ async def show(call: Call) -> Reply:
     query = call.query.without("host")
     classes = await classes_for(call.backend.keeper, query)
     with phase("parse"):
-        request = newest_request(query, classes)
+        request = newest_request(query, classes, call.backend.limits)
     host = await uuid_of_host(call, call.query.get("host"))
     keeper = call.backend.keeper
     snapshot = await keeper.fresh()

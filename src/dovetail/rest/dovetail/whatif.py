@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Iterator
 from typing import Annotated
 
 import msgspec
@@ -19,12 +20,13 @@ from dovetail.engine.explain import Diagnosis, Names, how_many
 from dovetail.ledger import Transaction, claims, provider_names
 from dovetail.rest.dovetail.explain import names_in
 from dovetail.rest.query.candidate_json import SummaryWriter, candidates_json
-from dovetail.rest.query.parse import Classes, classes_for, newest_request, query_of, shows_scores
+from dovetail.rest.query.parse import classes_for, newest_request, query_of, shows_scores
 from dovetail.rest.query.query_text import query_text
 from dovetail.rest.query.versions import NEWEST
 from dovetail.rest.server.backend import ServerBackend
 from dovetail.rest.server.errors import bad_request, conflict
 from dovetail.rest.server.http import Call, Query, Reply
+from dovetail.rest.server.pieces.writing import gathered
 from dovetail.service import hypothetical
 from dovetail.service.asking import find_in, refuse_unknown_names, scores_of
 from dovetail.service.explanations import diagnose
@@ -72,9 +74,11 @@ async def ask(call: Call) -> Reply:
     with phase("parse"):
         # Many trees take seconds to read, and the event loop is everybody's.
         question = await asyncio.to_thread(question_in, call.body)
-        query = query_of(question.query)
+        limits = call.backend.limits
+        query = query_of(question.query, limits)
         classes = await classes_for(call.backend.keeper, query)
-        asked = await asyncio.to_thread(whatif_request, question, query, classes)
+        request = newest_request(query, classes, limits)
+        asked = await asyncio.to_thread(whatif_request, question, request, query)
     facts = await call.read(lambda tx: facts_of(tx, asked))
     try:
         outcome = await outcome_of(call.backend, asked, facts)
@@ -83,7 +87,7 @@ async def ask(call: Call) -> Reply:
     added = {provider.uuid: provider.name for provider in asked.plan.providers}
     names = {**await names_in(call, outcome.diagnosis), **added}
     with phase("encode"):
-        return Reply(200, as_bytes(outcome, names, scores=asked.scores))
+        return Reply.in_pieces(await gathered(texts_of(outcome, names, scores=asked.scores)))
 
 
 async def outcome_of(
@@ -101,7 +105,7 @@ async def outcome_of(
     return WhatIfOutcome(before, diagnosis, search, found)
 
 
-def as_bytes(outcome: WhatIfOutcome, names: Names, *, scores: bool) -> bytes:
+def texts_of(outcome: WhatIfOutcome, names: Names, *, scores: bool) -> Iterator[bytes | memoryview]:
     explanation = outcome.diagnosis.explanation(names, query_text)
     answer = {
         "before": {"hosts": outcome.hosts_before},
@@ -111,11 +115,11 @@ def as_bytes(outcome: WhatIfOutcome, names: Names, *, scores: bool) -> bytes:
     shown = scores_of(outcome.search) if scores else ()
     # A writer of its own: what it remembers of trees is true of this fleet only.
     candidates = candidates_json(outcome.search, outcome.found, NEWEST, SummaryWriter(), shown)
-    return orjson.dumps(answer)[:-1] + b"," + candidates[1:]
+    yield orjson.dumps(answer)[:-1] + b"," + bytes(next(candidates))[1:]
+    yield from candidates
 
 
-def whatif_request(question: WhatIfQuestion, query: Query, classes: Classes) -> WhatIfRequest:
-    request = newest_request(query, classes)
+def whatif_request(question: WhatIfQuestion, request: Request, query: Query) -> WhatIfRequest:
     return WhatIfRequest(question, request, plan_of(question.add), shows_scores(query))
 
 

@@ -25,6 +25,7 @@ from dovetail.rest.intents.multipart import FORM, FormPart, write_form
 from dovetail.rest.server.errors import HttpError, bad_request
 from dovetail.rest.server.headers import KEY, accepts_json, key_of
 from dovetail.rest.server.http import JSON, Call, Reply
+from dovetail.rest.server.pieces.writing import LongList
 from dovetail.rest.server.routing import QUERY
 from dovetail.service.intents import objects as store
 from dovetail.service.intents.objects import ObjectNotFound, SentDocument
@@ -177,7 +178,7 @@ async def listing(kind: DocumentKind, call: Call) -> Reply:
 
     found, more = await call.read(read)
     answer = listings.as_emco(kind, found) if by_emco else found
-    reply = call.json(answer)
+    reply = await call.long_json(LongList(answer) if isinstance(answer, list) else answer)
     if more is not None:
         reply.headers["link"] = next_link(call, limit, more)
     return reply

@@ -9,13 +9,14 @@ from dovetail.core.provider import Provider
 from dovetail.ledger import Transaction, aggregates, providers
 from dovetail.rest.placement import schemas
 from dovetail.rest.server.http import Call, Reply
+from dovetail.rest.server.pieces.writing import LongList
 
 
-def reply(call: Call, provider: Provider, found: Sequence[str]) -> Reply:
-    shown: dict[str, Any] = {"aggregates": list(found)}
+async def reply(call: Call, provider: Provider, found: Sequence[str]) -> Reply:
+    shown: dict[str, Any] = {"aggregates": LongList(found)}
     if call.since(19):
         shown["resource_provider_generation"] = provider.generation
-    return call.json(shown)
+    return await call.long_json(shown)
 
 
 async def listing(call: Call) -> Reply:
@@ -23,13 +24,13 @@ async def listing(call: Call) -> Reply:
         provider = providers.get(tx, call.params["uuid"])
         return provider, aggregates.of_provider(tx, provider)
 
-    return reply(call, *await call.read(read))
+    return await reply(call, *await call.read(read))
 
 
 async def replace(call: Call) -> Reply:
     uuid = call.params["uuid"]
     await call.read(lambda tx: providers.get(tx, uuid))
-    data = schemas.PUT_AGGREGATES.at(call.version).body(call)
+    data = await schemas.PUT_AGGREGATES.at(call.version).body(call)
     wanted = data["aggregates"] if call.since(19) else data
 
     def assign(tx: Transaction) -> Provider:
@@ -41,4 +42,4 @@ async def replace(call: Call) -> Reply:
         aggregates.assign(tx, provider, wanted)
         return provider
 
-    return reply(call, await call.write(assign), wanted)
+    return await reply(call, await call.write(assign), wanted)

@@ -7,6 +7,7 @@ from secrets import randbits
 from dovetail.rest.query.candidate_json import SummaryWriter, candidates_json
 from dovetail.rest.query.parse import classes_for, request_of, shows_scores
 from dovetail.rest.server.http import Call, Reply
+from dovetail.rest.server.pieces.writing import gathered
 from dovetail.service import asking
 from dovetail.service.claiming.equals import Shuffled
 from dovetail.service.decisions import answer_of
@@ -19,14 +20,14 @@ async def listing(call: Call) -> Reply:
     backend = call.backend
     classes = await classes_for(backend.keeper, call.query)
     with phase("parse"):
-        request = request_of(call, classes)
+        request = request_of(call, classes, backend.limits)
     limits = backend.limits
     order = Shuffled(randbits(64)) if limits.randomize_allocation_candidates else None
     search, found = await asking.find(backend.keeper, request, limits.search_seconds, order=order)
     asked = call.request.scope["query_string"].decode("ascii")
     scores = asking.scores_of(search)
     backend.recent_answers.remember(answer_of(asked, search, found, scores))
-    with phase("encode"):
+    with phase("encode"), backend.keeper.held(search.snapshot):
         shown = scores if shows_scores(call.query) else ()
-        body = candidates_json(search, found, call.version, WRITER, shown)
-    return Reply(200, body, call.cache_headers())
+        pieces = await gathered(candidates_json(search, found, call.version, WRITER, shown))
+    return Reply.in_pieces(pieces, headers=call.cache_headers())

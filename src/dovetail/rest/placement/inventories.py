@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from dovetail.aio.pace import Pace
 from dovetail.core.errors import (
     BadCapacity,
     ClassNotFound,
@@ -20,6 +21,7 @@ from dovetail.ledger import Transaction, inventories, providers
 from dovetail.rest.placement import errors, schemas
 from dovetail.rest.server.errors import bad_request, conflict, not_found
 from dovetail.rest.server.http import Call, Reply
+from dovetail.rest.server.pieces.writing import LongObject
 
 FIELDS = ("total", "reserved", "min_unit", "max_unit", "step_size")
 
@@ -28,6 +30,14 @@ def inventory_of(data: Mapping[str, Any]) -> Inventory:
     numbers = {field: int(data[field]) for field in FIELDS if field in data}
     ratio = float(data.get("allocation_ratio", 1.0))
     return Inventory(**numbers, allocation_ratio=ratio)
+
+
+async def stock_of(pace: Pace, data: Mapping[str, Mapping[str, Any]]) -> dict[str, Inventory]:
+    stock: dict[str, Inventory] = {}
+    for name, item in data.items():
+        stock[name] = inventory_of(item)
+        await pace.give_way()
+    return stock
 
 
 def document(inventory: Inventory) -> dict[str, Any]:
@@ -49,14 +59,14 @@ def one(
     return call.json(shown, status, modified=modified, **headers)
 
 
-def several(
+async def several(
     call: Call, provider: Provider, stock: Mapping[str, Inventory], modified: int | None
 ) -> Reply:
     shown = {
         "resource_provider_generation": provider.generation,
-        "inventories": {name: document(inventory) for name, inventory in stock.items()},
+        "inventories": LongObject((name, document(each)) for name, each in stock.items()),
     }
-    reply = call.json(shown, modified=modified)
+    reply = await call.long_json(shown, modified=modified)
     if not stock:
         # Placement has the time of the newest inventory here, and of none where there is none.
         reply.headers.pop("last-modified", None)
@@ -91,7 +101,8 @@ async def read_inventories(call: Call) -> tuple[Provider, dict[str, inventories.
 async def listing(call: Call) -> Reply:
     provider, stock = await read_inventories(call)
     modified = max((item.changed_at for item in stock.values()), default=None)
-    return several(call, provider, {name: item.inventory for name, item in stock.items()}, modified)
+    held = {name: item.inventory for name, item in stock.items()}
+    return await several(call, provider, held, modified)
 
 
 async def show(call: Call) -> Reply:
@@ -105,7 +116,7 @@ async def show(call: Call) -> Reply:
 async def create(call: Call) -> Reply:
     uuid = call.params["uuid"]
     await call.read(lambda tx: providers.get(tx, uuid))
-    data = schemas.POST_INVENTORY.body(call)
+    data = await schemas.POST_INVENTORY.body(call)
     name, inventory = data["resource_class"], inventory_of(data)
 
     def add(tx: Transaction) -> Provider:
@@ -128,7 +139,7 @@ async def create(call: Call) -> Reply:
 async def update(call: Call) -> Reply:
     uuid, name = call.params["uuid"], call.params["resource_class"]
     await call.read(lambda tx: providers.get(tx, uuid))
-    data = schemas.PUT_INVENTORY.body(call)
+    data = await schemas.PUT_INVENTORY.body(call)
     inventory = inventory_of(data)
 
     def change(tx: Transaction) -> Provider:
@@ -152,8 +163,8 @@ async def update(call: Call) -> Reply:
 async def replace(call: Call) -> Reply:
     uuid = call.params["uuid"]
     await call.read(lambda tx: providers.get(tx, uuid))
-    data = schemas.PUT_INVENTORIES.body(call)
-    stock = {name: inventory_of(item) for name, item in data["inventories"].items()}
+    data = await schemas.PUT_INVENTORIES.body(call)
+    stock = await stock_of(Pace(), data["inventories"])
 
     def assign(tx: Transaction) -> Provider:
         provider = expect(tx, uuid, data["resource_provider_generation"])
@@ -172,7 +183,7 @@ async def replace(call: Call) -> Reply:
         raise bad_request(
             f"Unable to update inventory for resource provider {uuid}: {error}"
         ) from error
-    return several(call, provider, stock, provider.changed_at)
+    return await several(call, provider, stock, provider.changed_at)
 
 
 async def delete(call: Call) -> Reply:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dovetail.aio.pace import Pace
 from dovetail.core.errors import (
     InventoryInUse,
     NotFound,
@@ -9,25 +10,24 @@ from dovetail.core.errors import (
     Refused,
     StaleGeneration,
 )
+from dovetail.core.inventory import Inventory
 from dovetail.ledger import reshaping
 from dovetail.ledger.claims import UnknownProvider
 from dovetail.rest.placement import errors, schemas
 from dovetail.rest.placement.allocations import claim_of
-from dovetail.rest.placement.inventories import inventory_of
+from dovetail.rest.placement.inventories import stock_of
 from dovetail.rest.server.errors import HttpError, bad_request, conflict
 from dovetail.rest.server.http import Call, Reply
 
 
 async def reshape(call: Call) -> Reply:
-    data = schemas.RESHAPE.at(call.version).body(call)
-    wanted = {
-        uuid: (
-            item["resource_provider_generation"],
-            {name: inventory_of(stock) for name, stock in item["inventories"].items()},
-        )
-        for uuid, item in data["inventories"].items()
-    }
-    claims = [claim_of(call, consumer, item) for consumer, item in data["allocations"].items()]
+    data = await schemas.RESHAPE.at(call.version).body(call)
+    pace, wanted = Pace(), dict[str, tuple[int, dict[str, Inventory]]]()
+    for uuid, item in data["inventories"].items():
+        stock = await stock_of(pace, item["inventories"])
+        wanted[uuid] = (item["resource_provider_generation"], stock)
+    allocations = data["allocations"].items()
+    claims = [await claim_of(call, pace, consumer, item) for consumer, item in allocations]
     try:
         await call.write(lambda tx: reshaping.reshape(tx, wanted, claims))
     except ProviderNotFound as error:

@@ -10,6 +10,7 @@ from dovetail.rest.placement import schemas
 from dovetail.rest.server.errors import bad_request, conflict
 from dovetail.rest.server.headers import require_json
 from dovetail.rest.server.http import Call, Reply
+from dovetail.rest.server.pieces.writing import LongList
 
 
 def document(name: str) -> dict[str, Any]:
@@ -19,9 +20,8 @@ def document(name: str) -> dict[str, Any]:
 async def listing(call: Call) -> Reply:
     found = await call.read(resource_classes.listing)
     modified = max((item.changed_at for item in found), default=None)
-    return call.json(
-        {"resource_classes": [document(item.name) for item in found]}, modified=modified
-    )
+    shown = LongList(document(item.name) for item in found)
+    return await call.long_json({"resource_classes": shown}, modified=modified)
 
 
 async def show(call: Call) -> Reply:
@@ -30,7 +30,7 @@ async def show(call: Call) -> Reply:
 
 
 async def create(call: Call) -> Reply:
-    name = schemas.RESOURCE_CLASS.body(call)["name"]
+    name = (await schemas.RESOURCE_CLASS.body(call))["name"]
     try:
         await call.write(lambda tx: resource_classes.create(tx, name))
     except ClassExists as error:
@@ -47,7 +47,7 @@ async def update(call: Call) -> Reply:
         location = call.url(f"/resource_classes/{name}")
         return call.empty(201 if made else 204, location=location)
     require_json(call.request.headers)
-    new_name = schemas.RESOURCE_CLASS.body(call)["name"]
+    new_name = (await schemas.RESOURCE_CLASS.body(call))["name"]
     try:
         found = await call.write(lambda tx: resource_classes.rename(tx, name, new_name))
     except ClassExists as error:

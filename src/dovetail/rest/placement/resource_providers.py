@@ -20,6 +20,7 @@ from dovetail.rest.placement import errors, schemas
 from dovetail.rest.query import filters
 from dovetail.rest.server.errors import bad_request, conflict, not_found
 from dovetail.rest.server.http import Call, Reply
+from dovetail.rest.server.pieces.writing import LongList
 
 LINKS = ((0, "inventories"), (0, "usages"), (1, "aggregates"), (6, "traits"), (11, "allocations"))
 
@@ -45,7 +46,7 @@ def document(call: Call, provider: Provider) -> dict[str, Any]:
 
 
 async def create(call: Call) -> Reply:
-    data = schemas.POST_PROVIDER.at(call.version).body(call)
+    data = await schemas.POST_PROVIDER.at(call.version).body(call)
     # Any writing of a UUID is taken; one is kept.
     uuid = str(uuids.UUID(data["uuid"])) if data.get("uuid") else str(uuids.uuid4())
     name, parent = data["name"], data.get("parent_provider_uuid")
@@ -84,8 +85,8 @@ async def listing(call: Call) -> Reply:
     except TraitNotFound as error:
         raise bad_request(f'Invalid trait(s) in "required" parameter: {error}') from error
     modified = max((provider.changed_at for provider in found), default=None)
-    shown = [document(call, provider) for provider in found]
-    return call.json({"resource_providers": shown}, modified=modified)
+    shown = LongList(document(call, provider) for provider in found)
+    return await call.long_json({"resource_providers": shown}, modified=modified)
 
 
 async def show(call: Call) -> Reply:
@@ -96,7 +97,7 @@ async def show(call: Call) -> Reply:
 async def update(call: Call) -> Reply:
     uuid = call.params["uuid"]
     await call.read(lambda tx: providers.get(tx, uuid))
-    data = schemas.PUT_PROVIDER.at(call.version).body(call)
+    data = await schemas.PUT_PROVIDER.at(call.version).body(call)
 
     def change(tx: Transaction) -> Provider:
         provider = providers.get_locked(tx, uuid)

@@ -102,7 +102,8 @@ PUT_AGGREGATES = VersionedSchema(
             {"aggregates": AGGREGATES, "resource_provider_generation": INTEGER},
             ("aggregates", "resource_provider_generation"),
         ),
-    }
+    },
+    unique=lambda document: document["aggregates"] if isinstance(document, dict) else document,
 )
 CUSTOM_TRAIT = Schema({**OWNER, "pattern": CUSTOM_NAME})
 PUT_PROVIDER_TRAITS = Schema(

@@ -15,14 +15,15 @@ from dovetail.ledger.traits import Trait
 from dovetail.rest.placement import schemas
 from dovetail.rest.server.errors import bad_request, not_found
 from dovetail.rest.server.http import Call, Reply
+from dovetail.rest.server.pieces.writing import LongList
 
 
-def reply(call: Call, found: Sequence[Trait], provider: Provider | None = None) -> Reply:
-    shown: dict[str, Any] = {"traits": [trait.name for trait in found]}
+async def reply(call: Call, found: Sequence[Trait], provider: Provider | None = None) -> Reply:
+    shown: dict[str, Any] = {"traits": LongList(trait.name for trait in found)}
     if provider is not None:
         shown["resource_provider_generation"] = provider.generation
     modified = max((trait.created_at for trait in found), default=None)
-    return call.json(shown, modified=modified)
+    return await call.long_json(shown, modified=modified)
 
 
 def by_name(text: str) -> dict[str, Any]:
@@ -46,7 +47,7 @@ async def listing(call: Call) -> Reply:
         if associated.lower() not in {"true", "false"}:
             raise bad_request('The query parameter "associated" only accepts "true" or "false"')
         wanted["associated"] = associated.lower() == "true"
-    return reply(call, await call.read(lambda tx: traits.listing(tx, **wanted)))
+    return await reply(call, await call.read(lambda tx: traits.listing(tx, **wanted)))
 
 
 async def show(call: Call) -> Reply:
@@ -82,12 +83,12 @@ async def of_provider(call: Call) -> Reply:
         found, provider = await call.read(read)
     except ProviderNotFound as error:
         raise not_found(f"No resource provider with uuid {uuid} found: {error}") from error
-    return reply(call, found, provider)
+    return await reply(call, found, provider)
 
 
 async def replace(call: Call) -> Reply:
     uuid = call.params["uuid"]
-    data = schemas.PUT_PROVIDER_TRAITS.body(call)
+    data = await schemas.PUT_PROVIDER_TRAITS.body(call)
     names = set(data["traits"])
 
     def assign(tx: Transaction) -> tuple[list[Trait], Provider]:
@@ -102,7 +103,7 @@ async def replace(call: Call) -> Reply:
         found, provider = await call.write(assign)
     except TraitNotFound as error:
         raise bad_request(str(error)) from error
-    return reply(call, found, provider)
+    return await reply(call, found, provider)
 
 
 async def delete_all(call: Call) -> Reply:

@@ -8,7 +8,7 @@ tree's summaries once per change of the tree, and what is left per candidate is 
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -24,6 +24,9 @@ TemplateDraft = tuple[str, list[int]]
 
 SUMMARY_CACHE_BYTES = 64 * 2**20
 """Summaries of trees kept for the next answer."""
+
+VALUES_AT_ONCE = 8_192
+"""UUIDs that are filled in at a time."""
 
 GAP = " " * 36
 """Where a UUID goes; nothing else in a candidate has spaces."""
@@ -77,18 +80,29 @@ class CandidateWriter:
         """With scores, each candidate tells its own."""
         self._search, self._version, self._scores = search, version, scores
 
-    def requests(self, combinations: Block) -> bytes | memoryview:
+    def requests(self, combinations: Block) -> Iterator[bytes | memoryview]:
+        """Some candidates at a time, so that no step is long."""
+        some = max(1, VALUES_AT_ONCE // combinations.shape[1])
+        for start in range(0, len(combinations), some):
+            if start:
+                yield b","
+            end = start + some
+            yield self._requests(combinations[start:end], self._scores[start:end])
+
+    def _requests(
+        self, combinations: Block, all_scores: Sequence[Mapping[str, int]]
+    ) -> bytes | memoryview:
         uuids = self._search.snapshot.uuids.values[combinations]
         firsts = first_on_same(combinations)
         samples, which = kinds_of(firsts)
-        if len(samples) == 1 and not self._scores:
+        if len(samples) == 1 and not all_scores:
             return memoryview(self._template(firsts[0].tolist()).fill(uuids))[:-1]
         written = np.empty(len(combinations), object)
         for at, sample in enumerate(samples.tolist()):
             mine = np.flatnonzero(which == at)
             written[mine] = self._template(firsts[sample].tolist()).fill_singly(uuids[mine])
-        if self._scores:
-            pairs = zip(written.tolist(), self._scores, strict=True)
+        if all_scores:
+            pairs = zip(written.tolist(), all_scores, strict=True)
             return b",".join(with_scores(request, scores) for request, scores in pairs)
         return b"".join(written)[:-1]
 
@@ -175,27 +189,31 @@ class SummaryWriter:
         slots: Sequence[Slot],
         combinations: Block,
         version: Version,
-    ) -> list[bytes]:
-        """The providers of every tree that gives something; before 1.29 only those that give.
+    ) -> Iterator[bytes]:
+        """The providers of every tree that gives something; before 1.29 only those that give."""
+        last = b""
+        for text in self._texts(snapshot, slots, combinations, version):
+            yield last
+            last = text
+        yield last[:-1]
 
-        In pieces, as they are kept: joining megabytes twice would cost more than finding them.
-        """
+    def _texts(
+        self, snapshot: Snapshot, slots: Sequence[Slot], combinations: Block, version: Version
+    ) -> Iterator[bytes]:
+        """Of each provider or tree, with a comma after it."""
         giving = combinations[:, [at for at, slot in enumerate(slots) if slot.resources]]
         if version < 29:
             asked = {name for slot in slots for name in slot.resources}
-            rows = np.unique(giving).tolist()
-            found = [providers_json(snapshot, range(row, row + 1), version, asked) for row in rows]
+            for row in np.unique(giving).tolist():
+                yield providers_json(snapshot, range(row, row + 1), version, asked)
         else:
             given = np.zeros(snapshot.tree_size.size, np.bool_)
             given[snapshot.tree.values[giving]] = True
             trees = np.flatnonzero(given)
             roots = snapshot.tree_root_id.values[trees].tolist()
             changes = snapshot.tree_version.values[trees].tolist()
-            found = [
-                self._tree(snapshot, tree, root, (snapshot.names_version, change))
-                for tree, root, change in zip(trees.tolist(), roots, changes, strict=True)
-            ]
-        return [*found[:-1], found[-1][:-1]]
+            for tree, root, change in zip(trees.tolist(), roots, changes, strict=True):
+                yield self._tree(snapshot, tree, root, (snapshot.names_version, change))
 
     def _tree(self, snapshot: Snapshot, tree: int, root: int, change: tuple[int, int]) -> bytes:
         kept = self._summaries.get(root)
@@ -257,10 +275,14 @@ def candidates_json(
     version: Version,
     writer: SummaryWriter,
     scores: Sequence[Mapping[str, int]] = (),
-) -> bytes:
-    """The whole answer. `writer` may remember the trees of one fleet."""
+) -> Iterator[bytes | memoryview]:
+    """The whole answer, in parts that each take a few milliseconds. `writer` may remember the trees
+    of one fleet; the snapshot has to stay as it is meanwhile."""
     if not len(found):
-        return NO_CANDIDATES
-    requests = CandidateWriter(search, version, scores).requests(found)
-    summaries = writer.summaries(search.snapshot, search.slots, found, version)
-    return b"".join((REQUESTS, requests, SUMMARIES, *summaries, END))
+        yield NO_CANDIDATES
+        return
+    yield REQUESTS
+    yield from CandidateWriter(search, version, scores).requests(found)
+    yield SUMMARIES
+    yield from writer.summaries(search.snapshot, search.slots, found, version)
+    yield END

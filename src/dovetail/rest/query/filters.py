@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import uuid as uuids
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Sized
 
 from dovetail.core.request import NamedSelector
 from dovetail.core.selectors import condition_text
@@ -25,6 +25,10 @@ MISSING_VALUE = "placement.query.missing_value"
 INVALID = "Invalid query string parameters: "
 MOST_CONDITIONS = 64
 """On the attributes of one group: each is a look at all distinct values of its key."""
+MOST_DEMANDS = 100
+"""Different resource classes, traits or aggregates that one group may demand all at once: each is
+a look at all providers, and a statement of SQL that is longer is refused by SQLite. What is in one
+`in:` is one demand, however many it names."""
 
 
 def resources(text: str) -> dict[str, int]:
@@ -41,7 +45,17 @@ def resources(text: str) -> dict[str, int]:
         if not colon or ":" in amount:
             raise bad_request(f"{form}{part}.")
         amounts[name] = positive(name, amount)
+    refuse_many_demands("resources", amounts)
     return amounts
+
+
+def refuse_many_demands(key: str, demands: Sized) -> None:
+    if len(demands) > MOST_DEMANDS:
+        raise bad_request(
+            f"{INVALID}`{key}` demands {len(demands)} things at once; at most {MOST_DEMANDS} are "
+            "answered here: ask for fewer.",
+            BAD_VALUE,
+        )
 
 
 def positive(name: str, text: str) -> int:
@@ -106,13 +120,14 @@ def required_traits(
     values = asked.query.all(f"required{suffix}")
     if not asked.since(39):
         values = values[-1:]
-    required: list[frozenset[str]] = []
-    forbidden: frozenset[str] = frozenset()
+    required: dict[frozenset[str], None] = {}
+    forbidden: set[str] = set()
     for value in values:
         more, fewer = traits(value, allow_forbidden=asked.since(22), allow_any=asked.since(39))
-        required += more
+        required.update(dict.fromkeys(more))
         forbidden |= fewer
-    return tuple(required), forbidden
+    refuse_many_demands(f"required{suffix}", required)
+    return tuple(required), frozenset(forbidden)
 
 
 def aggregates(text: str) -> tuple[frozenset[str], frozenset[str]]:
@@ -140,19 +155,20 @@ def member_of(
     values = asked.query.all(f"{key}{suffix}")
     if len(values) > 1 and not asked.since(24):
         raise bad_request(f"Multiple member_of{suffix} parameters are not supported")
-    required: list[frozenset[str]] = []
-    forbidden: frozenset[str] = frozenset()
+    required: dict[frozenset[str], None] = {}
+    forbidden: set[str] = set()
     for value in values:
         inside, outside = aggregates(value)
         if inside:
-            required.append(inside)
+            required[inside] = None
         if outside and not asked.since(32):
             raise bad_request(
                 f"Forbidden member_of{suffix} parameters are not supported "
                 "in the specified microversion"
             )
         forbidden |= outside
-    return tuple(required), forbidden
+    refuse_many_demands(f"{key}{suffix}", required)
+    return tuple(required), frozenset(forbidden)
 
 
 def attributes(values: Sequence[str], suffix: str) -> tuple[Selector, ...]:

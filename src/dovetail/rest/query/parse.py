@@ -24,6 +24,7 @@ from dovetail.rest.query.schema import (
 from dovetail.rest.query.versions import NEWEST
 from dovetail.rest.server.errors import HttpError, bad_request
 from dovetail.rest.server.http import Query, VersionedQuery
+from dovetail.rest.server.settings import RequestLimits
 from dovetail.service.snapshots import SnapshotKeeper
 
 NUMBERED_KEY = re.compile(rf"({'|'.join(GROUP_KEYS)})({NUMBERED})?")
@@ -46,22 +47,30 @@ async def classes_for(keeper: SnapshotKeeper, query: Query) -> Classes:
     return keeper.definitions
 
 
-def query_of(text: str) -> Query:
-    """A query that stands in a document."""
+def query_of(text: str, limits: RequestLimits) -> Query:
+    """A query that stands in a document: no longer than one in an address may be."""
+    if len(text) > limits.query_bytes:
+        raise bad_request(
+            f"`query` has {len(text)} characters; at most {limits.query_bytes} are read "
+            "(`max.query_bytes`).",
+            filters.BAD_VALUE,
+        )
     try:
         return Query(text.removeprefix("?").encode("ascii"))
     except (UnicodeError, ValueError) as error:
         raise bad_request(f"`query` is no query string: {error}") from error
 
 
-def newest_request(query: Query, classes: Classes) -> Request:
+def newest_request(query: Query, classes: Classes, limits: RequestLimits) -> Request:
     """The request of a query in the newest version."""
-    return request_of(VersionedQuery(query, NEWEST), classes)
+    return request_of(VersionedQuery(query, NEWEST), classes, limits)
 
 
-def request_of(asked: VersionedQuery, classes: Classes) -> Request:
-    """The request. Raises HttpError for what the version does not know, or nobody understands."""
+def request_of(asked: VersionedQuery, classes: Classes, limits: RequestLimits) -> Request:
+    """The request. Raises HttpError for what the version does not know, nobody understands, or is
+    more than the limits let one request ask for."""
     query = asked.query
+    refuse_too_many(asked, limits.groups)
     LIST_CANDIDATES.at(asked.version).query(query)
     affinities = affinities_of(query)
     root_required, root_forbidden = root_traits(query)
@@ -110,10 +119,38 @@ def shows_scores(query: Query) -> bool:
     return query.all("scores")[-1:] == ["1"]
 
 
+def key_pattern(asked: VersionedQuery) -> re.Pattern[str]:
+    """Of the parameters of groups."""
+    # What is Dovetail's own in these keys was refused before 1.36, by the schema.
+    return SUFFIXED_KEY if asked.since(33) else NUMBERED_KEY
+
+
+def refuse_too_many(asked: VersionedQuery, most: int) -> None:
+    """Groups and affinities are bounded before anything is made of them: what the engine sets up
+    for a request grows with the product of both. Linear in the number of parameters."""
+    pattern = key_pattern(asked)
+    suffixes: set[str] = set()
+    for key in asked.query.last:
+        match = pattern.fullmatch(key)
+        if match:
+            suffixes.add(match.group(2) or "")
+            if len(suffixes) > most:
+                raise too_many(f"groups, of which `{key}` begins one too many", most)
+    if len(asked.query.all("same_subtree")) > most:
+        raise too_many("`same_subtree` parameters", most)
+
+
+def too_many(what: str, most: int) -> HttpError:
+    return bad_request(
+        f"{filters.INVALID}The request has more than {most} {what}. At most {most} are answered "
+        "here (`max.groups`): ask for fewer at once.",
+        filters.BAD_VALUE,
+    )
+
+
 def groups_of(asked: VersionedQuery, classes: Classes) -> dict[str, Group]:
     """Groups by suffix, in the order in which the query first names them."""
-    # What is Dovetail's own in these keys was refused before 1.36, by the schema.
-    pattern = SUFFIXED_KEY if asked.since(33) else NUMBERED_KEY
+    pattern = key_pattern(asked)
     named: dict[str, dict[str, str]] = {}
     for key, value in asked.query.pairs:
         match = pattern.fullmatch(key)

@@ -5,6 +5,7 @@ Patterns and bounds are the API's contract; so is the text of a refusal, which q
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from dovetail.rest.server.http import Version
@@ -32,8 +33,11 @@ def closed(properties: Document, required: tuple[str, ...] = (), **more: Any) ->
 class VersionedSchema:
     """The schema in force at each version: the newest not newer than it."""
 
-    def __init__(self, by_version: dict[Version, Document]) -> None:
-        self._schemas = [(v, Schema(d)) for v, d in sorted(by_version.items(), reverse=True)]
+    def __init__(
+        self, by_version: dict[Version, Document], unique: Callable[[Any], list[Any]] | None = None
+    ) -> None:
+        newest_first = sorted(by_version.items(), reverse=True)
+        self._schemas = [(v, Schema(d, unique)) for v, d in newest_first]
 
     def at(self, version: Version) -> Schema:
         return next(schema for since, schema in self._schemas if version >= since)

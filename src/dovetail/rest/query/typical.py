@@ -17,6 +17,10 @@ from dovetail.core.request import Request
 from dovetail.engine.rank import Typical
 from dovetail.rest.query.parse import names_class, newest_request, query_of
 from dovetail.rest.server.errors import HttpError, bad_request
+from dovetail.rest.server.settings import RequestLimits
+
+LIMITS = RequestLimits()
+"""What a request may ask for by default: the file is the operator's own."""
 
 
 class TypicalLine(msgspec.Struct, forbid_unknown_fields=True):
@@ -47,8 +51,8 @@ def counted_requests(path: Path) -> Iterator[tuple[Request, int]]:
 
 
 def request_in(text: str) -> Request:
-    query = query_of(text)
+    query = query_of(text, LIMITS)
     if names_class(query):
         # The file is read before there is a ledger, which knows the classes.
         raise bad_request("`class` is not known here: say what it selects, as `attributes`")
-    return newest_request(query, {})
+    return newest_request(query, {}, LIMITS)

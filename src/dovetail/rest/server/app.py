@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 import structlog
 from starlette.requests import ClientDisconnect, Request
-from starlette.responses import Response, StreamingResponse
+from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
 from dovetail.ledger import LedgerBusy
@@ -43,7 +43,9 @@ from dovetail.rest.server.headers import (
     protect,
     require_json,
 )
+from dovetail.rest.server.hosts import refuse_unclear_host
 from dovetail.rest.server.http import JSON, Call, Query, Reply, Version
+from dovetail.rest.server.pieces.sending import PiecewiseResponse
 from dovetail.rest.server.routing import Endpoint, Router, Routes
 from dovetail.telemetry.tracing import TRACING
 
@@ -143,7 +145,7 @@ class Application:
             path=request.scope["path"],
             query=request.scope["query_string"].decode("latin-1"),
             status=reply.status,
-            bytes=len(reply.body),
+            bytes=reply.length,
             milliseconds=round((time.perf_counter() - started) * 1000, 3),
             user=exchange.identity.user or None,
             request_id=exchange.request_id,
@@ -163,7 +165,7 @@ def response(exchange: Exchange, reply: Reply) -> Response:
     built = (
         Response(reply.body, reply.status, headers)
         if reply.parts is None
-        else StreamingResponse(reply.parts, reply.status, headers)
+        else PiecewiseResponse(reply.parts, reply.status, headers)
     )
     if reply.content_type is not None:
         built.headers["content-type"] = reply.content_type
@@ -210,9 +212,10 @@ class Exchange:
         self.client = request.client.host if request.client else None
 
     async def answer(self) -> Reply:
-        if self.request.method == "OPTIONS" and self._backend.cors_origin:
-            return Reply(200, content_type=None)
         try:
+            self._check_host()
+            if self.request.method == "OPTIONS" and self._backend.cors_origin:
+                return Reply(200, content_type=None)
             return await self._handle()
         except HttpError as error:
             return self._refuse(error)
@@ -253,6 +256,11 @@ class Exchange:
     def is_unmade_claim(self) -> bool:
         wanted = self.endpoint is not None and self.endpoint.claims
         return wanted and (self.call is None or not self.call.is_claiming)
+
+    def _check_host(self) -> None:
+        refuse_unclear_host(self.request)
+        if self._backend.allowed_hosts is not None and self._path not in health.PROBES:
+            self._backend.allowed_hosts.refuse_foreign(self.request)
 
     async def _recognise(self) -> None:
         if not self._is_public():

@@ -18,6 +18,7 @@ from dovetail.ledger import Ledger
 from dovetail.rest.auth.identity import Authenticator
 from dovetail.rest.auth.rate_limit import RateLimiter
 from dovetail.rest.server.audit_log import AuditLog
+from dovetail.rest.server.hosts import AllowedHosts
 from dovetail.rest.server.policy import RuleSet
 from dovetail.rest.server.settings import RequestLimits
 from dovetail.service.intents.ports import IntentActions, ObjectHook
@@ -37,6 +38,8 @@ class ServerBackend(msgspec.Struct):
     authenticator: Authenticator
     rules: RuleSet
     limits: RequestLimits = RequestLimits()
+    allowed_hosts: AllowedHosts | None = None
+    """Under which names requests are answered; None: under any, since callers are recognised."""
     cors_origin: str | None = None
     metrics: Literal["guarded", "public", "off"] = "guarded"
     rate_limiter: RateLimiter | None = None

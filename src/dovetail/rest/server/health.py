@@ -11,6 +11,8 @@ from dovetail.rest.server.http import Call, Reply
 
 log = structlog.get_logger("dovetail.rest")
 
+PROBES = frozenset({"/livez", "/readyz"})
+"""They tell nothing that anybody may not know: whoever probes may use any name."""
 PATIENCE_SECONDS = 5
 PLAIN = "text/plain; charset=UTF-8"
 

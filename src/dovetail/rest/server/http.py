@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator, Mapping
+from collections.abc import AsyncIterator, Mapping, Sequence
 from email.utils import formatdate
 from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qsl
@@ -12,6 +12,8 @@ import msgspec
 import orjson
 
 from dovetail.ledger.database.protocol import Operation, T
+from dovetail.rest.server.pieces.sending import forgotten_when_sent
+from dovetail.rest.server.pieces.writing import written_json
 from dovetail.telemetry.phases import phase
 
 if TYPE_CHECKING:
@@ -30,16 +32,42 @@ class Reply(msgspec.Struct):
     body: bytes = b""
     headers: dict[str, str] = {}
     content_type: str | None = JSON
-    parts: Iterator[bytes] | None = None
-    """A long body, sent piece by piece instead of `body`."""
+    parts: AsyncIterator[bytes] | None = None
+    """A long body, sent piece by piece instead of `body`; `headers` have its length."""
+
+    @classmethod
+    def in_pieces(
+        cls,
+        pieces: Sequence[bytes],
+        status: int = 200,
+        headers: Mapping[str, str] | None = None,
+        content_type: str = JSON,
+    ) -> Reply:
+        """With the body that these pieces are, in their order."""
+        if len(pieces) == 1:
+            return cls(status, pieces[0], {**(headers or {})}, content_type)
+        length = {"content-length": str(sum(map(len, pieces)))}
+        parts = forgotten_when_sent(pieces)
+        return cls(status, b"", {**(headers or {}), **length}, content_type, parts)
+
+    @property
+    def length(self) -> int:
+        return len(self.body) if self.parts is None else int(self.headers["content-length"])
 
 
 class Query:
-    """Parameters of the query string; keys may repeat."""
+    """Parameters of the query string; keys may repeat. Made in time linear in its length."""
 
     def __init__(self, raw: bytes) -> None:
-        self.pairs = parse_qsl(raw.decode("ascii"), keep_blank_values=True, errors="strict")
-        self.last = dict(self.pairs)
+        pairs = parse_qsl(raw.decode("ascii"), keep_blank_values=True, errors="strict")
+        self._take(pairs)
+
+    def _take(self, pairs: Sequence[tuple[str, str]]) -> None:
+        self.pairs = pairs
+        self.last = dict(pairs)
+        self._values: dict[str, list[str]] = {}
+        for key, value in pairs:
+            self._values.setdefault(key, []).append(value)
 
     def __contains__(self, key: str) -> bool:
         return key in self.last
@@ -48,13 +76,12 @@ class Query:
         return self.last.get(key)
 
     def all(self, key: str) -> list[str]:
-        return [value for name, value in self.pairs if name == key]
+        return self._values.get(key, [])
 
     def without(self, *keys: str) -> Query:
         """The query less these parameters."""
         left = Query(b"")
-        left.pairs = [pair for pair in self.pairs if pair[0] not in keys]
-        left.last = dict(left.pairs)
+        left._take([pair for pair in self.pairs if pair[0] not in keys])
         return left
 
 
@@ -93,6 +120,11 @@ class Call(VersionedQuery):
         self, document: Any, status: int = 200, *, modified: int | None = None, **headers: str
     ) -> Reply:
         return Reply(status, orjson.dumps(document), {**headers, **self.cache_headers(modified)})
+
+    async def long_json(self, document: Any, *, modified: int | None = None) -> Reply:
+        """Of a document with members that are LongList or LongObject."""
+        pieces = await written_json(document)
+        return Reply.in_pieces(pieces, headers=self.cache_headers(modified))
 
     def empty(self, status: int = 204, *, modified: int | None = None, **headers: str) -> Reply:
         cached = {} if modified is None else self.cache_headers(modified)

@@ -23,6 +23,14 @@ class RequestLimits(SettingsStruct, frozen=True):
     query_bytes: Annotated[Bytes, Meta(description="Longest query string; 414 beyond.")] = (
         32 * 2**10
     )
+    groups: Annotated[
+        int,
+        Meta(
+            ge=1,
+            description="Most groups of one request for candidates, and most `same_subtree` "
+            "between them; 400 beyond.",
+        ),
+    ] = 100
     search_seconds: Annotated[
         float,
         Meta(gt=0, description="Longest search for candidates; 400 beyond, with advice."),

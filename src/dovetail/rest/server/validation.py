@@ -7,20 +7,24 @@ microseconds whether a document is good; only a bad one is looked at again to wo
 from __future__ import annotations
 
 import uuid
+from collections.abc import Callable
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import jsonschema_rs
-import orjson
 
+from dovetail.aio.pace import Pace
 from dovetail.rest.server.errors import bad_request
 from dovetail.rest.server.http import Call, Query
+from dovetail.rest.server.pieces.reading import LONG_BYTES, MalformedJson, read_json
+from dovetail.rest.server.pieces.slices import CannotSlice, repeats, slices
 
 if TYPE_CHECKING:
     import jsonschema
 
 
-LONG_BODY = 64 * 2**10
+LONG_BODY = 8 * 2**10
+MANY_PARAMETERS = 200
 MOST_WORDS = 500
 """Choosing and printing the best of many errors takes seconds for a body of megabytes."""
 
@@ -45,8 +49,11 @@ def refuse_nul(body: bytes) -> None:
 class Schema:
     """One JSON Schema, ready to check documents."""
 
-    def __init__(self, schema: dict[str, Any]) -> None:
-        self.schema = schema
+    def __init__(
+        self, schema: dict[str, Any], unique: Callable[[Any], list[Any]] | None = None
+    ) -> None:
+        """`unique` is the list in a document of which the schema says that its items differ."""
+        self.schema, self._unique = schema, unique
 
     # Made when first needed: there are dozens, and a client speaks one version.
     @cached_property
@@ -69,7 +76,9 @@ class Schema:
             return None
         if long:
             first = next(iter(self._fast.iter_errors(document)))
-            return f"{first.message[:MOST_WORDS]} at {'/'.join(map(str, first.instance_path))}"
+            # Positions in lists are those in a slice, which nobody knows.
+            path = "/".join(part for part in first.instance_path if isinstance(part, str))
+            return f"{first.message[:MOST_WORDS]} at {path}"
         from jsonschema.exceptions import best_match
 
         try:
@@ -79,15 +88,29 @@ class Schema:
         except RecursionError:
             return "the document is nested too deeply to tell what is wrong with it"
 
-    def body(self, call: Call) -> Any:
-        """The body of a request, decoded and checked."""
+    async def body(self, call: Call) -> Any:
+        """The body of a request, decoded and checked; in pieces, if it is long."""
         refuse_nul(call.body)
         try:
-            document = orjson.loads(call.body)
-        except orjson.JSONDecodeError as error:
+            document = await read_json(call.body)
+        except MalformedJson as error:
             raise bad_request(f"Malformed JSON: {error}") from error
-        self.check(document, long=len(call.body) > LONG_BODY)
+        if len(call.body) > LONG_BYTES:
+            await self._check_in_pieces(document)
+        else:
+            self.check(document, long=len(call.body) > LONG_BODY)
         return document
+
+    async def _check_in_pieces(self, document: Any) -> None:
+        pace = Pace()
+        try:
+            for each in slices(document):
+                self.check(each, long=True)
+                await pace.give_way()
+        except CannotSlice as error:
+            raise bad_request("JSON does not validate: it is nested too deeply") from error
+        if self._unique is not None and repeats(self._unique(document)):
+            raise bad_request("JSON does not validate: it has non-unique elements")
 
     def check(self, document: Any, *, long: bool = False) -> None:
         complaint = self.complaint(document, long=long)
@@ -95,6 +118,6 @@ class Schema:
             raise bad_request(f"JSON does not validate: {complaint}")
 
     def query(self, query: Query) -> None:
-        complaint = self.complaint(query.last)
+        complaint = self.complaint(query.last, long=len(query.pairs) > MANY_PARAMETERS)
         if complaint is not None:
             raise bad_request(f"Invalid query string parameters: {complaint}")

@@ -14,8 +14,8 @@ from typing import Any
 import pytest
 import uvloop
 
+from dovetail.rest.server.listening.tls import BadTls, Certificates, tls_factory
 from dovetail.rest.server.settings import TlsSettings
-from dovetail.rest.server.tls import BadTls, Certificates, tls_factory
 from tests.rest.certificates import Authority
 
 

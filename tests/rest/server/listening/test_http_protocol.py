@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import socket
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Iterator
 from contextlib import contextmanager
-from threading import Thread
+from threading import Event, Thread
 
 import pytest
 import uvicorn
-from starlette.types import Receive, Scope, Send
+from starlette.types import ASGIApp, Receive, Scope, Send
 
-from dovetail.rest.server.http_protocol import BoundedHttpProtocol
+from dovetail.rest.server.listening.http_protocol import BoundedHttpProtocol
+from dovetail.rest.server.pieces.sending import PiecewiseResponse
 
 MOST = 10_000
 
@@ -28,9 +29,11 @@ def address() -> Iterator[tuple[str, int]]:
 
 
 @contextmanager
-def serving(protocol: type[BoundedHttpProtocol]) -> Iterator[tuple[str, int]]:
+def serving(
+    protocol: type[BoundedHttpProtocol], application: ASGIApp = agree
+) -> Iterator[tuple[str, int]]:
     config = uvicorn.Config(
-        agree,
+        application,
         http=protocol,
         loop="uvloop",
         lifespan="off",
@@ -112,3 +115,34 @@ def test_what_follows_an_answer_may_take_its_time_but_not_for_ever() -> None:
             assert connection.recv(1000).startswith(b"HTTP/1.1 204")
         connection.sendall(b"GET / HTTP")
         assert connection.recv(1000) == b""
+
+
+class ImpatientToSend(BoundedHttpProtocol):
+    stalled_seconds = 0.2
+
+
+def test_whoever_reads_nothing_holds_no_answer() -> None:
+    """Neither its memory, nor what makes it, longer than a piece may take."""
+    ended = Event()
+
+    async def pieces() -> AsyncIterator[bytes]:
+        for _ in range(1000):
+            yield bytes(2**16)
+
+    async def send_much(scope: Scope, receive: Receive, send: Send) -> None:
+        length = {"content-length": str(1000 * 2**16)}
+        await PiecewiseResponse(pieces(), 200, length)(scope, receive, send)
+        ended.set()
+
+    request = b"GET / HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n"
+    with (
+        serving(ImpatientToSend, send_much) as address,
+        socket.create_connection(address, timeout=30) as connection,
+    ):
+        connection.sendall(request)
+        assert ended.wait(30)
+        with socket.create_connection(address, timeout=30) as reader:
+            reader.sendall(request)
+            assert reader.recv(100).startswith(b"HTTP/1.1 200")
+            received = sum(len(part) for part in iter(lambda: reader.recv(2**20), b""))
+            assert received >= 999 * 2**16

@@ -1,0 +1,1 @@
+"""Long documents in pieces: read, checked, written and sent while others are served."""
