@@ -10,8 +10,10 @@ import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import wait
 from contextlib import ExitStack, suppress
+from http import HTTPStatus
 from typing import Any
 
+import httpx2
 import psycopg
 import pytest
 
@@ -259,19 +261,30 @@ def test_tables_locked(url: str, serve: Callable[[str], FaultyServer]) -> None:
 
 def test_exhausted(url: str, serve: Callable[[str], FaultyServer]) -> None:
     server = serve(url)
-    name = psycopg.conninfo.conninfo_to_dict(url)["dbname"]
     taken: list[psycopg.Connection[Any]] = []
+
+    def takes_all() -> None:
+        with suppress(psycopg.OperationalError):
+            while True:
+                taken.append(psycopg.connect(url))
+
+    def refused(method: str, path: str, body: Any = None) -> httpx2.Response:
+        """The answer when its connection was ended and somebody else has taken its place."""
+        for _ in range(20):
+            taken[0].execute(
+                """SELECT pg_terminate_backend(pid) FROM pg_stat_activity
+                   WHERE datname = current_database() AND application_name = 'dovetail'"""
+            )
+            takes_all()
+            answer = server.call(method, path, body)
+            if answer.status_code == HTTPStatus.SERVICE_UNAVAILABLE:
+                break
+        return answer
+
     try:
-        with suppress(psycopg.OperationalError):
-            while True:
-                taken.append(psycopg.connect(url))
-        ended = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = %s"
-        taken[0].execute(ended + " AND datname = %s", ("dovetail", name))
-        with suppress(psycopg.OperationalError):
-            while True:
-                taken.append(psycopg.connect(url))
-        assert_away(server.new_provider("lost"))
-        assert_away(server.call("GET", CANDIDATES))
+        takes_all()
+        assert_away(refused("POST", "/resource_providers", {"name": "lost"}))
+        assert_away(refused("GET", CANDIDATES))
         assert (server.status("/readyz"), server.status("/livez")) == (503, 200)
     finally:
         for each in taken:
