@@ -237,6 +237,9 @@ def test_locked(url: str, serve: Callable[[str], FaultyServer]) -> None:
         for each in refused:
             assert_away(each)
         assert (listed.status_code, found.status_code) == (200, 200)
+        # One row that cannot be written is no reason to send nobody here.
+        assert_away(server.call(*writes[0]))
+        assert server.status("/readyz") == 200
     assert server.recovers()
     assert server.call("GET", path).json()["name"] == "host"
 
@@ -289,6 +292,18 @@ def test_exhausted(url: str, serve: Callable[[str], FaultyServer]) -> None:
     finally:
         for each in taken:
             each.close()
+    assert server.recovers()
+
+
+def test_tables_gone(url: str, serve: Callable[[str], FaultyServer]) -> None:
+    """For a while, as somebody restores them with tools of the database."""
+    server = serve(url)
+    with psycopg.connect(url, autocommit=True) as other:
+        other.execute("ALTER TABLE providers RENAME TO aside")
+        assert_away(server.new_provider("lost"))
+        assert_away(server.call("GET", "/resource_providers"))
+        assert server.status("/readyz") == 503
+        other.execute("ALTER TABLE aside RENAME TO providers")
     assert server.recovers()
 
 

@@ -47,6 +47,7 @@ from dovetail.ledger.database.protocol import (
     Look,
     Operation,
     Row,
+    RowsContended,
     T,
     Transaction,
 )
@@ -215,7 +216,7 @@ class PostgresLedger:
             except RETRIED as error:
                 last = error
                 time.sleep(full_jitter(attempt + 1, FIRST_WAIT_SECONDS, LONGEST_WAIT_SECONDS))
-        raise LedgerBusy(f"other writers kept changing the same rows: {last}")
+        raise RowsContended(f"other writers kept changing the same rows: {last}")
 
     def _commit(self, driver: Driver, call: LedgerCall[T], operation: Operation[T]) -> T:
         with transaction(driver, b"BEGIN; " + self._timeouts):
