@@ -6,6 +6,8 @@ Each test has the name of its row there. Nothing is timed: what hung for ever en
 from __future__ import annotations
 
 import asyncio
+import os
+import socket
 import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import wait
@@ -18,6 +20,7 @@ import psycopg
 import pytest
 
 from dovetail.ledger import LedgerBusy, OutcomeUnknown, open_ledger
+from dovetail.ledger.database.connections import answering, server_keepalives
 from dovetail.ledger.database.postgres import PostgresLedger
 from dovetail.ledger.database.settings import LedgerSettings
 from dovetail.service.snapshots import SnapshotKeeper
@@ -147,26 +150,31 @@ def test_silent_when_it_connects(network: FaultyNetwork, server: FaultyServer) -
 
 
 def test_either_end_of_a_connection_looks_whether_the_other_is_there(
-    network: FaultyNetwork, server: FaultyServer
+    network: FaultyNetwork,
 ) -> None:
-    """What no proxy can show: packets that are lost below it."""
-    shown = [
-        server.ledger.read(lambda tx, name=name: tx.row(f"SHOW {name}")).result()  # type: ignore[misc]
-        for name in ("tcp_keepalives_idle", "tcp_keepalives_count", "tcp_user_timeout")
-    ]
-    # A Unix socket, which the proxy uses, has none of these; they are set all the same.
-    assert None not in shown
-    from dovetail.ledger.database.connections import options_of, server_keepalives
+    """What no proxy can show: packets that are lost below it. Both kernels are told to look."""
+    with answering(network.url, SHORT) as driver:
+        driver.execute(server_keepalives(SHORT.keepalive_seconds))
+        with socket.socket(fileno=os.dup(driver.pgconn.socket)) as ours:
+            idle, interval, count, patience = (
+                ours.getsockopt(socket.IPPROTO_TCP, option)
+                for option in (
+                    socket.TCP_KEEPIDLE,
+                    socket.TCP_KEEPINTVL,
+                    socket.TCP_KEEPCNT,
+                    socket.TCP_USER_TIMEOUT,
+                )
+            )
+            assert ours.getsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE)
+    assert idle + interval * count <= SHORT.keepalive_seconds
+    assert patience == SHORT.keepalive_seconds * 1000
 
-    options = options_of(network.url, SHORT)
-    assert options["tcp_user_timeout"] == SHORT.keepalive_seconds * 1000
-    assert (
-        options["keepalives_idle"] + options["keepalives_interval"] * options["keepalives_count"]
-        <= SHORT.keepalive_seconds + 1
-    )
-    assert b"SET tcp_user_timeout" in server_keepalives(SHORT.keepalive_seconds)
-    said = options_of(f"{network.url}?connect_timeout=7&keepalives=0", SHORT)
-    assert not {"connect_timeout", "keepalives"} & said.keys()
+
+def test_what_a_url_says_of_its_connections_is_left_to_it(network: FaultyNetwork) -> None:
+    with answering(f"{network.url}?keepalives_idle=77&application_name=mine", SHORT) as driver:
+        with socket.socket(fileno=os.dup(driver.pgconn.socket)) as ours:
+            assert ours.getsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPIDLE) == 77
+        assert driver.execute("SHOW application_name").fetchone() == ("mine",)
 
 
 # -- cut -------------------------------------------------------------------------------------------
