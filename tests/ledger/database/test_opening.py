@@ -12,8 +12,9 @@ from dovetail.ledger.database import opening
 from dovetail.ledger.database.opening import BadDatabase, alembic_config, open_ledger
 
 
-def test_head_is_the_newest_migration() -> None:
-    assert ScriptDirectory.from_config(alembic_config()).get_current_head() == opening.HEAD
+def test_revisions_are_those_of_the_migrations() -> None:
+    newest_first = ScriptDirectory.from_config(alembic_config()).walk_revisions()
+    assert tuple(each.revision for each in newest_first) == opening.REVISIONS[::-1]
 
 
 def test_an_empty_database_gets_its_tables(empty_url: str) -> None:

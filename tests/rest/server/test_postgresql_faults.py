@@ -6,16 +6,21 @@ Each test has the name of its row there. Nothing is timed: what hung for ever en
 from __future__ import annotations
 
 import asyncio
+import os
+import socket
 import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import wait
 from contextlib import ExitStack, suppress
+from http import HTTPStatus
 from typing import Any
 
+import httpx2
 import psycopg
 import pytest
 
 from dovetail.ledger import LedgerBusy, OutcomeUnknown, open_ledger
+from dovetail.ledger.database.connections import answering, server_keepalives
 from dovetail.ledger.database.postgres import PostgresLedger
 from dovetail.ledger.database.settings import LedgerSettings
 from dovetail.service.snapshots import SnapshotKeeper
@@ -145,26 +150,31 @@ def test_silent_when_it_connects(network: FaultyNetwork, server: FaultyServer) -
 
 
 def test_either_end_of_a_connection_looks_whether_the_other_is_there(
-    network: FaultyNetwork, server: FaultyServer
+    network: FaultyNetwork,
 ) -> None:
-    """What no proxy can show: packets that are lost below it."""
-    shown = [
-        server.ledger.read(lambda tx, name=name: tx.row(f"SHOW {name}")).result()  # type: ignore[misc]
-        for name in ("tcp_keepalives_idle", "tcp_keepalives_count", "tcp_user_timeout")
-    ]
-    # A Unix socket, which the proxy uses, has none of these; they are set all the same.
-    assert None not in shown
-    from dovetail.ledger.database.connections import options_of, server_keepalives
+    """What no proxy can show: packets that are lost below it. Both kernels are told to look."""
+    with answering(network.url, SHORT) as driver:
+        driver.execute(server_keepalives(SHORT.keepalive_seconds))
+        with socket.socket(fileno=os.dup(driver.pgconn.socket)) as ours:
+            idle, interval, count, patience = (
+                ours.getsockopt(socket.IPPROTO_TCP, option)
+                for option in (
+                    socket.TCP_KEEPIDLE,
+                    socket.TCP_KEEPINTVL,
+                    socket.TCP_KEEPCNT,
+                    socket.TCP_USER_TIMEOUT,
+                )
+            )
+            assert ours.getsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE)
+    assert idle + interval * count <= SHORT.keepalive_seconds
+    assert patience == SHORT.keepalive_seconds * 1000
 
-    options = options_of(network.url, SHORT)
-    assert options["tcp_user_timeout"] == SHORT.keepalive_seconds * 1000
-    assert (
-        options["keepalives_idle"] + options["keepalives_interval"] * options["keepalives_count"]
-        <= SHORT.keepalive_seconds + 1
-    )
-    assert b"SET tcp_user_timeout" in server_keepalives(SHORT.keepalive_seconds)
-    said = options_of(f"{network.url}?connect_timeout=7&keepalives=0", SHORT)
-    assert not {"connect_timeout", "keepalives"} & said.keys()
+
+def test_what_a_url_says_of_its_connections_is_left_to_it(network: FaultyNetwork) -> None:
+    with answering(f"{network.url}?keepalives_idle=77&application_name=mine", SHORT) as driver:
+        with socket.socket(fileno=os.dup(driver.pgconn.socket)) as ours:
+            assert ours.getsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPIDLE) == 77
+        assert driver.execute("SHOW application_name").fetchone() == ("mine",)
 
 
 # -- cut -------------------------------------------------------------------------------------------
@@ -235,6 +245,9 @@ def test_locked(url: str, serve: Callable[[str], FaultyServer]) -> None:
         for each in refused:
             assert_away(each)
         assert (listed.status_code, found.status_code) == (200, 200)
+        # One row that cannot be written is no reason to send nobody here.
+        assert_away(server.call(*writes[0]))
+        assert server.status("/readyz") == 200
     assert server.recovers()
     assert server.call("GET", path).json()["name"] == "host"
 
@@ -259,23 +272,46 @@ def test_tables_locked(url: str, serve: Callable[[str], FaultyServer]) -> None:
 
 def test_exhausted(url: str, serve: Callable[[str], FaultyServer]) -> None:
     server = serve(url)
-    name = psycopg.conninfo.conninfo_to_dict(url)["dbname"]
     taken: list[psycopg.Connection[Any]] = []
+
+    def takes_all() -> None:
+        with suppress(psycopg.OperationalError):
+            while True:
+                taken.append(psycopg.connect(url))
+
+    def refused(method: str, path: str, body: Any = None) -> httpx2.Response:
+        """The answer when its connection was ended and somebody else has taken its place."""
+        for _ in range(20):
+            taken[0].execute(
+                """SELECT pg_terminate_backend(pid) FROM pg_stat_activity
+                   WHERE datname = current_database() AND application_name = 'dovetail'"""
+            )
+            takes_all()
+            answer = server.call(method, path, body)
+            if answer.status_code == HTTPStatus.SERVICE_UNAVAILABLE:
+                break
+        return answer
+
     try:
-        with suppress(psycopg.OperationalError):
-            while True:
-                taken.append(psycopg.connect(url))
-        ended = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = %s"
-        taken[0].execute(ended + " AND datname = %s", ("dovetail", name))
-        with suppress(psycopg.OperationalError):
-            while True:
-                taken.append(psycopg.connect(url))
-        assert_away(server.new_provider("lost"))
-        assert_away(server.call("GET", CANDIDATES))
+        takes_all()
+        assert_away(refused("POST", "/resource_providers", {"name": "lost"}))
+        assert_away(refused("GET", CANDIDATES))
         assert (server.status("/readyz"), server.status("/livez")) == (503, 200)
     finally:
         for each in taken:
             each.close()
+    assert server.recovers()
+
+
+def test_tables_gone(url: str, serve: Callable[[str], FaultyServer]) -> None:
+    """For a while, as somebody restores them with tools of the database."""
+    server = serve(url)
+    with psycopg.connect(url, autocommit=True) as other:
+        other.execute("ALTER TABLE providers RENAME TO aside")
+        assert_away(server.new_provider("lost"))
+        assert_away(server.call("GET", "/resource_providers"))
+        assert server.status("/readyz") == 503
+        other.execute("ALTER TABLE aside RENAME TO providers")
     assert server.recovers()
 
 

@@ -142,8 +142,7 @@ class Watchdog:
         self._answer_seconds, self._silence_seconds = answer_seconds, silence_seconds
         self._tick = min(answer_seconds / TICKS_PER_DEADLINE, LONGEST_TICK_SECONDS)
         self._open: set[LedgerCall[Any]] = set()
-        self._is_needed = threading.Event()
-        self._is_closed = False
+        self._is_needed, self._is_closed = threading.Event(), threading.Event()
         self._thread = threading.Thread(target=self._watch, name="ledger-watchdog", daemon=True)
         self._thread.start()
 
@@ -158,21 +157,21 @@ class Watchdog:
         return made
 
     def close(self) -> None:
-        self._is_closed = True
+        self._is_closed.set()
         self._is_needed.set()
         self._thread.join()
 
     def _watch(self) -> None:
-        while not self._is_closed:
+        while not self._is_closed.wait(self._tick):
             if not self._open:
                 self._is_needed.clear()
-                if not self._open and not self._is_closed:
+                # One that was added since then has set it again, or is seen here.
+                if not self._open and not self._is_closed.is_set():
                     self._is_needed.wait()
             now = time.monotonic()
             for each in self._open.copy():
                 if each.is_overdue(now, self._silence_seconds):
                     each.give_up()
-            time.sleep(self._tick)
 
 
 def run(call: LedgerCall[T], work: Callable[[], T]) -> None:

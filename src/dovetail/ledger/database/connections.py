@@ -23,7 +23,7 @@ from psycopg.conninfo import conninfo_to_dict
 
 from dovetail.core.errors import Malformed
 from dovetail.ledger.database.calls import LedgerCall
-from dovetail.ledger.database.protocol import LedgerBusy, Row, T
+from dovetail.ledger.database.protocol import LedgerBusy, Row, RowsContended, T
 from dovetail.ledger.database.settings import LedgerSettings
 
 Driver = psycopg.Connection[Row]
@@ -35,7 +35,14 @@ RETRIED = (
     errors.UniqueViolation,
     errors.ForeignKeyViolation,
 )
-UNAVAILABLE = (psycopg.OperationalError, psycopg.InternalError, psycopg.InterfaceError)
+UNAVAILABLE = (
+    psycopg.OperationalError,
+    psycopg.InternalError,
+    psycopg.InterfaceError,
+    # Somebody restores the tables, or took our rights away.
+    errors.UndefinedTable,
+    errors.InsufficientPrivilege,
+)
 """Timeouts, shutdowns, full disks, standbys, broken connections: not ours to mend by trying."""
 
 KEEPALIVE_PROBES = 3
@@ -183,6 +190,8 @@ class ConnectionThreads:
                 driver.close()
                 self._connections.drop_idle()
                 raise LedgerBusy(f"the database takes no writes: {error}") from error
+            except errors.LockNotAvailable as error:
+                raise RowsContended(f"others hold what is to be changed: {error}") from error
             except UNAVAILABLE as error:
                 if driver.closed:
                     raise ConnectionBroke(

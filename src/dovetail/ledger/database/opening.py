@@ -11,7 +11,7 @@ from dovetail.core.errors import DovetailError
 from dovetail.ledger.database.protocol import Ledger
 from dovetail.ledger.database.settings import DEFAULTS, LedgerSettings
 from dovetail.ledger.database.sqlite import SQLITE, SqliteLedger, database_path
-from dovetail.ledger.database.sqlite_file import OPENING_SECONDS, faults_told
+from dovetail.ledger.database.sqlite_file import OPENING_SECONDS, FaultsTold
 from dovetail.ledger.standards import sync_standard_names
 
 if TYPE_CHECKING:
@@ -82,7 +82,7 @@ def upgrade(url: str) -> None:
     """Bring the tables to the newest revision: all of it, or nothing. Raises as `open_ledger`."""
     refuse_unknown(revision(url))
     if url.startswith(SQLITE):
-        with faults_told(database_path(url)):
+        with FaultsTold(database_path(url)):
             migrate(
                 url, (f"PRAGMA busy_timeout = {int(OPENING_SECONDS * 1000)}", "BEGIN EXCLUSIVE")
             )

@@ -33,7 +33,6 @@ from dovetail.ledger.database.connections import (
 from dovetail.ledger.database.postgres_transactions import (
     NO_TIMEOUTS,
     commit,
-    roll_back,
     timeouts,
     transaction,
 )
@@ -48,6 +47,7 @@ from dovetail.ledger.database.protocol import (
     Look,
     Operation,
     Row,
+    RowsContended,
     T,
     Transaction,
 )
@@ -154,7 +154,7 @@ class PostgresLedger:
             "ledger-writer", settings.writers, Connections(url, settings)
         )
         self._timeouts = timeouts(settings)
-        self._look_at = look_statements(self._timeouts)
+        self._look_at = look_statements(settings.statement_seconds)
         self._writes = 0
         self._failed_writes = FailedWrites()
 
@@ -216,7 +216,7 @@ class PostgresLedger:
             except RETRIED as error:
                 last = error
                 time.sleep(full_jitter(attempt + 1, FIRST_WAIT_SECONDS, LONGEST_WAIT_SECONDS))
-        raise LedgerBusy(f"other writers kept changing the same rows: {last}")
+        raise RowsContended(f"other writers kept changing the same rows: {last}")
 
     def _commit(self, driver: Driver, call: LedgerCall[T], operation: Operation[T]) -> T:
         with transaction(driver, b"BEGIN; " + self._timeouts):
@@ -247,13 +247,9 @@ class PostgresLedger:
         return self._read(call, lambda tx: change_log.delta(tx, *self._news(tx, cursor)))
 
     def _look(self, driver: Driver, cursor: Cursor) -> News:
-        """The news in a transaction of its own, all of it sent at once."""
-        try:
-            found = driver.execute(self._look_at(cursor), prepare=False)
-        finally:
-            roll_back(driver)
-        while found.description is None and found.nextset():
-            pass
+        """The news, by two statements that are sent at once and are a transaction for that."""
+        found = driver.execute(self._look_at(cursor), prepare=False)
+        found.nextset()
         return news_of(found.fetchone())
 
     @staticmethod
@@ -307,14 +303,15 @@ def trim(tx: Transaction) -> None:
     )
 
 
-def look_statements(timeouts: bytes) -> Callable[[Cursor], bytes]:
-    """Statements that look at the log once; what follows the cursor is put together beforehand."""
-    before, after = NEWS.encode().split(b"?")
+def look_statements(statement_seconds: float) -> Callable[[Cursor], bytes]:
+    """Makes the statements that look at the log once, with a timeout of their own."""
+    timeout = f"SET LOCAL statement_timeout = {int(statement_seconds * 1000)}; "
+    before, after = f"{timeout}{NEWS}".encode().split(b"?")
 
     def statements(cursor: Cursor) -> bytes:
         # Several statements take no parameters; a cursor has nothing in it that would need it.
         assert not cursor.strip("0123456789:,"), cursor
-        return b"BEGIN READ ONLY; %b; %b'%b'%b; COMMIT" % (timeouts, before, cursor.encode(), after)
+        return b"%b'%b'%b" % (before, cursor.encode(), after)
 
     return statements
 

@@ -12,7 +12,7 @@ from typing import Any
 
 from dovetail.ledger.database import leases
 from dovetail.ledger.database.leases import LeaseRow
-from dovetail.ledger.database.protocol import LedgerBusy, Transaction
+from dovetail.ledger.database.protocol import LedgerBusy, RowsContended, Transaction
 
 PROBE = "probe of readiness"
 
@@ -33,7 +33,7 @@ class FailedWrites:
         error = written.exception()
         if error is None:
             self.was_last = False
-        elif isinstance(error, LedgerBusy):
+        elif isinstance(error, LedgerBusy) and not isinstance(error, RowsContended):
             self.was_last = True
 
 

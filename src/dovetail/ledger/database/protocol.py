@@ -37,6 +37,10 @@ class LedgerBusy(DovetailError):
     """The database was not to be had; nothing was written, and trying again is safe."""
 
 
+class RowsContended(LedgerBusy):
+    """Others held or kept changing the same rows; the ledger itself is well."""
+
+
 class OutcomeUnknown(LedgerBusy):
     """The database was told to commit and did not answer: the write may stand, or not.
 

@@ -11,7 +11,6 @@ import threading
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import contextmanager
 from typing import Any
 
 from dovetail.ledger.database import change_log, sqlite_file
@@ -24,7 +23,6 @@ from dovetail.ledger.database.protocol import (
     Change,
     Cursor,
     Delta,
-    LedgerBusy,
     Log,
     Look,
     Operation,
@@ -34,7 +32,7 @@ from dovetail.ledger.database.protocol import (
     Transaction,
 )
 from dovetail.ledger.database.settings import DEFAULTS, LedgerSettings
-from dovetail.ledger.database.sqlite_file import FileFault, LedgerFile, faults_told
+from dovetail.ledger.database.sqlite_file import FileFault, LedgerFile
 
 SQLITE = "sqlite:///"
 """How URLs of such ledgers begin."""
@@ -109,12 +107,11 @@ class SqliteBatch:
         self._commits = 0
 
     def begin(self) -> None:
-        self._file.check()
-        with faults_told(self._file.path):
+        with self._file.faults_told:
             self._connection.execute("BEGIN IMMEDIATE")
 
     def attempt(self, operation: Operation[T], call: LedgerCall[T], *, shares_commit: bool) -> T:
-        with faults_told(self._file.path):
+        with self._file.faults_told:
             execute = self._connection.execute
             execute("SAVEPOINT operation")
             try:
@@ -134,7 +131,7 @@ class SqliteBatch:
     def commit(self) -> None:
         self._file.check()
         self._commits += 1
-        with faults_told(self._file.path):
+        with self._file.faults_told:
             if self._commits % 1000 == 0:
                 newest = "(SELECT max(seq) FROM changes)"
                 self._connection.execute(
@@ -228,35 +225,40 @@ class SqliteLedger:
         connection: sqlite3.Connection = self._local.connection
         return connection
 
-    @contextmanager
-    def _reading(self, busy_seconds: float) -> Iterator[sqlite3.Connection]:
-        """A connection to the file that has the name; after a fault it is opened anew."""
-        self._file.check()
-        with faults_told(self._file.path):
-            try:
-                yield self._connection(busy_seconds)
-            except sqlite3.Error:
-                if hasattr(self._local, "connection"):
-                    self._reading_connections.discard(self._local.connection)
-                    self._local.connection.close()
-                    del self._local.connection
-                raise
+    def _drop_connection(self) -> None:
+        """After a fault the calling thread's connection is opened anew."""
+        if hasattr(self._local, "connection"):
+            self._reading_connections.discard(self._local.connection)
+            self._local.connection.close()
+            del self._local.connection
 
     def _read(self, operation: Operation[T], call: LedgerCall[T]) -> T:
-        with self._reading(self._busy_seconds) as connection:
-            connection.execute("BEGIN")
-            try:
-                return operation(SqliteTransaction(connection, call))
-            finally:
-                if connection.in_transaction:
-                    connection.execute("COMMIT")
+        self._file.check_lately()
+        try:
+            with self._file.faults_told:
+                return self._view(self._connection(self._busy_seconds), operation, call)
+        except FileFault:
+            self._drop_connection()
+            raise
+
+    @staticmethod
+    def _view(connection: sqlite3.Connection, operation: Operation[T], call: LedgerCall[T]) -> T:
+        connection.execute("BEGIN")
+        try:
+            return operation(SqliteTransaction(connection, call))
+        finally:
+            if connection.in_transaction:
+                connection.execute("COMMIT")
 
     def _newest_at_once(self) -> int | None:
         """None if it takes a wait, or cannot be read: who waits for it finds out."""
         try:
-            with self._reading(0.0) as connection:
-                row = connection.execute("SELECT max(seq) FROM changes").fetchone()
-        except LedgerBusy:
+            self._file.check_lately()
+            with self._file.faults_told:
+                newest = "SELECT max(seq) FROM changes"
+                row = self._connection(0.0).execute(newest).fetchone()
+        except FileFault:
+            self._drop_connection()
             return None
         return row[0] or 0
 

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import os
 import sqlite3
-from collections.abc import Iterator
-from contextlib import closing, contextmanager
+import time
+from contextlib import closing
 from pathlib import Path
 from typing import NamedTuple
 
@@ -25,6 +25,9 @@ PRAGMAS = (
 )
 OPENING_SECONDS = 60.0
 """How long one who opens a ledger waits for another who makes its tables."""
+
+UNCHECKED_SECONDS = 0.05
+"""How long reads rely on a check; what is written is checked every time."""
 
 BESIDE = ("", "-wal", "-shm")
 """The database, its log, and the locks of all who share them: without one, writes get lost."""
@@ -58,16 +61,23 @@ class FileFault(LedgerBusy):
         super().__init__(f"the database file {path} {what}{told}")
 
 
-@contextmanager
-def faults_told(path: str) -> Iterator[None]:
-    """Errors of SQLite that are about the file become FileFault; others are bugs, and stay."""
-    try:
-        yield
-    except sqlite3.Error as error:
-        code = getattr(error, "sqlite_errorcode", None)
-        if code is None or code & 0xFF not in SENTENCES:
-            raise
-        raise FileFault(path, SENTENCES[code & 0xFF], error) from error
+class FaultsTold:
+    """While it is entered, errors of SQLite that are about the file are raised as FileFault.
+
+    Others are bugs, and stay. A class, since every look at the ledger enters one.
+    """
+
+    def __init__(self, path: str) -> None:
+        self._path = path
+
+    def __enter__(self) -> None:
+        return
+
+    def __exit__(self, _: object, error: BaseException | None, __: object) -> None:
+        if isinstance(error, sqlite3.Error):
+            code = getattr(error, "sqlite_errorcode", 0) & 0xFF
+            if code in SENTENCES:
+                raise FileFault(self._path, SENTENCES[code], error) from error
 
 
 class FileIdentity(NamedTuple):
@@ -79,7 +89,7 @@ class FileIdentity(NamedTuple):
 
 def connect(path: str, busy_seconds: float, *, any_thread: bool = False) -> sqlite3.Connection:
     """A connection to the file, which has to be there. Raises FileFault."""
-    with faults_told(path):
+    with FaultsTold(path):
         # Not "rwc": whoever opens a ledger has seen its tables, and makes no empty one.
         connection = sqlite3.connect(
             f"{Path(path).absolute().as_uri()}?mode=rw",
@@ -108,6 +118,8 @@ class LedgerFile:
         self._names = tuple(path + suffix for suffix in BESIDE)
         self._anchor = connect(path, OPENING_SECONDS, any_thread=True)
         self._opened = self._there()
+        self._checked_at = time.monotonic()
+        self.faults_told = FaultsTold(path)
 
     def connect(self, busy_seconds: float, *, any_thread: bool = False) -> sqlite3.Connection:
         connection = connect(self.path, busy_seconds, any_thread=any_thread)
@@ -122,7 +134,9 @@ class LedgerFile:
         """Raises FileFault if what is open is not what has the name, or was emptied."""
         there = self._there()
         if there == self._opened:
+            self._checked_at = time.monotonic()
             return
+        self._checked_at = float("-inf")
         for name, now, before in zip(self._names, there, self._opened, strict=True):
             if now != before:
                 became = "removed" if now is None else "replaced or emptied"
@@ -131,6 +145,11 @@ class LedgerFile:
                     f"was {became} while it was open: put it back, or stop this server and start "
                     "it on the file that is to be used",
                 )
+
+    def check_lately(self) -> None:
+        """The same for reads, unless it was checked a moment ago: what they find was true then."""
+        if time.monotonic() - self._checked_at > UNCHECKED_SECONDS:
+            self.check()
 
     def close(self) -> None:
         self._anchor.close()
@@ -156,7 +175,7 @@ def revision(path: str) -> str | None:
             return None
     except OSError as error:
         raise FileFault(path, f"cannot be made: {error}") from error
-    with faults_told(path), closing(sqlite3.connect(path, timeout=OPENING_SECONDS)) as connection:
+    with FaultsTold(path), closing(sqlite3.connect(path, timeout=OPENING_SECONDS)) as connection:
         tables = "SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = 'alembic_version'"
         if connection.execute(tables).fetchone() is None:
             return None
