@@ -1,17 +1,17 @@
-"""The command: `python -m bench [--part compare|claims|scale|rank] ...`."""
+"""The command: `python -m bench [--part compare|claims|costs|scale|rank] ...`."""
 
 import argparse
 import signal
 import sys
 from pathlib import Path
 
-from . import ranking, report, scale
+from . import costs, ranking, report, scale
 from .claims import claim_runs
 from .compare import compare
 from .pair import loaded_pair
 from .report import Results, progress
 
-PARTS = ("compare", "claims", "scale", "rank")
+PARTS = ("compare", "claims", "costs", "scale", "rank")
 
 
 def main() -> None:
@@ -22,6 +22,8 @@ def main() -> None:
     results = Results()
     if "compare" in parts or "claims" in parts:
         _run_pair(options, parts, results)
+    if "costs" in parts:
+        _run_costs(options.claims, results)
     if "scale" in parts:
         _run_scale(scale.FULL_SIZES if options.scale_full else scale.SIZES, results)
     if "rank" in parts:
@@ -40,6 +42,12 @@ def _options() -> argparse.Namespace:
         "--rounds", type=int, default=5, help="timed requests per query to placement; dovetail x6"
     )
     parser.add_argument("--seconds", type=float, default=8, help="length of each claim loop")
+    parser.add_argument(
+        "--reference-seconds", type=float, default=60, help="the same of placement's"
+    )
+    parser.add_argument(
+        "--claims", type=int, default=costs.CLAIMS, help="claims whose processor time is taken"
+    )
     parser.add_argument("--scale-full", action="store_true", help="go on to 100,000 hosts")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write all measurements there")
     return parser.parse_args()
@@ -55,8 +63,17 @@ def _run_pair(options: argparse.Namespace, parts: tuple[str, ...], results: Resu
             print(report.comparison_table(results.comparisons), flush=True)
         if "claims" in parts:
             progress("claiming from both in turn")
-            results.claims = claim_runs(pair.reference, pair.dovetail, options.seconds)
+            results.claims = claim_runs(
+                pair.reference, pair.dovetail, options.reference_seconds, options.seconds
+            )
             print(report.claims_table(results.claims), flush=True)
+
+
+def _run_costs(claims: int, results: Results) -> None:
+    for hosts in costs.SIZES:
+        progress(f"processor time of claims with {hosts:,} hosts")
+        results.costs += costs.measure(hosts, claims)
+    print(report.costs_table(results.costs), flush=True)
 
 
 def _run_scale(sizes: tuple[int, ...], results: Results) -> None:

@@ -21,6 +21,7 @@ VM_GROUPS: Parameters = (
     ("group_policy", "none"),
 )
 FULL_VM: Parameters = (*VM_GROUPS, ("same_subtree", "_NUMA,_ACC,_P1,_P2"))
+SINGLE_FPGA: Parameters = (("resources", "FPGA:1"),)
 
 # One more than a NUMA node has.
 TOO_MANY_VCPU: Parameters = (("resources", "VCPU:33,MEMORY_MB:8192,DISK_GB:50"),)
@@ -37,13 +38,18 @@ class Query:
     limit: int | None = None
 
     @property
-    def path(self) -> str:
+    def text(self) -> str:
         limit = () if self.limit is None else (("limit", str(self.limit)),)
-        return "/allocation_candidates?" + urlencode((*self.parameters, *limit), safe=":,")
+        return urlencode((*self.parameters, *limit), safe=":,")
+
+    @property
+    def path(self) -> str:
+        return f"/allocation_candidates?{self.text}"
 
 
 SIMPLE_10 = Query("simple, limit 10", SIMPLE, 10)
 FULL_VM_10 = Query("full VM, limit 10", FULL_VM, 10)
+SINGLE_FPGA_10 = Query("one FPGA, limit 10", SINGLE_FPGA, 10)
 
 QUERIES = (
     SIMPLE_10,

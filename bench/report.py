@@ -12,6 +12,7 @@ import orjson
 
 from .claims import ClaimRun
 from .compare import Comparison
+from .costs import CostRun
 from .loading import Load
 from .ranking import RankRun
 from .scale import ScalePoint
@@ -24,6 +25,7 @@ class Results:
     loads: list[Load] = field(default_factory=list)
     comparisons: list[Comparison] = field(default_factory=list)
     claims: list[ClaimRun] = field(default_factory=list)
+    costs: list[CostRun] = field(default_factory=list)
     scale: list[ScalePoint] = field(default_factory=list)
     ranking: list[RankRun] = field(default_factory=list)
 
@@ -89,6 +91,8 @@ def claims_table(runs: Sequence[ClaimRun]) -> str:
                 f"{theirs.loops_per_second:,.2f}",
                 f"{ours.loops_per_second:,.1f}",
                 _ratio(_quotient(ours.loops_per_second, theirs.loops_per_second)),
+                f"{theirs.cpu_ms:,.1f} ms",
+                f"{ours.cpu_ms:,.2f} ms",
                 f"{theirs.refused}, {theirs.failed}",
                 f"{ours.refused}, {ours.failed}",
             )
@@ -98,10 +102,38 @@ def claims_table(runs: Sequence[ClaimRun]) -> str:
         "placement/s",
         "dovetail/s",
         "ratio",
+        "placement CPU",
+        "dovetail CPU",
         "placement 409, 5xx",
         "dovetail 409, 5xx",
     )
     return table("Claims (candidates, then PUT /allocations), loops per second", columns, rows)
+
+
+def costs_table(runs: Sequence[CostRun]) -> str:
+    rows = [
+        (
+            f"{run.way}, {run.query}",
+            f"{run.hosts:,}",
+            f"{run.alone.cpu_ms:.2f} ms",
+            f"{run.many.cpu_ms:.2f} ms",
+            f"{run.ratio:.2f}x",
+            f"{run.alone.loops_per_second:,.0f}",
+            f"{run.many.loops_per_second:,.0f}",
+            f"{_gone_wrong(run.alone)} | {_gone_wrong(run.many)}",
+        )
+        for run in runs
+    ]
+    alone, many = runs[0].alone.clients, runs[0].many.clients
+    columns = (
+        *("claim", "hosts", f"CPU, {alone} client", f"CPU, {many} clients", "ratio"),
+        *(f"claims/s, {alone}", f"claims/s, {many}", "409, 5xx"),
+    )
+    return table("Processor time of the server per claim (dovetail alone)", columns, rows)
+
+
+def _gone_wrong(run: ClaimRun) -> str:
+    return f"{run.refused}, {run.failed}"
 
 
 def scale_table(points: Sequence[ScalePoint]) -> str:

@@ -22,6 +22,8 @@ log_file = {directory}/placement.log
 use_stderr = false
 [api]
 auth_strategy = noauth2
+[placement]
+randomize_allocation_candidates = true
 [placement_database]
 connection = sqlite:///{directory}/placement.db
 sync_on_startup = true
@@ -35,6 +37,10 @@ class Server(server.Server):
     def resident_bytes(self) -> int:
         """Resident memory of the server's process and of all its descendants."""
         return sum(_resident(pid) for pid in _family(self.pid))
+
+    def cpu_seconds(self) -> float:
+        """Processor time, in user and kernel mode, of the process and of all its descendants."""
+        return sum(_ticks(pid) for pid in _family(self.pid)) / os.sysconf("SC_CLK_TCK")
 
 
 @contextmanager
@@ -61,13 +67,14 @@ def reference(directory: Path) -> Iterator[Server]:
 
 
 @contextmanager
-def dovetail(directory: Path) -> Iterator[Server]:
+def dovetail(directory: Path, *options: str) -> Iterator[Server]:
     """Serve the database of the directory, which is made when it is not there yet."""
     directory.mkdir(exist_ok=True)
     with reserved_port() as port:
         command = [
             *(str(DOVETAIL), "serve", "--host", "127.0.0.1", "--port", str(port)),
             *("--database", f"sqlite:///{directory / 'dovetail.db'}", "--auth", "noauth2"),
+            *options,
         ]
         with _server("dovetail", command, port, directory) as started:
             yield started
@@ -104,3 +111,9 @@ def _resident(pid: int) -> int:
         if line.startswith("VmRSS:"):
             return int(line.split()[1]) * 1024
     return 0
+
+
+def _ticks(pid: int) -> int:
+    """What the kernel has counted of its processor time; its name may hold spaces."""
+    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return int(fields[11]) + int(fields[12])

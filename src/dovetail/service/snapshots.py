@@ -4,8 +4,8 @@ All who ask the engine call `fresh()` first. It returns a snapshot that includes
 before the call: it waits for a look at the change log that began after the call. Calls that arrive
 while a look is under way share the next one, so a busy server looks no more often than an idle one.
 Claims look for a place in `fresh_for_claims()`, which lacks what other claims of this process are
-about to take. It is the same snapshot: what claims under way take is subtracted and added again
-when one kind of caller follows the other. Used on the event loop only.
+about to take. It is the same snapshot: what claims under way take is subtracted when a claim is
+about to look, and added again when somebody else is. Used on the event loop only.
 """
 
 from __future__ import annotations
@@ -19,7 +19,13 @@ from dovetail.core.columns import Column
 from dovetail.core.tables import Names, TableColumns
 from dovetail.engine import Snapshot
 from dovetail.ledger import Cursor, Delta, Ledger
-from dovetail.service.claiming.under_way import ClaimsUnderWay, PlaceAmounts, has_room, usages_with
+from dovetail.service.claiming.under_way import (
+    ClaimsUnderWay,
+    Place,
+    PlaceAmounts,
+    has_room,
+    usages_with,
+)
 from dovetail.service.device_classes import ClassDefinitions
 from dovetail.service.metrics import (
     SNAPSHOT_BYTES,
@@ -43,8 +49,8 @@ class SnapshotKeeper:
         self._looks = NextRun(self._take_in)
         self._holders = 0
         self._under_way = ClaimsUnderWay()
-        self._lacks_under_way = False
-        """Whether what claims under way take is subtracted from the snapshot as it is."""
+        self._subtracted: dict[Place, int] = {}
+        """What is missing from the snapshot as it is because claims under way take it."""
         self.definitions = ClassDefinitions()
         """Of device classes, as true as the snapshot."""
         self.typical_requests = typical_requests or TypicalRequests()
@@ -54,14 +60,14 @@ class SnapshotKeeper:
         """The snapshot, true now. It changes at the next await: see `held`."""
         with phase("snapshot"):
             await self._looks.join()
-        self._show(lacks_under_way=False)
+        self._show_ledger()
         return self._snapshot
 
     async def fresh_for_claims(self) -> Snapshot:
         """The same, without what claims under way are about to take."""
         with phase("snapshot"):
             await self._looks.join()
-        self._show(lacks_under_way=True)
+        self._subtract_under_way()
         return self._snapshot
 
     # -- claims under way -----------------------------------------------------------------------
@@ -70,39 +76,50 @@ class SnapshotKeeper:
     def claiming(self, amounts: PlaceAmounts) -> Iterator[None]:
         """While in it, and if it does not raise until the snapshot has it, the claim counts."""
         self._under_way.begin(amounts)
-        if self._lacks_under_way:
-            self._change_usage(amounts, 1)
         try:
             yield
         except BaseException:
-            self._forget(amounts)
+            self._under_way.forget(amounts)
             raise
         self._under_way.grant(amounts)
 
     def has_room(self, amounts: PlaceAmounts) -> bool:
         """Whether all of it is free beside what claims under way take, as far as is known."""
-        self._show(lacks_under_way=True)
+        self._subtract_under_way()
         return has_room(self._snapshot, amounts)
 
     @property
     def claims_under_way(self) -> ClaimsUnderWay:
         return self._under_way
 
-    def _forget(self, amounts: PlaceAmounts) -> None:
-        self._under_way.forget(amounts)
-        if self._lacks_under_way:
-            self._change_usage(amounts, -1)
+    def _subtract_under_way(self) -> None:
+        changed = self._under_way.changed
+        if changed:
+            taken = self._under_way.taken
+            self._subtract({place: taken.get(place, 0) for place in changed})
+            changed.clear()
 
-    def _show(self, *, lacks_under_way: bool) -> None:
-        if self._lacks_under_way != lacks_under_way:
-            self._lacks_under_way = lacks_under_way
-            if self._under_way.taken:
-                self._change_usage(self._under_way.taken, 1 if lacks_under_way else -1)
+    def _show_ledger(self) -> None:
+        """Add again what was subtracted."""
+        if self._subtracted:
+            self._under_way.changed.update(self._subtracted)
+            self._subtract(dict.fromkeys(self._subtracted, 0))
 
-    def _change_usage(self, amounts: PlaceAmounts, sign: int) -> None:
-        self._leave_to_holders()
-        more = ((place, sign * amount) for place, amount in amounts.items())
-        self._snapshot.update_usage(usages_with(self._snapshot, more))
+    def _subtract(self, amounts: PlaceAmounts) -> None:
+        """Have the snapshot lack so much at each of these places."""
+        more = {
+            place: difference
+            for place, amount in amounts.items()
+            if (difference := amount - self._subtracted.get(place, 0))
+        }
+        if more:
+            self._leave_to_holders()
+            self._snapshot.update_usage(usages_with(self._snapshot, more.items()))
+        for place, amount in amounts.items():
+            if amount:
+                self._subtracted[place] = amount
+            else:
+                self._subtracted.pop(place, None)
 
     # -- taking in what the ledger says ---------------------------------------------------------
 
@@ -110,12 +127,13 @@ class SnapshotKeeper:
         granted = len(self._under_way.granted)
         polled = self._ledger.poll(self._cursor)
         delta = polled.result() if polled.done() else await asyncio.wrap_future(polled)
-        # What was written before this look began is in it, or was in one before.
-        for amounts in self._under_way.granted[:granted]:
-            self._forget(amounts)
-        del self._under_way.granted[:granted]
         if delta is not None:
             await self._make_room(delta)
+        # What was written before this look began is in it, or was in one before.
+        for amounts in self._under_way.granted[:granted]:
+            self._under_way.forget(amounts)
+        del self._under_way.granted[:granted]
+        if delta is not None:
             self._apply(delta)
         SNAPSHOT_CHECKED.set_to_current_time()
 
@@ -134,7 +152,7 @@ class SnapshotKeeper:
         if delta.forest is not None:
             twin = await asyncio.to_thread(loaded, delta.forest, delta.names)
         elif is_large(delta):
-            self._show(lacks_under_way=False)
+            self._show_ledger()
             twin = self._snapshot.copy()
             await asyncio.to_thread(change_trees, twin, delta)
         else:
@@ -142,13 +160,14 @@ class SnapshotKeeper:
                 self._leave_to_holders()
             return
         # Claims that began meanwhile were subtracted from the old one, if at all.
-        self._snapshot, self._holders, self._lacks_under_way = twin, 0, False
+        self._snapshot, self._holders, self._subtracted = twin, 0, {}
+        self._under_way.changed.update(self._under_way.taken)
 
     def _apply(self, delta: Delta) -> None:
         if delta.forest is None and not is_large(delta):
             if delta.trees or delta.removed_roots:
                 # Places come and go: subtracted again, from what is there then, by who needs it.
-                self._show(lacks_under_way=False)
+                self._show_ledger()
             change_trees(self._snapshot, delta)
         snapshot = self._snapshot
         snapshot.update_usage(self._usage_beside_claims(delta))
@@ -158,11 +177,11 @@ class SnapshotKeeper:
         measure(snapshot, delta)
 
     def _usage_beside_claims(self, delta: Delta) -> Iterable[tuple[int, int, int]]:
-        taken = self._under_way.taken
-        if not self._lacks_under_way or not taken:
+        subtracted = self._subtracted
+        if not subtracted:
             return delta.usage
         return [
-            (provider_id, class_id, used + taken.get((provider_id, class_id), 0))
+            (provider_id, class_id, used + subtracted.get((provider_id, class_id), 0))
             for provider_id, class_id, used in delta.usage
         ]
 

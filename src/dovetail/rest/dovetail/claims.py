@@ -16,7 +16,7 @@ from dovetail.core.request import Request
 from dovetail.ledger import Transaction
 from dovetail.ledger.database.idempotency import IdempotencyKey, IdempotentAnswer
 from dovetail.rest.dovetail.explain import names_in
-from dovetail.rest.query.parse import classes_for, newest_request, query_of
+from dovetail.rest.query.parse import request_in
 from dovetail.rest.query.query_text import query_text
 from dovetail.rest.server.errors import HttpError, bad_request, conflict
 from dovetail.rest.server.headers import KEY, key_of
@@ -43,13 +43,12 @@ class BestClaimRequest(msgspec.Struct, forbid_unknown_fields=True, kw_only=True)
 async def claim(call: Call) -> Reply:
     with phase("parse"):
         wanted = claim_request(call.body)
-        query = query_of(wanted.query, call.backend.limits)
         key = key_of(call, msgspec.json.encode(wanted)) if KEY in call.request.headers else None
     if key is not None and (found := await call.read(key.kept)) is not None:
         call.is_claiming = True
         return replied(found)
-    classes = await classes_for(call.backend.keeper, query)
-    request = newest_request(query, classes, call.backend.limits)
+    with phase("parse"):
+        request = await request_in(call.backend.keeper, wanted.query, call.backend.limits)
     consumer = str(wanted.consumer or uuids.uuid4())
 
     def claim_of(allocations: dict[str, dict[str, int]]) -> Claim:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from secrets import randbits
 
 from dovetail.rest.query.candidate_json import SummaryWriter, candidates_json
-from dovetail.rest.query.parse import classes_for, request_of, shows_scores
+from dovetail.rest.query.parse import classes_for, request_kept, shows_scores
 from dovetail.rest.server.http import Call, Reply
 from dovetail.rest.server.pieces.writing import gathered
 from dovetail.service import asking
@@ -19,12 +19,12 @@ WRITER = SummaryWriter()
 async def listing(call: Call) -> Reply:
     backend = call.backend
     classes = await classes_for(backend.keeper, call.query)
+    asked = call.request.scope["query_string"].decode("ascii")
     with phase("parse"):
-        request = request_of(call, classes, backend.limits)
+        request = request_kept(call, asked, classes, backend.limits)
     limits = backend.limits
     order = Shuffled(randbits(64)) if limits.randomize_allocation_candidates else None
     search, found = await asking.find(backend.keeper, request, limits.search_seconds, order=order)
-    asked = call.request.scope["query_string"].decode("ascii")
     scores = asking.scores_of(search)
     backend.recent_answers.remember(answer_of(asked, search, found, scores))
     with phase("encode"), backend.keeper.held(search.snapshot):

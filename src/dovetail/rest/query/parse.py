@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
+from dovetail.core.bounded_cache import BoundedCache
 from dovetail.core.request import Affinity, Group, Request
 from dovetail.devices.classes.documents import DeviceClass
 from dovetail.engine.rank.parse import BadRanking, parse_ranking
@@ -23,12 +24,17 @@ from dovetail.rest.query.schema import (
 )
 from dovetail.rest.query.versions import NEWEST
 from dovetail.rest.server.errors import HttpError, bad_request
-from dovetail.rest.server.http import Query, VersionedQuery
+from dovetail.rest.server.http import Query, Version, VersionedQuery
 from dovetail.rest.server.settings import RequestLimits
 from dovetail.service.snapshots import SnapshotKeeper
 
 NUMBERED_KEY = re.compile(rf"({'|'.join(GROUP_KEYS)})({NUMBERED})?")
 SUFFIXED_KEY = re.compile(rf"({'|'.join((*GROUP_KEYS, *GROUP_EXTENSIONS))})({SUFFIX})?")
+
+LONGEST_KEPT_QUERY = 2048
+REQUESTS: BoundedCache[tuple[Version, RequestLimits, str], Request] = BoundedCache(256)
+"""By version, limits and text of the query, if no device class is named in it: those may be defined
+anew."""
 
 Classes = Mapping[str, DeviceClass]
 """The device classes that are defined, by name."""
@@ -64,6 +70,28 @@ def query_of(text: str, limits: RequestLimits) -> Query:
 def newest_request(query: Query, classes: Classes, limits: RequestLimits) -> Request:
     """The request of a query in the newest version."""
     return request_of(VersionedQuery(query, NEWEST), classes, limits)
+
+
+async def request_in(keeper: SnapshotKeeper, text: str, limits: RequestLimits) -> Request:
+    """The request of a query that stands in a document, read once for all who ask the same."""
+    found = REQUESTS.get((NEWEST, limits, text))
+    if found is not None:
+        return found
+    asked = VersionedQuery(query_of(text, limits), NEWEST)
+    return request_kept(asked, text, await classes_for(keeper, asked.query), limits)
+
+
+def request_kept(
+    asked: VersionedQuery, text: str, classes: Classes, limits: RequestLimits
+) -> Request:
+    """`request_of`, once for all who ask with this text in the same version."""
+    key = asked.version, limits, text
+    found = REQUESTS.get(key)
+    if found is None:
+        found = request_of(asked, classes, limits)
+        if len(text) <= LONGEST_KEPT_QUERY and not names_class(asked.query):
+            REQUESTS.put(key, found)
+    return found
 
 
 def request_of(asked: VersionedQuery, classes: Classes, limits: RequestLimits) -> Request:

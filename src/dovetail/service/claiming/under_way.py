@@ -33,6 +33,8 @@ class ClaimsUnderWay:
     def __init__(self) -> None:
         self.taken: dict[Place, int] = {}
         """By all of them together."""
+        self.changed: set[Place] = set()
+        """Places at which `taken` became another since somebody emptied this."""
         self.granted: list[PlaceAmounts] = []
         """Those that were written, but may not be in the snapshot yet; oldest first."""
         self._ended = 0
@@ -43,6 +45,7 @@ class ClaimsUnderWay:
     def begin(self, amounts: PlaceAmounts) -> None:
         for place, amount in amounts.items():
             self.taken[place] = self.taken.get(place, 0) + amount
+        self.changed.update(amounts)
 
     def grant(self, amounts: PlaceAmounts) -> None:
         """It was written."""
@@ -57,6 +60,7 @@ class ClaimsUnderWay:
                 self.taken[place] = left
             else:
                 del self.taken[place]
+        self.changed.update(amounts)
         self._tell_waiting()
 
     @property
