@@ -16,6 +16,7 @@ from contextlib import contextmanager
 
 from dovetail.aio.single_flight import NextRun
 from dovetail.core.columns import Column
+from dovetail.core.memory import give_back
 from dovetail.core.tables import Names, TableColumns
 from dovetail.engine import Snapshot
 from dovetail.ledger import Cursor, Delta, Ledger
@@ -182,6 +183,7 @@ def loaded(forest: TableColumns, names: Names | None) -> Snapshot:
     assert names is not None
     snapshot = Snapshot()
     snapshot.load(forest, names)
+    give_back()
     return snapshot
 
 
