@@ -62,14 +62,16 @@ class BestPerTree:
         found: RowNumbers = trees.compress(self._versions.take(trees) != versions.take(trees))
         return found
 
-    def update(self, snapshot: Snapshot, trees: RowNumbers, scores: Scorer, lines: Block) -> None:
+    def update(
+        self, snapshot: Snapshot, trees: RowNumbers, scores: Scorer, lines: Block
+    ) -> Work[None]:
         """Take in candidates of these trees, in which those of a tree are in order."""
+        # Written last is what stays: of each tree the best, the first of equals.
+        lines = lines[::-1]
+        scored = yield from scores.score_in_steps(lines)
         self._versions[trees] = snapshot.tree_version.values[trees]
         self.totals[trees] = NO_CANDIDATE
         if len(lines):
-            # Written last is what stays: of each tree the best, the first of equals.
-            lines = lines[::-1]
-            scored = scores.score(lines)
             order = np.lexsort((scored.nuances, scored.totals))
             lines = lines.take(order, axis=0)
             home = trees_of(snapshot, lines)
@@ -122,7 +124,7 @@ def best_per_tree(searching: Search, ranking: Ranking, scores: Scorer) -> Work[B
                 yield
             elif len(block):
                 lines.append(block)
-        found.update(snapshot, some, scores, _join_blocks(lines, slots))
+        yield from found.update(snapshot, some, scores, _join_blocks(lines, slots))
         yield
     return found
 
