@@ -85,6 +85,11 @@ class Search:
         finished(self.narrow())
         return self._trees
 
+    @trees.setter
+    def trees(self, trees: RowNumbers) -> None:
+        """Some of them, or all in another order: candidates come in that order."""
+        self._trees = trees
+
     def narrow(self) -> Work[None]:
         """Find the options of each slot, and the trees where all have some."""
         if self._options is None:

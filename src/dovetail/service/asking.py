@@ -127,8 +127,27 @@ async def collect(searching: Search, budget: TimeBudget) -> Block:
         try:
             await budget.yield_if_due()
         except OutOfTime as error:
-            raise out_of_time(found, budget.seconds) from error
+            ranked = best_so_far(searching)
+            if not len(ranked):
+                raise out_of_time(found, budget.seconds) from error
+            return ranked
     return np.concatenate(blocks) if blocks else np.empty((0, len(searching.slots)), np.int32)
+
+
+def best_so_far(searching: Search) -> Block:
+    """The best that a limited ranking came upon in its time, if it is one."""
+    limit = searching.request.limit
+    if not isinstance(searching, RankedSearch) or limit is None:
+        return np.empty((0, 0), np.int32)
+    found = searching.best_so_far(limit)
+    if len(found):
+        CUT_OFFS.labels("ranking").inc()
+    return found
+
+
+def unranked_trees(searching: Search) -> int:
+    """How many trees there was no time to rank: they may hold better candidates."""
+    return searching.unranked_trees if isinstance(searching, RankedSearch) else 0
 
 
 def scores_of(searching: Search) -> Sequence[Mapping[str, int]]:

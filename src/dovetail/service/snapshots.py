@@ -16,6 +16,7 @@ from contextlib import contextmanager
 
 from dovetail.aio.single_flight import NextRun
 from dovetail.core.columns import Column
+from dovetail.core.memory import give_back
 from dovetail.core.tables import Names, TableColumns
 from dovetail.engine import Snapshot
 from dovetail.ledger import Cursor, Delta, Ledger
@@ -127,9 +128,10 @@ class SnapshotKeeper:
         granted = len(self._under_way.granted)
         polled = self._ledger.poll(self._cursor)
         delta = polled.result() if polled.done() else await asyncio.wrap_future(polled)
-        if delta is not None:
-            await self._make_room(delta)
-        # What was written before this look began is in it, or was in one before.
+        if delta is not None and is_large(delta):
+            await self._change_elsewhere(delta)
+        # What was written before this look began is in it, or was in one before. From here on there
+        # is no wait until it is in the snapshot: its place is never free in between.
         for amounts in self._under_way.granted[:granted]:
             self._under_way.forget(amounts)
         del self._under_way.granted[:granted]
@@ -143,29 +145,27 @@ class SnapshotKeeper:
             self._snapshot = self._snapshot.copy()
             self._holders = 0
 
-    async def _make_room(self, delta: Delta) -> None:
-        """Have a snapshot to apply the delta to, and large deltas applied to it, by a thread.
+    async def _change_elsewhere(self, delta: Delta) -> None:
+        """Have a large delta's trees taken in by a thread, into a snapshot of its own.
 
-        The event loop goes on with the old snapshot meanwhile, and only it: nobody else changes
-        what the thread works on.
+        The event loop goes on with the old one meanwhile; then all go on with the new one, from
+        which nothing is subtracted that claims under way take.
         """
         if delta.forest is not None:
             twin = await asyncio.to_thread(loaded, delta.forest, delta.names)
-        elif is_large(delta):
+        else:
             self._show_ledger()
             twin = self._snapshot.copy()
             await asyncio.to_thread(change_trees, twin, delta)
-        else:
-            if delta.trees or delta.usage or delta.names:
-                self._leave_to_holders()
-            return
         # Claims that began meanwhile were subtracted from the old one, if at all.
         self._snapshot, self._holders, self._subtracted = twin, 0, {}
         self._under_way.changed.update(self._under_way.taken)
 
     def _apply(self, delta: Delta) -> None:
-        if delta.forest is None and not is_large(delta):
-            if delta.trees or delta.removed_roots:
+        if delta.trees or delta.usage or delta.names:
+            self._leave_to_holders()
+        if not is_large(delta):
+            if delta.trees is not None:
                 # Places come and go: subtracted again, from what is there then, by who needs it.
                 self._show_ledger()
             change_trees(self._snapshot, delta)
@@ -201,11 +201,14 @@ def loaded(forest: TableColumns, names: Names | None) -> Snapshot:
     assert names is not None
     snapshot = Snapshot()
     snapshot.load(forest, names)
+    give_back()
     return snapshot
 
 
 def is_large(delta: Delta) -> bool:
     """Whether it changes so many trees that taking it in would hold up the event loop."""
+    if delta.forest is not None:
+        return True
     rows = len(delta.trees.providers) if delta.trees is not None else 0
     return rows + len(delta.removed_roots) > MOST_ROWS_AT_ONCE
 

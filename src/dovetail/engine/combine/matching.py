@@ -25,6 +25,10 @@ def has_distinct_options(options: Sequence[Sequence[int]]) -> Work[bool]:
 
 def _place(options: Sequence[Sequence[int]], slot: int, holder: dict[int, int]) -> bool:
     """Give the slot an option, moving others where they have to; False if that is impossible."""
+    free = next((option for option in options[slot] if option not in holder), None)
+    if free is not None:
+        holder[free] = slot
+        return True
     tried_by: dict[int, int] = {}
     waiting = deque([slot])
     held = {of: option for option, of in holder.items()}

@@ -23,6 +23,9 @@ BYTES_PER_LINE = 300
 
 BYTES_PER_COMBINATION = 64
 
+COMBINATIONS_PER_YIELD = 256
+"""Found, or patterns looked at, before a step ends."""
+
 PatternKey = tuple[int, bytes]
 """Shape of a tree and what it offers: trees with the same key have the same combinations."""
 
@@ -163,14 +166,19 @@ class PatternedTrees:
 
     def blocks(self, low: int, high: int) -> Blocks:
         numbers, firsts = np.unique(self.which, return_index=True)
-        done = 0
+        done = made = 0
         for at in np.argsort(firsts).tolist():
             pattern, first = self.patterns[numbers[at]], int(firsts[at])
+            made -= len(pattern.found)
             while not pattern.reach(high):
                 if high == low + 1 and first > done:
                     # Nobody should have to wait for a tree that comes later.
                     yield self._place(low, high, done, first)
                     done = first
+                yield None
+            made += 1 + len(pattern.found)
+            if made > COMBINATIONS_PER_YIELD:
+                made = 0
                 yield None
         yield self._place(low, high, done, len(self))
 

@@ -28,7 +28,8 @@ class Products:
     def __init__(self, options: Sequence[SlotOptions]) -> None:
         self.options = options
         # As floats, which have no end: nobody gets to where they are no longer exact.
-        self.totals = np.multiply.reduce([each.counts for each in options], dtype=np.float64)
+        with np.errstate(over="ignore"):
+            self.totals = np.multiply.reduce([each.counts for each in options], dtype=np.float64)
 
     def __len__(self) -> int:
         return len(self.totals)

@@ -5,7 +5,7 @@ bound. With one, best-first with a bound kept per tree: the best total of each t
 request to request (`best_per_tree`), only the `limit` trees that lead are combined again, and of
 each tree only the first `MOST_PER_TREE` candidates that the search finds are looked at. So a
 decision costs what changed since the last one, not the fleet, and ends after at most that many
-candidates per tree.
+candidates per tree. The first one costs the fleet; out of time, it has the best of what it saw.
 
 Sorted by total score. Where scores are equal trees take turns, in their fixed order, as they do
 without ranking: the best of each tree, then the second of each; in a tree nuances of the policies
@@ -14,15 +14,19 @@ decide, then the order in which the search finds candidates.
 
 from __future__ import annotations
 
-from collections.abc import Generator
-
 import msgspec
 import numpy as np
 
 from dovetail.core.errors import DovetailError
 from dovetail.core.request import Request
 from dovetail.engine.combine.round_robin import Block, Blocks
-from dovetail.engine.rank.best_per_tree import MOST_PER_TREE, best_per_tree
+from dovetail.engine.inventories import RowNumbers
+from dovetail.engine.rank.best_per_tree import (
+    MOST_PER_TREE,
+    BestPerTree,
+    best_per_tree,
+    kept_best,
+)
 from dovetail.engine.rank.candidates import trees_of
 from dovetail.engine.rank.policies.policy import Numbers
 from dovetail.engine.rank.ranking import Ranking
@@ -30,12 +34,13 @@ from dovetail.engine.rank.scores import CandidateScores, Scorer
 from dovetail.engine.rank.typical import Typical
 from dovetail.engine.search import Search, search
 from dovetail.engine.snapshot import Snapshot
+from dovetail.engine.work import Work, finished
 
 MOST_CANDIDATES = 250_000
 """What is held at once to be sorted."""
 
-RankingSteps = Generator[None, None, "RankedCandidates"]
-"""Yields now and then, so that a caller can look at the clock; returns what was found."""
+DICTS_PER_STEP = 4096
+"""Candidates whose scores are told in one step."""
 
 
 class TooManyToRank(DovetailError):
@@ -49,11 +54,16 @@ class RankedCandidates(msgspec.Struct, frozen=True, eq=False):
     parts: dict[str, Numbers]
     """By policy, the points of each candidate before they are weighed."""
 
-    def as_dicts(self) -> list[dict[str, int]]:
+    def as_dicts(self) -> Work[list[dict[str, int]]]:
         """For each candidate the total and the points of each policy."""
         columns = {"total": self.scores, **self.parts}
-        lines = zip(*(column.tolist() for column in columns.values()), strict=True)
-        return [dict(zip(columns, line, strict=True)) for line in lines]
+        found: list[dict[str, int]] = []
+        for first in range(0, len(self.scores), DICTS_PER_STEP):
+            some = slice(first, first + DICTS_PER_STEP)
+            lines = zip(*(column[some].tolist() for column in columns.values()), strict=True)
+            found += [dict(zip(columns, line, strict=True)) for line in lines]
+            yield
+        return found
 
 
 class RankedSearch(Search):
@@ -65,9 +75,27 @@ class RankedSearch(Search):
         self.scores: list[dict[str, int]] = []
         """Of each candidate, once they were found."""
 
+        self.unranked_trees = 0
+        """Those that there was no time to look at."""
+
+    def best_so_far(self, limit: int) -> Block:
+        """The best candidates of the trees that were looked at before time was over.
+
+        What is known of them is kept, so the next request of the kind begins where this one ended.
+        """
+        scores = Scorer(self, self._ranking)
+        tops = kept_best(self, self._ranking, scores)
+        stale = tops.stale_trees(self.snapshot, self.trees)
+        known = self.trees[~np.isin(self.trees, stale)]
+        if not len(known):
+            return _no_candidates(self)
+        found = finished(_leading(self, scores, tops, known, limit))
+        self.scores, self.unranked_trees = finished(found.as_dicts()), len(stale)
+        return found.rows
+
     def candidates(self, limit: int | None) -> Blocks:
         found = yield from rank_in_steps(self, self._ranking, limit)
-        self.scores = found.as_dicts()
+        self.scores = yield from found.as_dicts()
         if len(found.rows):
             yield found.rows
 
@@ -75,21 +103,16 @@ class RankedSearch(Search):
 def best(
     snapshot: Snapshot, request: Request, ranking: Ranking, limit: int | None = None
 ) -> RankedCandidates:
-    steps = rank_in_steps(search(snapshot, request), ranking, limit)
-    while True:
-        try:
-            next(steps)
-        except StopIteration as stop:
-            found: RankedCandidates = stop.value
-            return found
+    return finished(rank_in_steps(search(snapshot, request), ranking, limit))
 
 
-def rank_in_steps(searching: Search, ranking: Ranking, limit: int | None) -> RankingSteps:
+def rank_in_steps(searching: Search, ranking: Ranking, limit: int | None) -> Work[RankedCandidates]:
     """The `limit` best, in steps, so that a caller can look at the clock."""
+    yield from searching.narrow()
     scores = Scorer(searching, ranking)
     if ranking.is_plain:
         lines = yield from _gather(searching, searching.in_search_order(limit))
-        scored = scores.score(lines)
+        scored = yield from scores.score_in_steps(lines)
         return RankedCandidates(lines, scored.totals, scored.parts)
     if limit is None or any(len(slot.shared_tree) for slot in searching.slots):
         lines = yield from _gather(searching, searching.in_search_order(None))
@@ -97,20 +120,34 @@ def rank_in_steps(searching: Search, ranking: Ranking, limit: int | None) -> Ran
         lines = _no_candidates(searching)
     else:
         tops = yield from best_per_tree(searching, ranking, scores)
-        chosen = tops.best(searching.trees, limit)
-        if limit == 1 and tops.exact:
-            return RankedCandidates(
-                tops.lines[chosen], tops.totals[chosen], tops.parts_of(chosen, ranking)
-            )
-        blocks = searching.first_per_tree(np.sort(chosen), max(MOST_PER_TREE, limit))
-        lines = yield from _gather(searching, blocks)
-    scored = scores.score(lines)
+        return (yield from _leading(searching, scores, tops, searching.trees, limit))
+    return (yield from _sorted(searching, scores, lines, limit))
+
+
+def _leading(
+    searching: Search, scores: Scorer, tops: BestPerTree, trees: RowNumbers, limit: int
+) -> Work[RankedCandidates]:
+    """The best of those trees that lead, given the best of each."""
+    chosen = tops.best(trees, limit)
+    if limit == 1 and tops.exact:
+        return RankedCandidates(
+            tops.lines[chosen], tops.totals[chosen], tops.parts_of(chosen, scores.names)
+        )
+    blocks = searching.first_per_tree(np.sort(chosen), max(MOST_PER_TREE, limit))
+    lines = yield from _gather(searching, blocks)
+    return (yield from _sorted(searching, scores, lines, limit))
+
+
+def _sorted(
+    searching: Search, scores: Scorer, lines: Block, limit: int | None
+) -> Work[RankedCandidates]:
+    scored = yield from scores.score_in_steps(lines)
     order = _order_of(searching.snapshot, lines, scored)[:limit]
     parts = {name: points[order] for name, points in scored.parts.items()}
     return RankedCandidates(lines[order], scored.totals[order], parts)
 
 
-def _gather(searching: Search, blocks: Blocks) -> Generator[None, None, Block]:
+def _gather(searching: Search, blocks: Blocks) -> Work[Block]:
     found, count = [], 0
     for block in blocks:
         if block is not None and len(block):

@@ -7,7 +7,7 @@ tells.
 
 from __future__ import annotations
 
-from collections.abc import Generator
+from collections.abc import Iterable
 
 import numpy as np
 
@@ -21,6 +21,7 @@ from dovetail.engine.rank.scores import Scorer
 from dovetail.engine.request_key import request_key
 from dovetail.engine.search import Search
 from dovetail.engine.snapshot import Snapshot
+from dovetail.engine.work import Work
 
 NO_CANDIDATE = -(2**62)
 """The total of a tree without a candidate."""
@@ -28,8 +29,8 @@ NO_CANDIDATE = -(2**62)
 MOST_PER_TREE = 128
 """Candidates of a tree that a limited answer looks at, the first ones that the search finds."""
 
-TREES_PER_STEP = 512
-"""Trees that are looked at before others get a turn."""
+CELLS_PER_STEP = 2048
+"""Trees times slots that are looked at before others get a turn."""
 
 
 class BestPerTree:
@@ -61,14 +62,16 @@ class BestPerTree:
         found: RowNumbers = trees.compress(self._versions.take(trees) != versions.take(trees))
         return found
 
-    def update(self, snapshot: Snapshot, trees: RowNumbers, scores: Scorer, lines: Block) -> None:
+    def update(
+        self, snapshot: Snapshot, trees: RowNumbers, scores: Scorer, lines: Block
+    ) -> Work[None]:
         """Take in candidates of these trees, in which those of a tree are in order."""
+        # Written last is what stays: of each tree the best, the first of equals.
+        lines = lines[::-1]
+        scored = yield from scores.score_in_steps(lines)
         self._versions[trees] = snapshot.tree_version.values[trees]
         self.totals[trees] = NO_CANDIDATE
         if len(lines):
-            # Written last is what stays: of each tree the best, the first of equals.
-            lines = lines[::-1]
-            scored = scores.score(lines)
             order = np.lexsort((scored.nuances, scored.totals))
             lines = lines.take(order, axis=0)
             home = trees_of(snapshot, lines)
@@ -77,8 +80,8 @@ class BestPerTree:
             for known, points in zip(self.parts, scored.parts.values(), strict=True):
                 known[home] = points.take(order)
 
-    def parts_of(self, trees: RowNumbers, ranking: Ranking) -> dict[str, Numbers]:
-        return {name: self.parts[at][trees] for at, (name, _) in enumerate(ranking.terms)}
+    def parts_of(self, trees: RowNumbers, policies: Iterable[str]) -> dict[str, Numbers]:
+        return {name: self.parts[at][trees] for at, name in enumerate(policies)}
 
     def best(self, trees: RowNumbers, limit: int) -> RowNumbers:
         """Those of some trees, in their fixed order, that lead the answer; best first."""
@@ -99,26 +102,29 @@ class BestPerTree:
         return trees[np.argsort(-totals, kind="stable")[:limit]]
 
 
-def best_per_tree(
-    searching: Search, ranking: Ranking, scores: Scorer
-) -> Generator[None, None, BestPerTree]:
-    """Of all feasible trees, up to date."""
+def kept_best(searching: Search, ranking: Ranking, scores: Scorer) -> BestPerTree:
+    """As far as it is known; some of its trees may have changed since."""
     snapshot = searching.snapshot
     key = (request_key(searching.request), ranking.terms, scores.basis, names_version(snapshot))
     slots, exact = len(searching.slots), not scores.is_even
-    found: BestPerTree = cache_entry(
-        snapshot, key, lambda: BestPerTree(slots, len(ranking.terms), exact)
-    )
+    return cache_entry(snapshot, key, lambda: BestPerTree(slots, len(ranking.terms), exact))
+
+
+def best_per_tree(searching: Search, ranking: Ranking, scores: Scorer) -> Work[BestPerTree]:
+    """Of all feasible trees, up to date. What is given up in the middle is kept so far."""
+    snapshot, slots = searching.snapshot, len(searching.slots)
+    found = kept_best(searching, ranking, scores)
     stale = found.stale_trees(snapshot, searching.trees)
-    for low in range(0, len(stale), TREES_PER_STEP):
-        some = stale[low : low + TREES_PER_STEP]
+    most = max(CELLS_PER_STEP // slots, 1)
+    for low in range(0, len(stale), most):
+        some = stale[low : low + most]
         lines = []
-        for block in searching.first_per_tree(some, MOST_PER_TREE if exact else 1):
+        for block in searching.first_per_tree(some, MOST_PER_TREE if found.exact else 1):
             if block is None:
                 yield
             elif len(block):
                 lines.append(block)
-        found.update(snapshot, some, scores, _join_blocks(lines, slots))
+        yield from found.update(snapshot, some, scores, _join_blocks(lines, slots))
         yield
     return found
 

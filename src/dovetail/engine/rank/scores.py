@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Iterable
 from functools import reduce
 from typing import NamedTuple
 
@@ -13,6 +13,10 @@ from dovetail.engine.rank.policies.policy import Numbers, PolicyCase
 from dovetail.engine.rank.policies.registry import POLICIES
 from dovetail.engine.rank.ranking import Ranking
 from dovetail.engine.search import Search
+from dovetail.engine.work import Work
+
+MOST_CELLS = 16_384
+"""Candidates times slots that are scored in one step."""
 
 
 class CandidateScores(NamedTuple):
@@ -33,12 +37,32 @@ class Scorer:
         self._policies = {name: POLICIES[name](case) for name in self._weights if possible}
 
     @property
+    def names(self) -> Iterable[str]:
+        """Of the policies, in the order of the ranking."""
+        return self._weights.keys()
+
+    @property
     def is_even(self) -> bool:
         return all(policy.is_even for policy in self._policies.values())
 
     @property
     def basis(self) -> Hashable:
         return tuple(policy.basis for policy in self._policies.values())
+
+    def score_in_steps(self, lines: Block) -> Work[CandidateScores]:
+        """The same as `score`, some candidates at a time."""
+        most = max(MOST_CELLS // max(lines.shape[1], 1), 1)
+        found = [self.score(lines[:most])]
+        for first in range(most, len(lines), most):
+            yield
+            found.append(self.score(lines[first : first + most]))
+        if len(found) == 1:
+            return found[0]
+        return CandidateScores(
+            np.concatenate([each.totals for each in found]),
+            np.concatenate([each.nuances for each in found]),
+            {name: np.concatenate([e.parts[name] for e in found]) for name in self._weights},
+        )
 
     def score(self, lines: Block) -> CandidateScores:
         if not len(lines):
