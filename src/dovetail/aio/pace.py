@@ -2,11 +2,17 @@
 
 The HTTP edge encodes, decodes and checks long documents at it. A thread would not help where the
 work is done in C with the interpreter's lock held.
+
+Neither would pieces if the garbage collector went through hundreds of thousands of objects in one
+step. What long work has in its hands is therefore taken out of the collector's sight whenever it
+gives way (`gc.freeze`, a matter of microseconds), and is back in it once the work is done
+(`collect_again`, which whoever has it done calls). Documents have no cycles: they go by themselves.
 """
 
 from __future__ import annotations
 
 import asyncio
+import gc
 import time
 from collections.abc import Generator
 from typing import TypeVar
@@ -25,6 +31,7 @@ class Pace:
     async def give_way(self) -> None:
         """Let others on the event loop run if it is time to; call it often."""
         if time.monotonic() > self._due:
+            spare_collector()
             await asyncio.sleep(0)
             self._due = time.monotonic() + GIVE_WAY_AFTER_SECONDS
 
@@ -37,3 +44,22 @@ class Pace:
                 result: T = end.value
                 return result
             await self.give_way()
+
+
+_SPARED = False
+
+
+def spare_collector() -> None:
+    """Take all objects that there are out of the sight of the garbage collector, until
+    `collect_again`."""
+    global _SPARED  # noqa: PLW0603
+    gc.freeze()
+    _SPARED = True
+
+
+def collect_again() -> None:
+    """Give the garbage collector back what it was spared; nothing is collected by this alone."""
+    global _SPARED  # noqa: PLW0603
+    if _SPARED:
+        _SPARED = False
+        gc.unfreeze()
