@@ -28,7 +28,7 @@ Name = Annotated[str, Meta(pattern=r"^[A-Z0-9_]{1,255}\Z")]
 Text = Annotated[str, Meta(min_length=1, max_length=255)]
 
 DEFAULT_OWNER = "fleet"
-LONGEST_LINE = 8 * 2**20
+LONGEST_LINE = 4 * 2**20
 """Bytes; a line is decoded in one go, while nobody else is served."""
 CANONICAL = re.compile("[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 """A UUID as it is written by default."""
