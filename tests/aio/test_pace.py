@@ -9,7 +9,7 @@ from collections.abc import Generator, Iterator
 import pytest
 
 from dovetail.aio import pace
-from dovetail.aio.pace import Pace, collect_again, spare_collector
+from dovetail.aio.pace import Pace, collect_again, collector_paused, spare_collector
 
 
 @pytest.fixture(autouse=True)
@@ -68,6 +68,13 @@ def test_what_is_spared_the_collector_is_given_back() -> None:
     assert gc.get_freeze_count() >= before + len(held)
     collect_again()
     assert gc.get_freeze_count() == 0
+    with collector_paused():
+        assert not gc.isenabled()
+        with collector_paused():
+            assert not gc.isenabled()
+        assert not gc.isenabled()
+    assert gc.isenabled()
+    collect_again()
     # Whoever froze something for reasons of his own keeps it.
     gc.freeze()
     collect_again()

@@ -14,7 +14,8 @@ from __future__ import annotations
 import asyncio
 import gc
 import time
-from collections.abc import Generator
+from collections.abc import Generator, Iterator
+from contextlib import contextmanager
 from typing import TypeVar
 
 T = TypeVar("T")
@@ -55,6 +56,20 @@ def spare_collector() -> None:
     global _SPARED  # noqa: PLW0603
     gc.freeze()
     _SPARED = True
+
+
+@contextmanager
+def collector_paused() -> Iterator[None]:
+    """For work of a second at most that makes many objects and cannot be stopped on the way, such
+    as decoding in a thread: nothing is collected meanwhile, and what was made is spared."""
+    was_enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        spare_collector()
+        if was_enabled:
+            gc.enable()
 
 
 def collect_again() -> None:

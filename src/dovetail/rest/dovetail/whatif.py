@@ -10,7 +10,7 @@ import msgspec
 import orjson
 from msgspec import Meta
 
-from dovetail.aio.pace import Pace
+from dovetail.aio.pace import collector_paused
 from dovetail.core.errors import BadFleet
 from dovetail.core.explanation import document
 from dovetail.core.fleet import FleetPlan, FleetReader
@@ -132,7 +132,7 @@ def question_in(body: bytes) -> WhatIfQuestion:
 
 async def plan_of(trees: list[Tree]) -> FleetPlan:
     """Read in a thread, some trees at a time: many take seconds."""
-    reader, pace = FleetReader(), Pace()
+    reader = FleetReader()
 
     def feed(some: list[Tree]) -> None:
         for tree in some:
@@ -141,8 +141,8 @@ async def plan_of(trees: list[Tree]) -> FleetPlan:
 
     try:
         for start in range(0, len(trees), TREES_AT_ONCE):
-            await asyncio.to_thread(feed, trees[start : start + TREES_AT_ONCE])
-            await pace.give_way()
+            with collector_paused():
+                await asyncio.to_thread(feed, trees[start : start + TREES_AT_ONCE])
         return reader.finish()
     except BadFleet as error:
         raise bad_request(f"`add`: {error}") from error
