@@ -14,6 +14,7 @@ import asyncio
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 
+from dovetail.aio.pace import collect_again, collector_paused
 from dovetail.aio.single_flight import NextRun
 from dovetail.core.columns import Column
 from dovetail.core.tables import Names, TableColumns
@@ -136,7 +137,9 @@ class SnapshotKeeper:
         elif is_large(delta):
             self._show(lacks_under_way=False)
             twin = self._snapshot.copy()
-            await asyncio.to_thread(change_trees, twin, delta)
+            with collector_paused():
+                await asyncio.to_thread(change_trees, twin, delta)
+            collect_again()
         else:
             if delta.trees or delta.usage or delta.names:
                 self._leave_to_holders()
