@@ -1,5 +1,6 @@
 """Asks for everything, one request after another, and tells how long each kept the event loop."""
 
+import re
 import sys
 import tempfile
 import time
@@ -33,6 +34,7 @@ class Hold:
     seconds: float
     cpu_seconds: float
     wall_seconds: float
+    gc_seconds: float
 
 
 def measure(hosts: int, only: str = "") -> list[Hold]:
@@ -43,7 +45,7 @@ def measure(hosts: int, only: str = "") -> list[Hold]:
         ask(client, Probe("/readyz", "GET", "/readyz"))
         found = []
         for probe in probes():
-            if only in f"{probe.method} {probe.route} {probe.what}":
+            if re.search(only, f"{probe.method} {probe.route} {probe.what}"):
                 found.append(ask(client, probe))
         return found
 
@@ -71,7 +73,7 @@ def ask(client: HTTPConnection, probe: Probe) -> Hold:
     time.sleep(SETTLE_SECONDS)
     _, told = exchange(client, "GET", LONGEST_HOLD)
     longest = orjson.loads(told)
-    return Hold(probe, status, len(answer), seconds, longest["cpu"], longest["wall"])
+    return Hold(probe, status, len(answer), seconds, longest["cpu"], longest["wall"], longest["gc"])
 
 
 def exchange(
@@ -98,11 +100,20 @@ def report(holds: Sequence[Hold], over_milliseconds: float) -> str:
             f"{hold.answer_bytes:,}",
             f"{hold.seconds * 1000:,.0f} ms",
             f"{hold.wall_seconds * 1000:,.0f} ms",
+            f"{hold.gc_seconds * 1000:,.0f} ms",
             f"{hold.cpu_seconds * 1000:,.0f} ms",
         )
         for hold in shown
     ]
-    columns = ("request", "status", "bytes", "answered in", "lag", "longest hold (CPU)")
+    columns = (
+        "request",
+        "status",
+        "bytes",
+        "answered in",
+        "lag",
+        "longest gc",
+        "longest hold (CPU)",
+    )
     failed = [hold for hold in holds if hold.status >= 500]
     above = [hold for hold in holds if hold.cpu_seconds > BAR_SECONDS]
     summary = (

@@ -12,6 +12,7 @@ from urllib.parse import quote
 
 import orjson
 
+from dovetail.core.fleet import LONGEST_LINE
 from dovetail.rest.doors import DOORS
 from dovetail.rest.server.app import mounted
 
@@ -47,11 +48,11 @@ def probes() -> list[Probe]:
 # -- bodies --------------------------------------------------------------------------------------
 
 
-def up_to_the_limit(items: Iterator[bytes], lead: bytes, end: bytes) -> bytes:
+def up_to_the_limit(items: Iterator[bytes], lead: bytes, end: bytes, limit: int = LARGEST) -> bytes:
     parts, size = [], len(lead) + len(end)
     for item in items:
         size += len(item) + 1
-        if size > LARGEST:
+        if size > limit:
             break
         parts.append(item)
     return lead + b",".join(parts) + end
@@ -164,7 +165,7 @@ def fleet_lines() -> bytes:
 
 
 def fleet_of_one_tree() -> bytes:
-    return up_to_the_limit(new_trees("deep"), b'{"name":"one","children":[', b"]}")
+    return up_to_the_limit(new_trees("deep"), b'{"name":"one","children":[', b"]}", LONGEST_LINE)
 
 
 def of_class() -> bytes:
@@ -279,7 +280,7 @@ def dovetail() -> Iterator[Probe]:
     ndjson = "application/x-ndjson"
     load = "/dovetail/v1/fleet"
     yield Probe(load, "POST", load, "8 MB of lines", fleet_lines, ndjson)
-    yield Probe(load, "POST", load, "one tree of 8 MB", fleet_of_one_tree, ndjson)
+    yield Probe(load, "POST", load, "one tree of 4 MB", fleet_of_one_tree, ndjson)
 
 
 def bombs() -> Iterator[Probe]:

@@ -5,6 +5,7 @@ a thread that keeps the interpreter to itself goes unnoticed or is blamed on the
 """
 
 import asyncio
+import gc
 import sys
 import time
 
@@ -23,7 +24,16 @@ TICK_SECONDS = 0.001
 
 class Ticker:
     def __init__(self) -> None:
-        self.cpu_seconds = self.wall_seconds = 0.0
+        self.cpu_seconds = self.wall_seconds = self.gc_seconds = 0.0
+        self._collecting_since = 0.0
+        gc.callbacks.append(self._collecting)
+
+    def _collecting(self, phase: str, _info: dict[str, int]) -> None:
+        now = time.thread_time()
+        if phase == "start":
+            self._collecting_since = now
+        else:
+            self.gc_seconds = max(self.gc_seconds, now - self._collecting_since)
 
     async def run(self) -> None:
         cpu, wall = time.process_time(), time.monotonic()
@@ -36,8 +46,8 @@ class Ticker:
 
     def take(self) -> dict[str, float]:
         """The longest since the last time."""
-        longest = {"cpu": self.cpu_seconds, "wall": self.wall_seconds}
-        self.cpu_seconds = self.wall_seconds = 0.0
+        longest = {"cpu": self.cpu_seconds, "wall": self.wall_seconds, "gc": self.gc_seconds}
+        self.cpu_seconds = self.wall_seconds = self.gc_seconds = 0.0
         return longest
 
 
@@ -76,6 +86,7 @@ def main(database: str, port: int) -> None:
         access_log=False,
         server_header=False,
         log_config=None,
+        timeout_keep_alive=600,
     )
     uvicorn.Server(config).run()
 

@@ -28,6 +28,8 @@ Name = Annotated[str, Meta(pattern=r"^[A-Z0-9_]{1,255}\Z")]
 Text = Annotated[str, Meta(min_length=1, max_length=255)]
 
 DEFAULT_OWNER = "fleet"
+LONGEST_LINE = 4 * 2**20
+"""Bytes; a line is decoded in one go, while nobody else is served."""
 CANONICAL = re.compile("[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 """A UUID as it is written by default."""
 NUL = re.compile(rb"(?<!\\)(?:\\\\)*\\u0000")
@@ -92,7 +94,9 @@ class FleetReader:
 
     def __init__(self) -> None:
         self._decoder = msgspec.json.Decoder(Line)
-        self._rest = b""
+        self._rest: list[bytes] = []
+        self._rest_bytes = 0
+        """Of a line whose end has not come yet."""
         self._line = 0
         self._plan = FleetPlan()
         self._positions: dict[str, int] = {}
@@ -101,14 +105,27 @@ class FleetReader:
         self._pending: list[tuple[int, Line]] = []
 
     def feed(self, data: bytes) -> None:
-        *lines, self._rest = (self._rest + data).split(b"\n")
-        for line in lines:
-            self._take(line)
+        first, *others = data.split(b"\n")
+        self._hold(first)
+        for begun in others:
+            self._take_held()
+            self._hold(begun)
+
+    def _hold(self, part: bytes) -> None:
+        self._rest.append(part)
+        self._rest_bytes += len(part)
+        if self._rest_bytes > LONGEST_LINE:
+            told = f"is longer than {LONGEST_LINE} bytes: a line has one tree, or one consumer"
+            raise BadFleet(self._line + 1, "", told)
+
+    def _take_held(self) -> None:
+        line = b"".join(self._rest)
+        self._rest, self._rest_bytes = [], 0
+        self._take(line)
 
     def finish(self) -> FleetPlan:
         """The plan. Consumers come last: they may stand before the providers they hold."""
-        self._take(self._rest)
-        self._rest = b""
+        self._take_held()
         for number, line in self._pending:
             self._line = number
             self._plan.consumers.append(self._planned_consumer(line))

@@ -14,6 +14,7 @@ import asyncio
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 
+from dovetail.aio.pace import collect_again, collector_paused
 from dovetail.aio.single_flight import NextRun
 from dovetail.core.columns import Column
 from dovetail.core.memory import give_back
@@ -156,7 +157,9 @@ class SnapshotKeeper:
         else:
             self._show_ledger()
             twin = self._snapshot.copy()
-            await asyncio.to_thread(change_trees, twin, delta)
+            with collector_paused():
+                await asyncio.to_thread(change_trees, twin, delta)
+            collect_again()
         # Claims that began meanwhile were subtracted from the old one, if at all.
         self._snapshot, self._holders, self._subtracted = twin, 0, {}
         self._under_way.changed.update(self._under_way.taken)

@@ -158,3 +158,58 @@ def test_a_query_in_a_body_is_no_longer_than_one_in_an_address(with_a_host: Clie
         reply = with_a_host.call("POST", path, {"query": query})
         assert reply.status_code == 400
         assert "`query` has 34000 characters; at most 32768 are read" in detail(reply)
+
+
+def test_what_is_too_long_to_be_good_is_refused_before_it_is_looked_at(client: Client) -> None:
+    load(client, tree("host"))
+    attributes = {"attributes": {"k": "v" * 3_000_000}, "resource_provider_generation": 0}
+    path = f"/dovetail/v1/providers/{uid('host')}/attributes"
+    assert client.call("PUT", path, attributes).status_code == 413
+    of_class = {"spec": {"resourceSelector": ["x" * 300_000]}}
+    assert client.call("PUT", "/dovetail/v1/classes/c", of_class).status_code == 413
+    line = b'{"name": "%s"}' % (b"x" * (9 * 2**20))
+    reply = client.call("POST", "/dovetail/v1/fleet", line, content_type=NDJSON)
+    assert reply.status_code == 400
+    assert reply.json()["detail"].startswith("line 1: is longer than 4194304 bytes")
+
+
+NESTED = b'{"a":' * 2000 + b"1" + b"}" * 2000
+BOMBS = {
+    "nested": NESTED,
+    "nested and long": NESTED + b" " * 100_000,
+    "huge number": b'{"query":1e400,"name":%s}' % (b"9" * 5000),
+    "one key again and again": b'{%s"a":1}' % (b'"a":1,' * 50_000),
+    "no JSON": b"\x1f\x8b\x08" + b"\0" * 1000,
+    "half a character": b'{"name":"\xc3"}',
+}
+
+
+@pytest.mark.parametrize("bomb", BOMBS)
+@pytest.mark.parametrize(
+    ("method", "path"),
+    [
+        ("POST", "/resource_providers"),
+        ("PUT", f"/resource_providers/{uid('host')}/inventories"),
+        ("PUT", f"/resource_providers/{uid('host')}/aggregates"),
+        ("PUT", f"/resource_providers/{uid('host')}/traits"),
+        ("PUT", f"/allocations/{uid('c')}"),
+        ("POST", "/allocations"),
+        ("POST", "/reshaper"),
+        ("POST", "/dovetail/v1/whatif"),
+        ("POST", "/dovetail/v1/claims"),
+        ("POST", "/dovetail/v1/names"),
+        ("PUT", f"/dovetail/v1/providers/{uid('host')}/attributes"),
+        ("PUT", "/dovetail/v1/classes/c"),
+        ("POST", "/v2/projects"),
+    ],
+)
+def test_bodies_that_break_parsers_are_refused(
+    client: Client, method: str, path: str, bomb: str
+) -> None:
+    load(client, tree("host"))
+    reply = client.call(method, path, BOMBS[bomb], content_type="application/json")
+    assert reply.status_code in {400, 413, 422}, reply.text
+    zipped = client.call(
+        method, path, BOMBS["no JSON"], content_type="application/json", content_encoding="gzip"
+    )
+    assert zipped.status_code in {400, 415, 422}, zipped.text

@@ -12,6 +12,7 @@ from dovetail.cli.run.intents import intent_parts
 from dovetail.cli.run.settings import ServerSettings
 from dovetail.ledger import open_ledger
 from dovetail.rest.auth.chain import authenticator_of
+from dovetail.rest.auth.hosts import AllowedHosts
 from dovetail.rest.auth.identity import Authenticator
 from dovetail.rest.auth.rate_limit import limiter_of
 from dovetail.rest.auth.settings import AuthSettings
@@ -20,7 +21,6 @@ from dovetail.rest.query.typical import read_typical
 from dovetail.rest.server.app import Application
 from dovetail.rest.server.audit_log import AuditLog
 from dovetail.rest.server.backend import ServerBackend
-from dovetail.rest.server.hosts import AllowedHosts
 from dovetail.rest.server.policy import RULE_SETS
 from dovetail.service.snapshots import SnapshotKeeper
 from dovetail.service.typical_requests import TypicalRequests

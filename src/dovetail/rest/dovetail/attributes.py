@@ -5,11 +5,19 @@ from __future__ import annotations
 import msgspec
 
 from dovetail.core.provider import Provider
-from dovetail.core.selectors.attributes import Attributes
+from dovetail.core.selectors.attributes import (
+    LONGEST_KEY,
+    LONGEST_VALUE,
+    MOST_ATTRIBUTES,
+    Attributes,
+)
 from dovetail.ledger import Transaction, attributes, providers
-from dovetail.rest.server.errors import bad_request
+from dovetail.rest.server.errors import HttpError, bad_request
 from dovetail.rest.server.http import Call, Reply
 from dovetail.rest.server.validation import refuse_nul
+
+LONGEST_BODY = 6 * MOST_ATTRIBUTES * (LONGEST_KEY + LONGEST_VALUE + 8) + 1024
+"""As many as there may be, however they are escaped."""
 
 
 class ProviderAttributes(msgspec.Struct, forbid_unknown_fields=True):
@@ -45,6 +53,11 @@ async def replace(call: Call) -> Reply:
 
 
 def attributes_in(body: bytes) -> ProviderAttributes:
+    if len(body) > LONGEST_BODY:
+        raise HttpError(
+            413,
+            f"The attributes of a provider, {MOST_ATTRIBUTES} at most, fit in {LONGEST_BODY}.",
+        )
     refuse_nul(body)
     try:
         return msgspec.json.decode(body, type=ProviderAttributes)

@@ -21,6 +21,9 @@ from dovetail.rest.server.pieces.writing import LongList
 from dovetail.rest.server.validation import refuse_nul
 from dovetail.service.device_classes import as_document, of_document, statuses
 
+LONGEST_BODY = 256 * 2**10
+"""Every selector in it is looked at with every device."""
+
 
 class ClassDocument(msgspec.Struct, forbid_unknown_fields=True):
     """A class as it is sent: its `spec` is that of the Kubernetes object."""
@@ -92,6 +95,8 @@ def as_json(definition: Definition, status: ClassStatus) -> dict[str, Any]:
 
 
 def class_in(name: str, body: bytes) -> DeviceClass:
+    if len(body) > LONGEST_BODY:
+        raise HttpError(413, f"The definition of a class may have {LONGEST_BODY} bytes.")
     refuse_nul(body)
     try:
         return read(name, msgspec.json.decode(body, type=ClassDocument).spec)

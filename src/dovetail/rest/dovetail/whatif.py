@@ -10,6 +10,7 @@ import msgspec
 import orjson
 from msgspec import Meta
 
+from dovetail.aio.pace import collector_paused
 from dovetail.core.errors import BadFleet
 from dovetail.core.explanation import document
 from dovetail.core.fleet import FleetPlan, FleetReader
@@ -25,13 +26,15 @@ from dovetail.rest.query.query_text import query_text
 from dovetail.rest.query.versions import NEWEST
 from dovetail.rest.server.backend import ServerBackend
 from dovetail.rest.server.errors import bad_request, conflict
-from dovetail.rest.server.http import Call, Query, Reply
+from dovetail.rest.server.http import Call, Reply
 from dovetail.rest.server.pieces.writing import gathered
 from dovetail.service import hypothetical
 from dovetail.service.asking import find_in, refuse_unknown_names, scores_of
 from dovetail.service.explanations import diagnose
 from dovetail.service.time_budget import OutOfTime, TimeBudget
 from dovetail.telemetry.phases import phase
+
+TREES_AT_ONCE = 500
 
 Keys = Annotated[list[str], Meta(max_length=100_000)]
 Tree = Annotated[msgspec.Raw, Meta(extra_json_schema={"type": "object"})]
@@ -78,7 +81,8 @@ async def ask(call: Call) -> Reply:
         query = query_of(question.query, limits)
         classes = await classes_for(call.backend.keeper, query)
         request = newest_request(query, classes, limits)
-        asked = await asyncio.to_thread(whatif_request, question, request, query)
+        plan = await plan_of(question.add)
+        asked = WhatIfRequest(question, request, plan, shows_scores(query))
     facts = await call.read(lambda tx: facts_of(tx, asked))
     try:
         outcome = await outcome_of(call.backend, asked, facts)
@@ -119,10 +123,6 @@ def texts_of(outcome: WhatIfOutcome, names: Names, *, scores: bool) -> Iterator[
     yield from candidates
 
 
-def whatif_request(question: WhatIfQuestion, request: Request, query: Query) -> WhatIfRequest:
-    return WhatIfRequest(question, request, plan_of(question.add), shows_scores(query))
-
-
 def question_in(body: bytes) -> WhatIfQuestion:
     try:
         return msgspec.json.decode(body, type=WhatIfQuestion)
@@ -130,12 +130,19 @@ def question_in(body: bytes) -> WhatIfQuestion:
         raise bad_request(f"the question is not as it should be: {error}") from error
 
 
-def plan_of(trees: list[Tree]) -> FleetPlan:
+async def plan_of(trees: list[Tree]) -> FleetPlan:
+    """Read in a thread, some trees at a time: many take seconds."""
     reader = FleetReader()
-    try:
-        for tree in trees:
+
+    def feed(some: list[Tree]) -> None:
+        for tree in some:
             # In JSON a line feed is a blank like any other; in a fleet document it ends a tree.
             reader.feed(bytes(tree).replace(b"\n", b" ") + b"\n")
+
+    try:
+        for start in range(0, len(trees), TREES_AT_ONCE):
+            with collector_paused():
+                await asyncio.to_thread(feed, trees[start : start + TREES_AT_ONCE])
         return reader.finish()
     except BadFleet as error:
         raise bad_request(f"`add`: {error}") from error

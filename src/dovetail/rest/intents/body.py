@@ -19,6 +19,7 @@ from dovetail.intents.documents.errors import MistypedDocument, Violation, broke
 from dovetail.rest.intents.multipart import FORM, BadForm, read_form
 from dovetail.rest.server.errors import HttpError
 from dovetail.rest.server.http import JSON, Call
+from dovetail.rest.server.pieces.reading import MalformedJson, read_json_in_thread
 
 METADATA_PART, FILE_PART = "metadata", "file"
 QUICKLY_READ_BYTES = 64 * 2**10
@@ -90,8 +91,8 @@ def document_in(body: bytes) -> dict[str, Any]:
     if not body.strip():
         raise EmptyBody
     try:
-        document = orjson.loads(body)
-    except orjson.JSONDecodeError as error:
+        document = read_json_in_thread(body)
+    except MalformedJson as error:
         raise NoJson(f"the body is no JSON: {error}") from error
     if document is None:
         document = {}

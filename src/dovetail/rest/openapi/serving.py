@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable
 from functools import cache
 
@@ -30,7 +31,8 @@ def endpoint(compose: Callable[[], Document]) -> Handler:
         return orjson.dumps(compose())
 
     async def show(_call: Call) -> Reply:
-        return Reply(200, encoded())
+        # Making it takes a while, the first time.
+        return Reply(200, await asyncio.to_thread(encoded))
 
     return show
 

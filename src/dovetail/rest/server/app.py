@@ -20,8 +20,10 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
+from dovetail.aio.pace import collect_again
 from dovetail.ledger import LedgerBusy
 from dovetail.rest.auth.admission import CallerAdmission
+from dovetail.rest.auth.hosts import refuse_unclear_host
 from dovetail.rest.auth.identity import NOBODY, Identity
 from dovetail.rest.openapi import serving
 from dovetail.rest.server import health, metrics
@@ -43,7 +45,6 @@ from dovetail.rest.server.headers import (
     protect,
     require_json,
 )
-from dovetail.rest.server.hosts import refuse_unclear_host
 from dovetail.rest.server.http import JSON, Call, Query, Reply, Version
 from dovetail.rest.server.pieces.sending import PiecewiseResponse
 from dovetail.rest.server.routing import Endpoint, Router, Routes
@@ -102,6 +103,9 @@ class Application:
                 reply = await exchange.answer()
             except ClientDisconnect:
                 return
+            finally:
+                # Of others that are still at it, their next step spares the collector again.
+                collect_again()
             exchange.audit(reply)
             await response(exchange, reply)(scope, receive, send)
             self._tell(exchange, reply, span, time.perf_counter() - started)

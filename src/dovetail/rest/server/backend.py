@@ -15,10 +15,10 @@ import structlog
 from dovetail.aio.background import Background
 from dovetail.aio.backoff import Backoff
 from dovetail.ledger import Ledger
+from dovetail.rest.auth.hosts import AllowedHosts
 from dovetail.rest.auth.identity import Authenticator
 from dovetail.rest.auth.rate_limit import RateLimiter
 from dovetail.rest.server.audit_log import AuditLog
-from dovetail.rest.server.hosts import AllowedHosts
 from dovetail.rest.server.policy import RuleSet
 from dovetail.rest.server.settings import RequestLimits
 from dovetail.service.intents.ports import IntentActions, ObjectHook

@@ -63,6 +63,13 @@ class Schema:
         )
 
     @cached_property
+    def _brief(self) -> jsonschema_rs.Draft202012Validator:
+        """Repeats nothing of the document: a text in it may have megabytes."""
+        return jsonschema_rs.Draft202012Validator(
+            self.schema, formats={"uuid": is_uuid_like}, validate_formats=True, mask="[value]"
+        )
+
+    @cached_property
     def _slow(self) -> jsonschema.Draft202012Validator:
         import jsonschema
 
@@ -75,7 +82,7 @@ class Schema:
         if self._fast.is_valid(document):
             return None
         if long:
-            first = next(iter(self._fast.iter_errors(document)))
+            first = next(iter(self._brief.iter_errors(document)))
             # Positions in lists are those in a slice, which nobody knows.
             path = "/".join(part for part in first.instance_path if isinstance(part, str))
             return f"{first.message[:MOST_WORDS]} at {path}"

@@ -19,7 +19,7 @@ import numpy as np
 import orjson
 from numpy.typing import NDArray
 
-from dovetail.aio.pace import Pace
+from dovetail.aio.pace import Pace, spare_collector
 
 LONG_BYTES = 64 * 2**10
 """Shorter ones are decoded at once."""
@@ -58,6 +58,20 @@ async def read_json(body: bytes) -> Any:
     if len(body) <= LONG_BYTES:
         return decoded(body)
     return await Pace().run(in_pieces(body))
+
+
+def read_json_in_thread(body: bytes) -> Any:
+    """The same for a thread: between any two pieces, the interpreter lets others run. Raises
+    MalformedJson."""
+    if len(body) <= LONG_BYTES:
+        return decoded(body)
+    work = in_pieces(body)
+    while True:
+        try:
+            next(work)
+        except StopIteration as end:
+            return end.value
+        spare_collector()
 
 
 def in_pieces(body: bytes) -> Work:

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 from starlette.requests import Request
 
+from dovetail.rest.auth.hosts import AllowedHosts, refuse_unclear_host
 from dovetail.rest.server.errors import HttpError
-from dovetail.rest.server.hosts import AllowedHosts, refuse_unclear_host
 from tests.rest.conftest import Make
 from tests.support import server
 from tests.support.paths import DOVETAIL
