@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from dovetail.engine.rank import Ranking
+from dovetail.engine.rank import PressureWatch, Ranking
 from dovetail.engine.rank.parse import Terms
 from dovetail.simulate.errors import BadPlan
 from dovetail.simulate.floor import Floor
@@ -21,7 +21,9 @@ from dovetail.simulate.workload import Task, Workload, typical_of
 def replay(workload: Workload, terms: Terms, seed: int, percent: int) -> Outcome:
     random = np.random.default_rng(seed)
     typical = typical_of(workload.tasks)
-    floor = Floor(workload.fleet, shuffled(workload, random), Ranking(terms, typical))
+    floor = Floor(
+        workload.fleet, shuffled(workload, random), Ranking(terms, typical, PressureWatch())
+    )
     gauge = Gauge(floor.snapshot, typical)
     run = Run(floor, gauge)
     for task in arriving(workload.tasks, gauge, random, percent):

@@ -25,6 +25,7 @@ from dovetail.engine.combine.round_robin import Block, Blocks
 from dovetail.engine.rank.best_per_tree import MOST_PER_TREE, best_per_tree
 from dovetail.engine.rank.candidates import trees_of
 from dovetail.engine.rank.policies.policy import Numbers
+from dovetail.engine.rank.pressure.watch import PressureWatch
 from dovetail.engine.rank.ranking import Ranking
 from dovetail.engine.rank.scores import CandidateScores, Scorer
 from dovetail.engine.rank.typical import Typical
@@ -59,9 +60,15 @@ class RankedCandidates(msgspec.Struct, frozen=True, eq=False):
 class RankedSearch(Search):
     """A search whose candidates come best first, as the request says."""
 
-    def __init__(self, snapshot: Snapshot, request: Request, typical: Typical) -> None:
+    def __init__(
+        self,
+        snapshot: Snapshot,
+        request: Request,
+        typical: Typical,
+        watch: PressureWatch | None = None,
+    ) -> None:
         super().__init__(snapshot, request)
-        self._ranking = Ranking(request.rank, typical)
+        self._ranking = Ranking(request.rank, typical, watch)
         self.scores: list[dict[str, int]] = []
         """Of each candidate, once they were found."""
 

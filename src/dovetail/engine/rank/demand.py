@@ -189,6 +189,18 @@ class TypicalDemand:
             if of == name
         ]
 
+    def units_by_request(self) -> list[int]:
+        """What each request takes of all measured classes, weighed."""
+        return [
+            sum(
+                count * times * device_units(amount, self.whole[of])
+                for kind, times in each.items()
+                for of, amount in kind.resources
+                if of in self.whole
+            )
+            for each, count in self._wanted
+        ]
+
     def units_requested(self, name: str) -> int:
         """What all requests take of a measured class, weighed."""
         return sum(amount for _, amount in self.requesting_kinds(name))
@@ -220,6 +232,36 @@ class TypicalDemand:
             usable = np.add.reduce(joined * units[:, None])
             used = weights @ (usable.take(uses, axis=0) * runs)
             found += np.add.reduce(units) * self.weight - used
+        return found
+
+    def units_usable(self, trees: Trees) -> Grid:
+        """By request and tree: the device units that it could use there."""
+        found: Grid = np.zeros((len(self._wanted), len(trees)), np.int64)
+        if not self._wanted:
+            return found
+        fits = self._fits(trees)
+        runs = self._runs(trees, fits)
+        joined = self._union_fits(fits)
+        for name, (uses, weights) in zip(self.measured, self._uses, strict=True):
+            usable = np.add.reduce(joined * trees.units(name)[:, None])
+            found += usable.take(uses, axis=0) * (runs & (weights > 0)[:, None])
+        return found
+
+    def worth(self, trees: Trees, prices: Numbers) -> Numbers:
+        """Of each tree: its device units, each times the highest price of who could use it."""
+        found: Numbers = np.zeros(len(trees), np.int64)
+        if not self._wanted:
+            return found
+        fits = self._fits(trees)
+        offers = self._runs(trees, fits) * prices[:, None]
+        joined = self._union_fits(fits)
+        for name, (uses, weights) in zip(self.measured, self._uses, strict=True):
+            taking = np.flatnonzero(weights)
+            taking = taking[np.argsort(uses[taking], kind="stable")]
+            unions, starts = np.unique(uses[taking], return_index=True)
+            highest = np.maximum.reduceat(offers.take(taking, axis=0), starts)
+            paid = np.maximum.reduce(joined[:, unions] * highest, axis=1)
+            found += np.add.reduce(paid * trees.units(name))
         return found
 
     def _union_fits(self, fits: Cube) -> Cube:
