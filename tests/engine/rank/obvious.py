@@ -262,7 +262,25 @@ class Scarcity(Fragments):
         if supply:
             demand = competing * free_units // asked + self.taken(request)
             pressure = min(2000, 1000 * demand // supply)
-        return pressure**2 * (asked - competing) // (1000 * asked)
+        price = pressure**2 * (asked - competing) // (1000 * asked)
+        return price * 1000 // self.hunger(request, asked)
+
+    def hunger(self, request: Request, asked: int) -> int:
+        """What it takes of other classes for a device, in thousandths of the mean of all."""
+        totals = Counter[str]()
+        for other, count in self.held:
+            for name, amount in self.companions(other).items():
+                totals[name] += count * amount
+        size = self.taken(request)
+        mine = self.companions(request)
+        shares = [1000 * mine[name] * asked // (totals[name] * size) for name in mine]
+        return max([1000, *shares])
+
+    def companions(self, request: Request) -> Counter[str]:
+        found = Counter[str]()
+        for group in request.groups:
+            found.update({n: a for n, a in group.resources.items() if n not in self.measured})
+        return found
 
     def taken(self, request: Request) -> int:
         """Device units that a request takes."""

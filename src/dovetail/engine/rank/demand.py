@@ -189,18 +189,6 @@ class TypicalDemand:
             if of == name
         ]
 
-    def units_by_request(self) -> list[int]:
-        """What each request takes of all measured classes, weighed."""
-        return [
-            sum(
-                count * times * device_units(amount, self.whole[of])
-                for kind, times in each.items()
-                for of, amount in kind.resources
-                if of in self.whole
-            )
-            for each, count in self._wanted
-        ]
-
     def units_requested(self, name: str) -> int:
         """What all requests take of a measured class, weighed."""
         return sum(amount for _, amount in self.requesting_kinds(name))

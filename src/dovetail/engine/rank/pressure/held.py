@@ -5,20 +5,25 @@ simulator.
 
 Suppose the free devices will be asked for as devices were so far, until all are taken. Then the
 demand for the places of a request is that of all requests that are as hard to place (`hardness`),
-and its supply the free units that it could use. Their ratio is the pressure on it; 1 is balance.
-The price is the square of the pressure, at most 4, times the share of demand that is easier on
-devices: who can go anywhere has to keep nothing for himself.
+and one more of its own; its supply is the free units that it could use. Their ratio is the pressure
+on it; 1 is balance. The price is the square of the pressure, at most 4, times the share of demand
+that is easier to place: for who can go anywhere nothing need be kept. Who takes more processors and
+memory for a device than others do pays as much less: what is kept for him feeds fewer.
 """
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Container, Mapping, Sequence
+
 import numpy as np
 
+from dovetail.core.request import Request
 from dovetail.engine.rank.cache import cache_entry
 from dovetail.engine.rank.demand import TypicalDemand, needs_of
 from dovetail.engine.rank.policies.policy import Numbers
 from dovetail.engine.rank.pressure.hardness import Hardness
-from dovetail.engine.rank.trees import lay_out
+from dovetail.engine.rank.trees import device_units, lay_out
 from dovetail.engine.rank.typical import Typical
 from dovetail.engine.snapshot import Snapshot
 
@@ -37,16 +42,13 @@ class HeldDemand:
     """The requests that devices are kept for, and how hard they are to place."""
 
     def __init__(self, snapshot: Snapshot, typical: Typical, whole: dict[str, int]) -> None:
-        everyone = TypicalDemand(snapshot, Typical(typical.requests + typical.rare), whole)
-        asked = everyone.units_by_request()
-        seen = typical.requests + typical.rare
-        order = sorted((at for at in range(len(seen)) if asked[at]), key=lambda at: -asked[at])
-        chosen = tuple(seen[at] for at in order[:MOST_HELD])
+        chosen = most_demanding(typical, whole)
         self.requests = TypicalDemand(snapshot, Typical(chosen), whole)
-        units = np.array(self.requests.units_by_request(), np.int64)
+        self._sizes = [size_of(request, whole) for request, _ in chosen]
+        units = np.array([count for _, count in chosen], np.int64) * self._sizes
         hardness = Hardness(snapshot, [needs_of(request) for request, _ in chosen])
         self._asked = int(units.sum())
-        self._sizes = [asked[at] // seen[at][1] for at in order[:MOST_HELD]]
+        self._hunger = hunger_of(chosen, self._sizes, devices=whole)
         self._competing = [int(units[hardness.at_least(at)].sum()) for at in range(len(chosen))]
 
     def prices(self, snapshot: Snapshot) -> Numbers:
@@ -62,7 +64,8 @@ class HeldDemand:
             demand = self._competing[request] * free // self._asked + self._sizes[request]
             pressure = min(PRICE * demand // supply, MOST_PRESSURE)
         easier = self._asked - self._competing[request]
-        return pressure**2 * easier // (PRICE * self._asked)
+        price = pressure**2 * easier // (PRICE * self._asked)
+        return price * PRICE // self._hunger[request]
 
     def _supply(self, snapshot: Snapshot) -> tuple[Numbers, int]:
         """By request the free units that it could use, and all there are."""
@@ -79,6 +82,54 @@ class HeldDemand:
             for name in requests.measured:
                 free += int(np.add.reduce(kinds.units(name)) @ counts)
         return usable, free
+
+
+def most_demanding(typical: Typical, whole: Mapping[str, int]) -> tuple[tuple[Request, int], ...]:
+    """The requests that ask for most devices in all, those that ask for none left out."""
+    seen = [
+        (count * size_of(request, whole), request, count)
+        for request, count in (*typical.requests, *typical.rare)
+    ]
+    order = sorted((each for each in seen if each[0]), key=lambda each: -each[0])
+    return tuple((request, count) for _, request, count in order[:MOST_HELD])
+
+
+def size_of(request: Request, whole: Mapping[str, int]) -> int:
+    """The device units that a request takes."""
+    return sum(
+        device_units(amount, whole[name])
+        for group in request.groups
+        for name, amount in group.resources.items()
+        if name in whole
+    )
+
+
+def hunger_of(
+    requests: Sequence[tuple[Request, int]], sizes: Sequence[int], devices: Container[str]
+) -> list[int]:
+    """What each takes of other classes per device unit, in thousandths of the mean; 1000 at least.
+
+    Of several classes that of which it takes most.
+    """
+    taken = [companions_of(request, devices) for request, _ in requests]
+    asked = sum(count * size for (_, count), size in zip(requests, sizes, strict=True))
+    totals: Counter[str] = Counter()
+    for (_, count), amounts in zip(requests, taken, strict=True):
+        for name, amount in amounts.items():
+            totals[name] += count * amount
+    return [
+        max([PRICE, *(PRICE * amounts[name] * asked // (totals[name] * size) for name in amounts)])
+        for amounts, size in zip(taken, sizes, strict=True)
+    ]
+
+
+def companions_of(request: Request, devices: Container[str]) -> Counter[str]:
+    found: Counter[str] = Counter()
+    for group in request.groups:
+        for name, amount in group.resources.items():
+            if name not in devices:
+                found[name] += amount
+    return found
 
 
 def held_demand_of(snapshot: Snapshot, typical: Typical, demand: TypicalDemand) -> HeldDemand:

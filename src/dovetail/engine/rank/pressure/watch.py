@@ -14,7 +14,7 @@ from dovetail.engine.rank.pressure.held import HeldDemand
 from dovetail.engine.rank.totals import totals_of
 from dovetail.engine.snapshot import Snapshot
 
-MOVED = 32
+MOVED = 100
 """Pressure is measured again when a part in so many of the free devices came or went."""
 
 
