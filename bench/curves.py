@@ -37,7 +37,7 @@ def main() -> None:
     options = _options()
     cells: list[tuple[str, int, str]] = [(trace, 0, BY_STOCK) for trace in TRACES]
     cells += [(trace, NAMED, drawn) for trace, drawn in MIXES]
-    rows: list[Sequence[object]] = []
+    rows: list[Sequence[str]] = []
     for trace, named, drawn in cells:
         if options.only and trace not in options.only:
             continue
@@ -78,7 +78,7 @@ def _jobs(options: argparse.Namespace, trace: str, named: int, drawn: str) -> It
 HEADERS = ("workload", "policy", "first loss", "area", "at 100%", "at 130%", "worst", "at")
 
 
-def _row(result: Result, of_workload: Sequence[Result]) -> Sequence[object]:
+def _row(result: Result, of_workload: Sequence[Result]) -> Sequence[str]:
     gap, at = shortfall(result, [each for each in of_workload if each.policy in BASELINES])
     mean = result.mean
     figures = [mean[name] for name in ("first_loss", "area", "allocated_at_100", "allocated")]
