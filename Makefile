@@ -14,7 +14,7 @@ export UV_PYTHON_DOWNLOADS = never
 export PYTHONDONTWRITEBYTECODE =
 
 .DEFAULT_GOAL := help
-.PHONY: help setup reference run run-agent test test-machines test-intents test-node test-kubelet test-dist dist check format conformance client differential stress bench bench-agent bench-classes bench-machines bench-intents soak-kube kube kube-demo machines-demo test-numa man lock clean
+.PHONY: help setup reference run run-agent test test-machines test-intents test-node test-kubelet test-dist dist check format conformance client differential stress bench bench-ranking bench-agent bench-classes bench-machines bench-intents soak-kube kube kube-demo machines-demo test-numa man lock clean
 
 help: ## Show this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):[^#]*## (.*)/  make \1\t\2/' | expand -t 22
@@ -101,6 +101,9 @@ stress: setup ## A minute of claims on each database while servers are killed
 
 bench: setup reference ## Time Dovetail and the real Placement side by side
 	$(BIN)/python -m bench
+
+bench-ranking: setup ## How well policies place openb, over the whole curve, for each trace and mix (SEEDS=42-51, ONLY="default cpu250")
+	$(BIN)/python -m bench.curves --seeds $(or $(SEEDS),42-51) $(if $(ONLY),--only $(ONLY))
 
 bench-agent: setup ## Time the node agent: pods let in, hints merged, calls passed on to a private containerd
 	$(BIN)/python -m bench.agent

@@ -43,6 +43,26 @@ def test_the_curve_follows_demand(tmp_path: Path) -> None:
     assert len(outcome.times) == 3
 
 
+def test_the_first_loss_is_where_dropped_tasks_begin_to_count(tmp_path: Path) -> None:
+    """Two devices take two tasks; the third is lost. Of the demand a half, all and all was held."""
+    world = workload(tmp_path, [files.host("a", 2)], [files.job("t", 10)])
+    figures = arrive(world, 150).figures
+    assert figures["first_loss"] == 150
+    assert figures["area"] == pytest.approx((50 + 100 + 100) / 3)
+
+
+def test_without_a_loss_all_demand_was_met(tmp_path: Path) -> None:
+    world = workload(tmp_path, [files.host("a", 2)], [files.job("t", 10)])
+    figures = arrive(world, 100).figures
+    assert (figures["first_loss"], figures["area"]) == (100, 75)
+
+
+def test_half_a_percent_of_capacity_is_not_yet_a_loss(tmp_path: Path) -> None:
+    """Of 200 devices one more is asked for than there are, then another."""
+    world = workload(tmp_path, [files.host("a", 200, vcpus=500)], [files.job("t", 10)])
+    assert arrive(world, 102).figures["first_loss"] == 101
+
+
 def test_a_whole_trace_comes_before_any_task_comes_again(tmp_path: Path) -> None:
     """Tasks of 1 to 4 units in any order make ten; so all is placed on the one device."""
     jobs = [files.job(f"t{units}", units) for units in (1, 2, 3, 4)]

@@ -15,7 +15,7 @@ from dovetail.core.errors import DovetailError, Malformed
 from dovetail.core.request import Request
 from dovetail.engine import Search, Snapshot, search
 from dovetail.engine.combine.round_robin import Block
-from dovetail.engine.rank import RankedSearch, TooManyToRank, Typical
+from dovetail.engine.rank import PressureWatch, RankedSearch, TooManyToRank, Typical
 from dovetail.engine.rank.typical import NOTHING_TYPICAL
 from dovetail.service.claiming.equals import Order, among_equals
 from dovetail.service.metrics import CANDIDATES, CUT_OFFS
@@ -61,7 +61,12 @@ async def find_for(
     refuse_unknown_names(snapshot, request)
     with keeper.held(snapshot):
         searching, rows = await find_in(
-            snapshot, request, budget_seconds, typical=keeper.typical_requests.typical, order=order
+            snapshot,
+            request,
+            budget_seconds,
+            typical=keeper.typical_requests.typical,
+            watch=keeper.pressure,
+            order=order,
         )
     if len(rows):
         keeper.typical_requests.learn(request)
@@ -74,13 +79,16 @@ async def find_in(
     budget_seconds: float,
     *,
     typical: Typical = NOTHING_TYPICAL,
+    watch: PressureWatch | None = None,
     order: Order | None = None,
 ) -> tuple[Search, Block]:
     """Search in a snapshot that does not change meanwhile; for `find` and what-if questions."""
     budget = TimeBudget(budget_seconds)
     with phase("search"):
         searching = (
-            RankedSearch(snapshot, request, typical) if request.rank else search(snapshot, request)
+            RankedSearch(snapshot, request, typical, watch)
+            if request.rank
+            else search(snapshot, request)
         )
         if order is not None:
             searching.turn_to(order.of_trees)

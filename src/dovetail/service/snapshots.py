@@ -20,6 +20,7 @@ from dovetail.core.columns import Column
 from dovetail.core.memory import give_back
 from dovetail.core.tables import Names, TableColumns
 from dovetail.engine import Snapshot
+from dovetail.engine.rank import PressureWatch
 from dovetail.ledger import Cursor, Delta, Ledger
 from dovetail.service.claiming.under_way import (
     ClaimsUnderWay,
@@ -57,6 +58,8 @@ class SnapshotKeeper:
         """Of device classes, as true as the snapshot."""
         self.typical_requests = typical_requests or TypicalRequests()
         """What the fleet is typically asked for: goes with the snapshot wherever requests go."""
+        self.pressure = PressureWatch()
+        """On what is left of the fleet, for rankings."""
 
     async def fresh(self) -> Snapshot:
         """The snapshot, true now. It changes at the next await: see `held`."""

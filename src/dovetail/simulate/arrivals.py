@@ -1,6 +1,9 @@
 """The protocol of arrivals: tasks come until demand passes a share of capacity, and stay.
 
 All tasks in random order, then tasks drawn with replacement. One that does not fit is dropped.
+The first loss is the demand at which more than half a percent of capacity was lost to dropped
+tasks, or all there was if that never happened; the area is the mean of what is allocated over the
+demand so far.
 """
 
 from __future__ import annotations
@@ -9,7 +12,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from dovetail.engine.rank import Ranking
+from dovetail.engine.rank import PressureWatch, Ranking
 from dovetail.engine.rank.parse import Terms
 from dovetail.simulate.errors import BadPlan
 from dovetail.simulate.floor import Floor
@@ -21,7 +24,9 @@ from dovetail.simulate.workload import Task, Workload, typical_of
 def replay(workload: Workload, terms: Terms, seed: int, percent: int) -> Outcome:
     random = np.random.default_rng(seed)
     typical = typical_of(workload.tasks)
-    floor = Floor(workload.fleet, shuffled(workload, random), Ranking(terms, typical))
+    floor = Floor(
+        workload.fleet, shuffled(workload, random), Ranking(terms, typical, PressureWatch())
+    )
     gauge = Gauge(floor.snapshot, typical)
     run = Run(floor, gauge)
     for task in arriving(workload.tasks, gauge, random, percent):
@@ -57,6 +62,10 @@ def drawn(count: int, random: np.random.Generator) -> Iterator[int]:
         yield from random.integers(0, count, 1024).tolist()
 
 
+LOST = 5
+"""Thousandths of capacity; more than that is the first loss."""
+
+
 class Run:
     """Counts what becomes of the tasks."""
 
@@ -65,6 +74,8 @@ class Run:
         self._outcome = Outcome()
         self._demand = self._allocated = self._across = 0
         self._tasks = self._dropped = self._misses = 0
+        self._area = 0
+        self._first_loss: float | None = None
         self._can_miss = False
 
     def take(self, task: Task) -> None:
@@ -80,6 +91,10 @@ class Run:
             self._allocated += units
             self._misses += granted > 0
             self._across += units if granted > 0 else 0
+        self._area += units * self._allocated
+        lost = self._demand - self._allocated
+        if self._first_loss is None and 1000 * lost > LOST * self._gauge.capacity:
+            self._first_loss = self._gauge.share(self._demand)
         self._mark()
 
     def _mark(self) -> None:
@@ -96,6 +111,9 @@ class Run:
         passed = [allocated for demand, allocated, _ in self._outcome.curve if demand >= 100]
         if passed:
             figures["allocated_at_100"] = passed[0]
+        demand = self._gauge.share(self._demand)
+        figures["first_loss"] = demand if self._first_loss is None else self._first_loss
+        figures["area"] = self._gauge.share(self._area) / max(self._demand, 1)
         figures["fragmented"] = self._gauge.fragmented()
         figures["tasks"], figures["dropped"] = self._tasks, self._dropped
         if self._can_miss:

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 import msgspec
 import numpy as np
 
-from dovetail.engine.rank import Ranking
+from dovetail.engine.rank import PressureWatch, Ranking
 from dovetail.engine.rank.parse import Terms
 from dovetail.simulate.arrivals import shuffled
 from dovetail.simulate.errors import BadPlan
@@ -48,7 +48,7 @@ class Visit(msgspec.Struct, frozen=True):
 def replay(workload: Workload, terms: Terms, seed: int, load: int | None) -> Outcome:
     typical = typical_of(workload.tasks)
     order = shuffled(workload, np.random.default_rng(seed))
-    floor = Floor(workload.fleet, order, Ranking(terms, typical))
+    floor = Floor(workload.fleet, order, Ranking(terms, typical, PressureWatch()))
     gauge = Gauge(floor.snapshot, typical)
     visits = [visit(workload, task, gauge) for task in workload.tasks]
     if len({each.comes for each in visits}) < 2:

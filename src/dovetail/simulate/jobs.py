@@ -16,6 +16,7 @@ import msgspec
 from dovetail.engine.rank.parse import parse_ranking
 from dovetail.simulate import arrivals, departures, halves, lines, openb
 from dovetail.simulate.errors import BadPlan
+from dovetail.simulate.named import BY_STOCK, naming
 from dovetail.simulate.outcome import Outcome
 from dovetail.simulate.workload import Workload
 
@@ -58,13 +59,19 @@ class Job(msgspec.Struct, frozen=True, kw_only=True):
     demand: int
     """In percent of capacity, for arrivals; likewise the load, for departures."""
     load: int | None
+    named: int = 0
+    """Percent of the tasks for which a model is drawn, by this draw."""
+    drawn: str = BY_STOCK
 
     @property
     def workload(self) -> str:
-        return openb.workload_name(self.source.tasks)
+        name = openb.workload_name(self.source.tasks)
+        return f"{name}, {self.named}% named ({self.drawn})" if self.named else name
 
     def run(self) -> Outcome:
         workload, terms = workload_of(self.source), parse_ranking(self.policy)
+        if self.named:
+            workload = naming(workload, self.named, self.drawn, self.seed)
         if self.source.protocol == "departures":
             return departures.replay(workload, terms, self.seed, self.load)
         return arrivals.replay(workload, terms, self.seed, self.demand)

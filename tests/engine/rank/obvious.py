@@ -70,15 +70,8 @@ class Judge:
 
     def drop(self, policy: str, line: Line) -> float:
         """How much less is lost after the claim, in thousandths of devices."""
-        if policy == "fragmentation":
-            return self.fragments.drop(self.home(line), self.claims(line))
-        taken = [
-            (self.forest.providers[id_], name, amount)
-            for id_, wanted in zip(line, self.slots, strict=True)
-            for name, amount in wanted.items()
-        ]
-        drop = self.scarcity.drop(self.home(line), self.claims(line))
-        return drop - sum(self.scarcity.cost(*each) for each in taken) / self.fragments.weight
+        measure = self.fragments if policy == "fragmentation" else self.scarcity
+        return measure.drop(self.home(line), self.claims(line))
 
     def nuance(self, policy: str, line: Line) -> int:
         if policy == "best-fit":
@@ -221,11 +214,100 @@ class Fragments:
 
 
 class Scarcity(Fragments):
-    """The same, with devices that cannot be fed and devices that others name."""
+    """The same, with devices that cannot be fed and devices that others will be short of."""
+
+    def __init__(self, forest: Forest, typical: Typical) -> None:
+        super().__init__(forest, typical)
+        seen = [*typical.requests, *typical.rare]
+        self.held = [(r, count) for r, count in seen if self.taken(r)]
+        self.prices = [self.price(request) for request, _ in self.held]
 
     def expected(self, tree: dict[int, Free]) -> int:
         short = sum(self.weight * self.short(name, tree) // 4 for name in self.measured)
-        return super().expected(tree) + short
+        worth = 2 * self.weight * self.worth(tree) // 1000
+        return super().expected(tree) + 2 * short - worth
+
+    def worth(self, tree: dict[int, Free]) -> int:
+        """The free units, each at the highest price of a request that could use it."""
+        found = 0
+        for id_, held in tree.items():
+            for name in self.measured & held.keys():
+                offers = [
+                    price
+                    for (request, _), price in zip(self.held, self.prices, strict=True)
+                    if self.runs(request, tree) and self.usable(request, id_, held, name)
+                ]
+                found += self.units(name, held[name]) * max([0, *offers])
+        return found
+
+    def price(self, request: Request) -> int:
+        """In thousandths: pressure squared, times the share of demand that is easier to place."""
+        asked = sum(count * self.taken(each) for each, count in self.held)
+        competing = sum(
+            count * self.taken(other)
+            for other, count in self.held
+            if self.is_as_hard(other, request)
+        )
+        supply = free_units = 0
+        for root in self.forest.roots():
+            tree = {p.id: {n: free(p, n) for n in p.inventories} for p in self.forest.tree(root)}
+            runs = self.runs(request, tree)
+            for id_, held in tree.items():
+                for name in self.measured & held.keys():
+                    units = self.units(name, held[name])
+                    free_units += units
+                    if runs and self.usable(request, id_, held, name):
+                        supply += units
+        pressure = 2000
+        if supply:
+            demand = competing * free_units // asked + self.taken(request)
+            pressure = min(2000, 1000 * demand // supply)
+        price = pressure**2 * (asked - competing) // (1000 * asked)
+        return price * 1000 // self.hunger(request, asked)
+
+    def hunger(self, request: Request, asked: int) -> int:
+        """What it takes of other classes for a device, in thousandths of the mean of all."""
+        totals = Counter[str]()
+        for other, count in self.held:
+            for name, amount in self.companions(other).items():
+                totals[name] += count * amount
+        size = self.taken(request)
+        mine = self.companions(request)
+        shares = [1000 * mine[name] * asked // (totals[name] * size) for name in mine]
+        return max([1000, *shares])
+
+    def companions(self, request: Request) -> Counter[str]:
+        found = Counter[str]()
+        for group in request.groups:
+            found.update({n: a for n, a in group.resources.items() if n not in self.measured})
+        return found
+
+    def taken(self, request: Request) -> int:
+        """Device units that a request takes."""
+        return sum(
+            self.units(name, amount)
+            for group in request.groups
+            for name, amount in group.resources.items()
+            if name in self.measured
+        )
+
+    def is_as_hard(self, one: Request, other: Request) -> bool:
+        """Whether each need of the other has a need of the one that is as hard, as many times."""
+        return all(
+            any(
+                self.is_harder_need(mine, need) and times >= wanted
+                for mine, times in counted_needs(one)
+            )
+            for need, wanted in counted_needs(other)
+        )
+
+    def is_harder_need(self, one: tuple[Group, bool], other: tuple[Group, bool]) -> bool:
+        (mine, alone), (need, other_alone) = one, other
+        return (
+            alone >= other_alone
+            and all(mine.resources.get(n, 0) >= amount for n, amount in need.resources.items())
+            and all(has_traits(p, need) for p in self.forest if has_traits(p, mine))
+        )
 
     def short(self, name: str, tree: dict[int, Free]) -> int:
         """Summed over four mixes: half, once, one and a half times and twice as hungry."""
@@ -248,44 +330,6 @@ class Scarcity(Fragments):
             found += max(0, there - fed)
         return found
 
-    def cost(self, provider: Provider, name: str, amount: int) -> int:
-        """Of taking that, times the weight of all requests."""
-        if name not in self.measured:
-            return 0
-        taken = self.weight * self.units(name, amount)
-        return taken * self.rarity(name, provider) * 3 // 4000
-
-    def needs(self, name: str) -> list[tuple[Group, int]]:
-        """What requests need; equal needs of a request are one need of so much more."""
-        found: list[tuple[Group, int]] = []
-        for request, count in self.typical.requests:
-            own = [part for group in request.groups for part in parts(group)]
-            while own:
-                part = own[0]
-                same = [each for each in own if alike(each, part)]
-                isolated = part.suffix in request.isolated
-                same = [each for each in same if (each.suffix in request.isolated) == isolated]
-                own = [each for each in own if not any(each is other for other in same)]
-                if name in part.resources:
-                    each = self.units(name, part.resources[name])
-                    found.append((part, count * len(same) * each))
-        return found
-
-    def rarity(self, name: str, provider: Provider) -> int:
-        needs = self.needs(name)
-        asked = sum(amount for _, amount in needs)
-        everywhere = [each for each in self.forest if name in each.inventories]
-        everything = self.capacity(name, everywhere)
-        found = 0
-        for part, amount in needs:
-            eligible = self.capacity(name, [p for p in everywhere if has_traits(p, part)])
-            if 0 < eligible < everything and has_traits(provider, part):
-                found += 1000 * amount * everything // (asked * eligible)
-        return found
-
-    def capacity(self, name: str, providers: Iterable[Provider]) -> int:
-        return sum(self.units(name, capacity(p.inventories[name])) for p in providers)
-
 
 def total_free(tree: dict[int, Free], name: str) -> int:
     return sum(max(held.get(name, 0), 0) for held in tree.values())
@@ -304,6 +348,19 @@ def parts(group: Group) -> list[Group]:
         *(Group(resources={n: a}, forbidden=group.forbidden) for n, a in group.resources.items()),
         *(Group(required=(alternatives,)) for alternatives in group.required),
     ]
+
+
+def counted_needs(request: Request) -> list[tuple[tuple[Group, bool], int]]:
+    """What a request needs, whether each time of another provider, and how many times."""
+    found: list[tuple[tuple[Group, bool], int]] = []
+    left = [(part, part.suffix in request.isolated) for g in request.groups for part in parts(g)]
+    while left:
+        part, alone = left[0]
+        same = [each for each in left if alike(each[0], part) and each[1] == alone]
+        left = [each for each in left if not any(each is other for other in same)]
+        times = len(same) if part.resources or alone else 1
+        found.append(((part, alone), times))
+    return found
 
 
 def alike(one: Group, other: Group) -> bool:

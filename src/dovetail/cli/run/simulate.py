@@ -54,6 +54,19 @@ DEMAND = 130
     type=click.IntRange(1, 1000),
     help="Departures: stretch lifetimes until mean demand is this percent of capacity.",
 )
+@click.option(
+    "--named",
+    type=click.IntRange(0, 100),
+    default=0,
+    help="Percent of the tasks that are made to name a model, a trait of devices.",
+)
+@click.option(
+    "--drawn",
+    type=click.Choice(("evenly", "stock")),
+    default="stock",
+    show_default=True,
+    help="How models are drawn for --named: evenly over models, or by stock.",
+)
 @click.option("-j", "--jobs", "cores", type=click.IntRange(1), help="Cores to use.  [default: all]")
 @click.option("--plot", type=click.Path(dir_okay=False, path_type=Path), help="A .png or .svg.")
 @output_option
@@ -66,6 +79,8 @@ def simulate(
     seeds: str,
     demand: int | None,
     load: int | None,
+    named: int,
+    drawn: str,
     cores: int | None,
     plot: Path | None,
     form: str,
@@ -92,6 +107,8 @@ def simulate(
             seeds=seeds,
             demand=demand,
             load=load,
+            named=named,
+            drawn=drawn,
         )
         found = results(watched(jobs, cores or os.cpu_count() or 1))
     except DovetailError as error:
@@ -122,6 +139,8 @@ def planned(
     seeds: str,
     demand: int,
     load: int | None,
+    named: int,
+    drawn: str,
 ) -> list[Job]:
     from dovetail.engine.rank.parse import parse_ranking
     from dovetail.simulate.jobs import Job, Source
@@ -135,6 +154,8 @@ def planned(
             seed=seed,
             demand=demand,
             load=load,
+            named=named,
+            drawn=drawn,
         )
         for path in dict.fromkeys(tasks)
         for policy in dict.fromkeys(policies)

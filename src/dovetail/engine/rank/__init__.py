@@ -6,11 +6,13 @@ points that each policy gave. All of it is whole numbers and depends on the snap
 
 from dovetail.engine.rank.best import RankedCandidates, RankedSearch, TooManyToRank, best
 from dovetail.engine.rank.policies.registry import POLICIES
+from dovetail.engine.rank.pressure.watch import PressureWatch
 from dovetail.engine.rank.ranking import Ranking
 from dovetail.engine.rank.typical import Typical
 
 __all__ = [
     "POLICIES",
+    "PressureWatch",
     "RankedCandidates",
     "RankedSearch",
     "Ranking",

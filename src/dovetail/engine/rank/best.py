@@ -29,6 +29,7 @@ from dovetail.engine.rank.best_per_tree import (
 )
 from dovetail.engine.rank.candidates import trees_of
 from dovetail.engine.rank.policies.policy import Numbers
+from dovetail.engine.rank.pressure.watch import PressureWatch
 from dovetail.engine.rank.ranking import Ranking
 from dovetail.engine.rank.scores import CandidateScores, Scorer
 from dovetail.engine.rank.typical import Typical
@@ -69,9 +70,15 @@ class RankedCandidates(msgspec.Struct, frozen=True, eq=False):
 class RankedSearch(Search):
     """A search whose candidates come best first, as the request says."""
 
-    def __init__(self, snapshot: Snapshot, request: Request, typical: Typical) -> None:
+    def __init__(
+        self,
+        snapshot: Snapshot,
+        request: Request,
+        typical: Typical,
+        watch: PressureWatch | None = None,
+    ) -> None:
         super().__init__(snapshot, request)
-        self._ranking = Ranking(request.rank, typical)
+        self._ranking = Ranking(request.rank, typical, watch)
         self.scores: list[dict[str, int]] = []
         """Of each candidate, once they were found."""
 

@@ -222,6 +222,36 @@ class TypicalDemand:
             found += np.add.reduce(units) * self.weight - used
         return found
 
+    def units_usable(self, trees: Trees) -> Grid:
+        """By request and tree: the device units that it could use there."""
+        found: Grid = np.zeros((len(self._wanted), len(trees)), np.int64)
+        if not self._wanted:
+            return found
+        fits = self._fits(trees)
+        runs = self._runs(trees, fits)
+        joined = self._union_fits(fits)
+        for name, (uses, weights) in zip(self.measured, self._uses, strict=True):
+            usable = np.add.reduce(joined * trees.units(name)[:, None])
+            found += usable.take(uses, axis=0) * (runs & (weights > 0)[:, None])
+        return found
+
+    def worth(self, trees: Trees, prices: Numbers) -> Numbers:
+        """Of each tree: its device units, each times the highest price of who could use it."""
+        found: Numbers = np.zeros(len(trees), np.int64)
+        if not self._wanted:
+            return found
+        fits = self._fits(trees)
+        offers = self._runs(trees, fits) * prices[:, None]
+        joined = self._union_fits(fits)
+        for name, (uses, weights) in zip(self.measured, self._uses, strict=True):
+            taking = np.flatnonzero(weights)
+            taking = taking[np.argsort(uses[taking], kind="stable")]
+            unions, starts = np.unique(uses[taking], return_index=True)
+            highest = np.maximum.reduceat(offers.take(taking, axis=0), starts)
+            paid = np.maximum.reduce(joined[:, unions] * highest, axis=1)
+            found += np.add.reduce(paid * trees.units(name))
+        return found
+
     def _union_fits(self, fits: Cube) -> Cube:
         """By row, union and tree: whether the row gives what one of the kinds asks for."""
         if self._each_kind:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
+from dovetail.engine.rank.pressure.watch import PressureWatch
 from dovetail.engine.rank.typical import NOTHING_TYPICAL, Typical
 
 FIRST_FIT = "first-fit"
@@ -13,6 +14,8 @@ class Ranking(msgspec.Struct, frozen=True, eq=False):
     terms: tuple[tuple[str, int], ...] = ((FIRST_FIT, 1),)
     """Names of policies, each with its weight."""
     typical: Typical = NOTHING_TYPICAL
+    watch: PressureWatch | None = None
+    """Who keeps the pressure on the fleet; without one it is measured for every request."""
 
     @property
     def is_plain(self) -> bool:

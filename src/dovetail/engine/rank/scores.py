@@ -33,7 +33,7 @@ class Scorer:
         self._weights = dict(ranking.terms)
         # Where no row qualifies nothing will be scored, and there may be nothing to look at.
         possible = all(len(slot.own) or len(slot.shared_row) for slot in searching.slots)
-        case = PolicyCase(searching.snapshot, searching.slots, ranking.typical)
+        case = PolicyCase(searching.snapshot, searching.slots, ranking.typical, ranking.watch)
         self._policies = {name: POLICIES[name](case) for name in self._weights if possible}
 
     @property

@@ -15,12 +15,21 @@ COVERED = 95
 
 MOST_KINDS = 256
 
+MOST_SEEN = 1024
+"""Kinds in all, with those that come rarely."""
+
 
 class Typical:
     """Requests and how often each was seen, most frequent first; compared by identity."""
 
-    def __init__(self, requests: tuple[tuple[Request, int], ...] = ()) -> None:
+    def __init__(
+        self,
+        requests: tuple[tuple[Request, int], ...] = (),
+        rare: tuple[tuple[Request, int], ...] = (),
+    ) -> None:
         self.requests = requests
+        self.rare = rare
+        """The others that were seen: each comes rarely, but may ask for much."""
 
     @classmethod
     def of(cls, counted: Iterable[tuple[Request, int]]) -> Typical:
@@ -39,7 +48,7 @@ class Typical:
                 break
             chosen.append((request, count))
             covered += count
-        return cls(tuple(chosen))
+        return cls(tuple(chosen), tuple(ordered[len(chosen) : MOST_SEEN]))
 
 
 NOTHING_TYPICAL = Typical()

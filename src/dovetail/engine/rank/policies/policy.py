@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
-from typing import NamedTuple, Protocol
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,6 +14,9 @@ from dovetail.engine.inventories import RowNumbers
 from dovetail.engine.rank.totals import TreeTotals, totals_of
 from dovetail.engine.rank.typical import Typical
 from dovetail.engine.snapshot import Snapshot
+
+if TYPE_CHECKING:
+    from dovetail.engine.rank.pressure.watch import PressureWatch
 
 Numbers = NDArray[np.int64]
 
@@ -47,8 +50,15 @@ class RankingPolicy(Protocol):
 class PolicyCase:
     """A request as policies see it: the slots to fill, in this snapshot."""
 
-    def __init__(self, snapshot: Snapshot, slots: Sequence[Slot], typical: Typical) -> None:
+    def __init__(
+        self,
+        snapshot: Snapshot,
+        slots: Sequence[Slot],
+        typical: Typical,
+        watch: PressureWatch | None = None,
+    ) -> None:
         self.snapshot, self.slots, self.typical = snapshot, slots, typical
+        self.watch = watch
         self.requested: dict[str, int] = {}
         """By class, what all slots want together."""
         self.slots_of_class: dict[str, list[int]] = {}

@@ -1,0 +1,138 @@
+"""Pressure on the places of a fleet: what each request seen would pay that they be kept for it.
+
+The policy `scarcity` holds devices back by it; `PressureWatch` keeps it for the service and the
+simulator.
+
+Suppose the free devices will be asked for as devices were so far, until all are taken. Then the
+demand for the places of a request is that of all requests that are as hard to place (`hardness`),
+and one more of its own; its supply is the free units that it could use. Their ratio is the pressure
+on it; 1 is balance. The price is the square of the pressure, at most 4, times the share of demand
+that is easier to place: for who can go anywhere nothing need be kept. Who takes more processors and
+memory for a device than others do pays as much less: what is kept for him feeds fewer.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Container, Mapping, Sequence
+
+import numpy as np
+
+from dovetail.core.request import Request
+from dovetail.engine.rank.cache import cache_entry
+from dovetail.engine.rank.demand import TypicalDemand, needs_of
+from dovetail.engine.rank.policies.policy import Numbers
+from dovetail.engine.rank.pressure.hardness import Hardness
+from dovetail.engine.rank.trees import device_units, lay_out
+from dovetail.engine.rank.typical import Typical
+from dovetail.engine.snapshot import Snapshot
+
+MOST_HELD = 512
+"""Requests that devices are kept for, those that ask for most."""
+
+PRICE = 1000
+"""A price of one."""
+
+MOST_PRESSURE = 2 * PRICE
+
+TREES_AT_ONCE = 1024
+
+
+class HeldDemand:
+    """The requests that devices are kept for, and how hard they are to place."""
+
+    def __init__(self, snapshot: Snapshot, typical: Typical, whole: dict[str, int]) -> None:
+        chosen = most_demanding(typical, whole)
+        self.requests = TypicalDemand(snapshot, Typical(chosen), whole)
+        self._sizes = [size_of(request, whole) for request, _ in chosen]
+        units = np.array([count for _, count in chosen], np.int64) * self._sizes
+        hardness = Hardness(snapshot, [needs_of(request) for request, _ in chosen])
+        self._asked = int(units.sum())
+        self._hunger = hunger_of(chosen, self._sizes, devices=whole)
+        self._competing = [int(units[hardness.at_least(at)].sum()) for at in range(len(chosen))]
+
+    def prices(self, snapshot: Snapshot) -> Numbers:
+        """By request, in thousandths, as the fleet stands."""
+        usable, free = self._supply(snapshot)
+        return np.array(
+            [self._price(at, int(supply), free) for at, supply in enumerate(usable)], np.int64
+        )
+
+    def _price(self, request: int, supply: int, free: int) -> int:
+        pressure = MOST_PRESSURE
+        if supply:
+            demand = self._competing[request] * free // self._asked + self._sizes[request]
+            pressure = min(PRICE * demand // supply, MOST_PRESSURE)
+        easier = self._asked - self._competing[request]
+        price = pressure**2 * easier // (PRICE * self._asked)
+        return price * PRICE // self._hunger[request]
+
+    def _supply(self, snapshot: Snapshot) -> tuple[Numbers, int]:
+        """By request the free units that it could use, and all there are."""
+        requests = self.requests
+        usable: Numbers = np.zeros(len(self._competing), np.int64)
+        free = 0
+        alive = np.flatnonzero(snapshot.tree_size.values).astype(np.int32)
+        for low in range(0, len(alive), TREES_AT_ONCE):
+            some = alive[low : low + TREES_AT_ONCE]
+            trees = lay_out(snapshot, some, requests.classes, requests.whole)
+            kinds, which = trees.distinct()
+            counts = np.bincount(which)
+            usable += requests.units_usable(kinds) @ counts
+            for name in requests.measured:
+                free += int(np.add.reduce(kinds.units(name)) @ counts)
+        return usable, free
+
+
+def most_demanding(typical: Typical, whole: Mapping[str, int]) -> tuple[tuple[Request, int], ...]:
+    """The requests that ask for most devices in all, those that ask for none left out."""
+    seen = [
+        (count * size_of(request, whole), request, count)
+        for request, count in (*typical.requests, *typical.rare)
+    ]
+    order = sorted((each for each in seen if each[0]), key=lambda each: -each[0])
+    return tuple((request, count) for _, request, count in order[:MOST_HELD])
+
+
+def size_of(request: Request, whole: Mapping[str, int]) -> int:
+    """The device units that a request takes."""
+    return sum(
+        device_units(amount, whole[name])
+        for group in request.groups
+        for name, amount in group.resources.items()
+        if name in whole
+    )
+
+
+def hunger_of(
+    requests: Sequence[tuple[Request, int]], sizes: Sequence[int], devices: Container[str]
+) -> list[int]:
+    """What each takes of other classes per device unit, in thousandths of the mean; 1000 at least.
+
+    Of several classes that of which it takes most.
+    """
+    taken = [companions_of(request, devices) for request, _ in requests]
+    asked = sum(count * size for (_, count), size in zip(requests, sizes, strict=True))
+    totals: Counter[str] = Counter()
+    for (_, count), amounts in zip(requests, taken, strict=True):
+        for name, amount in amounts.items():
+            totals[name] += count * amount
+    return [
+        max([PRICE, *(PRICE * amounts[name] * asked // (totals[name] * size) for name in amounts)])
+        for amounts, size in zip(taken, sizes, strict=True)
+    ]
+
+
+def companions_of(request: Request, devices: Container[str]) -> Counter[str]:
+    found: Counter[str] = Counter()
+    for group in request.groups:
+        for name, amount in group.resources.items():
+            if name not in devices:
+                found[name] += amount
+    return found
+
+
+def held_demand_of(snapshot: Snapshot, typical: Typical, demand: TypicalDemand) -> HeldDemand:
+    """Made once for a demand."""
+    key = ("held", demand)
+    return cache_entry(snapshot, key, lambda: HeldDemand(snapshot, typical, demand.whole))
