@@ -11,13 +11,13 @@ about to look, and added again when somebody else is. Used on the event loop onl
 from __future__ import annotations
 
 import asyncio
+import ctypes
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 
 from dovetail.aio.pace import collect_again, collector_paused
 from dovetail.aio.single_flight import NextRun
 from dovetail.core.columns import Column
-from dovetail.core.memory import give_back
 from dovetail.core.tables import Names, TableColumns
 from dovetail.engine import Snapshot
 from dovetail.engine.rank import PressureWatch
@@ -207,8 +207,16 @@ def loaded(forest: TableColumns, names: Names | None) -> Snapshot:
     assert names is not None
     snapshot = Snapshot()
     snapshot.load(forest, names)
-    give_back()
+    give_back_memory()
     return snapshot
+
+
+def give_back_memory() -> None:
+    """Free pages to the operating system: what rows were made of is free, but scattered among what
+    stays, and glibc's malloc gives such pages back only when it is told to."""
+    trim = getattr(ctypes.CDLL(None), "malloc_trim", None)
+    if trim is not None:
+        trim(0)
 
 
 def is_large(delta: Delta) -> bool:
