@@ -40,8 +40,8 @@ def test_attributes_are_part_of_the_tree_that_followers_see(ledger: Ledger) -> N
     ledger.write(lambda tx: attributes.assign(tx, other, {"z": "9"})).result()
     start = ledger.poll(None).result()
     assert start
-    assert start.trees
-    assert start.trees.attributes == [(other.id, "z", "9")]
+    assert start.forest
+    assert start.forest.attributes == [(other.id, "z", "9")]
     ledger.write(lambda tx: attributes.assign(tx, host, {"a": "1"})).result()
     delta = ledger.poll(start.cursor).result()
     assert delta
