@@ -281,10 +281,10 @@ def test_exhausted(url: str, serve: Callable[[str], FaultyServer]) -> None:
 
     def refused(method: str, path: str, body: Any = None) -> httpx2.Response:
         """The answer when its connection was ended and somebody else has taken its place."""
+        ours = "datname = current_database() AND application_name = 'dovetail'"
         for _ in range(20):
             taken[0].execute(
-                """SELECT pg_terminate_backend(pid) FROM pg_stat_activity
-                   WHERE datname = current_database() AND application_name = 'dovetail'"""
+                f"SELECT pg_terminate_backend(pid, 10000) FROM pg_stat_activity WHERE {ours}"
             )
             takes_all()
             answer = server.call(method, path, body)
