@@ -20,6 +20,7 @@ from dovetail.core.constraints import (
 )
 from dovetail.core.explanation import Reason
 from dovetail.core.request import Affinity
+from dovetail.engine.explain.alike import Kind
 from dovetail.engine.explain.demands import Kept, PartialRequest, numbers_in
 from dovetail.engine.explain.fits import Work, how_many
 from dovetail.engine.explain.fleet_problem import FleetProblem
@@ -42,6 +43,10 @@ class Refining:
         self._fleet, self._dropped = fleet, dropped
         self._demands = fleet.demands
         self._changed: Changed = {}
+        self._fitting: dict[Kind, bool] = {}
+        """Kinds of trees that fit without the constraints, as far as that was asked."""
+        self._asked: dict[int, PartialRequest] = {}
+        """With one amount lowered, by that amount."""
 
     def changes(self) -> Work[Changes]:
         constraints = self._demands.constraints
@@ -138,14 +143,18 @@ class Refining:
         one, best = self._demands.constraints[at], 0
         number = next(n for n, g in enumerate(self._demands.groups) if g.suffix == one.group)
         key = (number, "" if one.group else one.name)
-        hopeless: set[tuple[bytes, Place]] = set()
+        hopeless: set[tuple[Kind, Place]] = set()
+        self._asked = {}
         alone = not any(constraint.reason is Reason.AMOUNT for constraint in self._changed.values())
         for most, tree, row in self._by_largest(one):
             if most <= best:
                 break
+            kind = self._fleet.kind_of[tree]
+            if not (yield from self._kind_fits(kind)):
+                continue
             problem = self._fleet.problem(tree)
             place = problem.rows.index(row)
-            mark = (self._fleet.kind_of[tree], place)
+            mark = (kind, place)
             if mark in hopeless:
                 continue
             amount = yield from self._most_of(problem, at, {key: place}, best)
@@ -156,6 +165,23 @@ class Refining:
         if best:
             self._changed[at] = with_amount(one, best)
 
+    def _kind_fits(self, kind: Kind) -> Work[bool]:
+        found = self._fitting.get(kind)
+        if found is None:
+            partial = self._demands.without(self._dropped)
+            found = yield from self._fleet.problem(self._fleet.kinds[kind][0]).fits(partial)
+            self._fitting[kind] = found
+            yield
+        return found
+
+    def _with_amount(self, at: int, amount: int) -> PartialRequest:
+        found = self._asked.get(amount)
+        if found is None:
+            lowered = with_amount(self._demands.constraints[at], amount)
+            partial = self._partial({**self._changed, at: lowered})
+            found = self._asked[amount] = self._demands.without(*partial)
+        return found
+
     def _most_of(self, problem: TreeProblem, at: int, pins: Pins, best: int) -> Work[int]:
         """What one place can give; 0 if that is no more than the best known."""
         one = self._demands.constraints[at]
@@ -165,9 +191,7 @@ class Refining:
         low, high = max(best, -(-held.min_unit // step) * step - step, 0) // step, top // step
         tried = high
         while low < high:
-            partial = self._demands.without(
-                *self._partial({**self._changed, at: with_amount(one, tried * step)})
-            )
+            partial = self._with_amount(at, tried * step)
             if (yield from problem.fits(partial, pins)):
                 low = tried
             elif one.name not in partial.contended:
@@ -177,6 +201,18 @@ class Refining:
             tried = (low + high + 1) // 2
             yield
         return low * step if low * step > best else 0
+
+    def _met_by_row(self, one: Constraint) -> list[int]:
+        """What the row that gives an amount has to meet by itself, whoever speaks for it."""
+        constraints = self._demands.constraints
+        group = next(g for g in self._demands.groups if g.suffix == one.group)
+        numbers = group.numbers if group.suffix else group.conditions
+        return [
+            at
+            for at in numbers
+            if not self._dropped >> at & 1
+            and (group.suffix or constraints[at].reason is not Reason.AGGREGATE)
+        ]
 
     def _by_largest(self, one: Constraint) -> Iterator[tuple[int, int, int]]:
         """(amount, tree, row), largest first, of trees that may fit."""
@@ -190,6 +226,8 @@ class Refining:
         largest = np.where(largest >= least, largest, 0)
         by_row = np.zeros(fleet.snapshot.tree.size, np.int64)
         by_row[inventories.rows.values] = largest
+        for other in self._met_by_row(one):
+            by_row *= fleet.conditions.mask(other)
         trees, rows = fleet.conditions.pairs
         live = np.flatnonzero((fleet.snapshot.tree.values >= 0) & (by_row > 0)).astype(np.int32)
         all_rows = np.concatenate((live, rows))

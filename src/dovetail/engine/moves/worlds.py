@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter, OrderedDict
+from collections import Counter
 from collections.abc import Mapping
 
 import numpy as np
@@ -48,9 +48,8 @@ class SupposedFleet:
 
     def snapshot(self) -> Snapshot:
         """To be read: it shares its columns with the one that it is told from."""
-        twin = Snapshot()
-        vars(twin).update(vars(self._base))
-        twin.cache = OrderedDict()
+        # Nothing that was worked out for the fleet as it is holds for this one.
+        twin = self._base.without_usage()
         twin.inventories = dict(self._base.inventories)
         changed: dict[str, dict[int, int]] = {}
         for (row, name), amount in self.freed.items():
