@@ -105,10 +105,12 @@ class Refining:
         """Whether some tree fits; amounts that change are not asked for meanwhile."""
         if any(is_void(one) for one in changed.values()):
             return False
-        for partial in self._ways_to_ask(changed):
-            for tree in self._fleet.within(self._dropped.bit_count()):
-                if (yield from tree.fits(partial)):
-                    return True
+        ways = list(self._ways_to_ask(changed))
+        for tree in self._fleet.within(self._dropped.bit_count()):
+            if (yield from self._kind_fits(self._fleet.kind_of[tree.tree])):
+                for partial in ways:
+                    if (yield from tree.fits(partial)):
+                        return True
         return False
 
     def _ways_to_ask(self, changed: Changed) -> Iterator[PartialRequest]:
@@ -189,18 +191,20 @@ class Refining:
         held = problem.supply(place, one.name)
         step, top = held.step_size, largest_unit(held, one.amount - 1)
         low, high = max(best, -(-held.min_unit // step) * step - step, 0) // step, top // step
-        tried = high
+        found = 0
+        # If more than the best is to be had at all, it begins here; else all of it is tried first.
+        tried = low + 1 if best else high
         while low < high:
             partial = self._with_amount(at, tried * step)
             if (yield from problem.fits(partial, pins)):
-                low = tried
-            elif one.name not in partial.contended:
-                return 0
+                low = found = tried
+            elif one.name not in partial.contended or tried == low + 1:
+                break
             else:
                 high = tried - 1
             tried = (low + high + 1) // 2
             yield
-        return low * step if low * step > best else 0
+        return found * step
 
     def _met_by_row(self, one: Constraint) -> list[int]:
         """What the row that gives an amount has to meet by itself, whoever speaks for it."""
