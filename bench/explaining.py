@@ -10,7 +10,7 @@ import asyncio
 import random
 import statistics
 import time
-from collections.abc import Sequence
+from collections.abc import Coroutine, Sequence
 from dataclasses import dataclass
 
 from dovetail.core.request import Affinity, Group, Request
@@ -99,9 +99,9 @@ class Steps:
     def __init__(self) -> None:
         self.longest = 0.0
 
-    def timed(self, work: object) -> float:
+    def timed(self, work: Coroutine[None, None, None]) -> float:
         loop = asyncio.new_event_loop()
-        task = loop.create_task(work)  # type: ignore[arg-type]
+        task = loop.create_task(work)
         before = last = time.process_time()
 
         def tick() -> None:
