@@ -20,7 +20,8 @@ from dovetail.engine.moves.holders import Holder, RowClass
 from dovetail.engine.moves.leaving import LeavingSet
 from dovetail.engine.moves.worlds import SupposedFleet
 from dovetail.engine.search import search
-from dovetail.engine.snapshot import SHARES, Snapshot
+from dovetail.engine.sharing import SHARES
+from dovetail.engine.snapshot import Snapshot
 
 TOP = "_TOP"
 
