@@ -1,17 +1,17 @@
-"""The command: `python -m bench [--part compare|claims|costs|scale|rank] ...`."""
+"""The command: `python -m bench [--part compare|claims|costs|scale|rank|explain] ...`."""
 
 import argparse
 import signal
 import sys
 from pathlib import Path
 
-from . import costs, ranking, report, scale
+from . import costs, explaining, ranking, report, scale
 from .claims import claim_runs
 from .compare import compare
 from .pair import loaded_pair
 from .report import Results, progress
 
-PARTS = ("compare", "claims", "costs", "scale", "rank")
+PARTS = ("compare", "claims", "costs", "scale", "rank", "explain")
 
 
 def main() -> None:
@@ -30,6 +30,9 @@ def main() -> None:
         progress(f"ranking among {ranking.HOSTS:,} hosts")
         results.ranking = ranking.measure()
         print(report.ranking_table(results.ranking), flush=True)
+    if "explain" in parts:
+        progress(f"explaining among {explaining.HOSTS:,} hosts")
+        print(explaining.table(explaining.measure()), flush=True)
     if options.json:
         results.write(options.json)
 

@@ -55,7 +55,7 @@ def of_candidates() -> Explanation:
     request = Request(groups=(Group(suffix="_VM", resources={"VCPU": 10}),))
     hosts = [
         HostFindings(int(snapshot.tree_start.values[tree]), done(findings(snapshot, request, tree)))
-        for tree in nearest(snapshot, request, 5)
+        for tree in done(nearest(snapshot, request, 5))
     ]
     rows = {row for host in hosts for one in host.findings if (row := one.row) is not None}
     diagnosis = Diagnosis(
@@ -183,6 +183,8 @@ def test_what_candidates_say_keeps_its_keys() -> None:
             "hosts": 1,
             "query": "resources_VM=VCPU:8",
             "words": "1 host fits if VCPU:10 (group _VM) becomes 8",
+            "vanishing": [],
+            "smallest": True,
         }
     ]
 

@@ -40,12 +40,16 @@ class Constraint(msgspec.Struct, frozen=True):
 
 
 def constraints(request: Request) -> tuple[Constraint, ...]:
-    """Everything the request demands: of roots, of each group's providers, then between them."""
-    return (
+    """Everything the request demands: of roots, of each group's providers, then between them.
+
+    What is demanded twice is one constraint.
+    """
+    demanded = (
         *of_roots(request),
         *(one for group in request.groups for one in of_group(group)),
         *between_groups(request),
     )
+    return tuple(dict.fromkeys(demanded))
 
 
 def of_roots(request: Request) -> Iterator[Constraint]:
@@ -86,9 +90,12 @@ def between_groups(request: Request) -> Iterator[Constraint]:
         if not group.suffix:
             yield from any_of(Reason.TOGETHER, group.required, "")
     if request.isolated:
-        text = ",".join(sorted(request.isolated))
-        yield Constraint(Reason.ISOLATION, text, names=request.isolated)
+        yield isolation(request.isolated)
     yield from (same_subtree(affinity) for affinity in request.affinities)
+
+
+def isolation(suffixes: frozenset[str]) -> Constraint:
+    return Constraint(Reason.ISOLATION, ",".join(sorted(suffixes)), names=suffixes)
 
 
 def same_subtree(affinity: Affinity) -> Constraint:
@@ -109,6 +116,11 @@ def none_of(reason: Reason, names: Iterable[str], group: str | None = None) -> I
         yield Constraint(reason, f"!{name}", group, names=frozenset([name]))
 
 
+def with_amount(one: Constraint, amount: int) -> Constraint:
+    """The constraint on an amount, with another amount."""
+    return replace(one, text=f"{one.name}:{amount}", amount=amount)
+
+
 # -- putting together ------------------------------------------------------------------------------
 
 
@@ -121,7 +133,7 @@ def only(request: Request, kept: Collection[Constraint]) -> Request:
     return replace(
         request,
         groups=tuple(group for group in groups if group is not None),
-        isolated=request.isolated if has(kept, Reason.ISOLATION) else frozenset(),
+        isolated=names_of(kept, Reason.ISOLATION),
         affinities=tuple(one.affinity for one in kept if one.affinity is not None),
         root_required=sets_of(kept, Reason.ROOT_TRAIT),
         root_forbidden=names_of(kept, Reason.ROOT_FORBIDDEN_TRAIT),

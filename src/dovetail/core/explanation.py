@@ -205,6 +205,60 @@ class Relaxation(msgspec.Struct, frozen=True, kw_only=True):
     query: str
     """The changed request, ready to be asked."""
     words: str
+    vanishing: tuple[str, ...] | UnsetType = UNSET
+    """What else is not demanded then: the rest of a group that asks for nothing any more."""
+    smallest: bool | UnsetType = UNSET
+    """Whether it is certain that no fewer constraints would do."""
+
+
+class NamedPlace(msgspec.Struct, frozen=True, kw_only=True):
+    name: str | None
+    uuid: Uuid
+
+
+class MissingAmount(msgspec.Struct, frozen=True, kw_only=True):
+    """Some of a resource class that a provider would have to have besides."""
+
+    provider: str | None
+    provider_uuid: Uuid
+    resource_class: str
+    amount: int
+
+
+class HostAddition(msgspec.Struct, frozen=True, kw_only=True):
+    """What to add to a host, so that it fits."""
+
+    host: NamedPlace
+    added: tuple[MissingAmount, ...]
+    words: str
+
+
+class ConsumerMove(msgspec.Struct, frozen=True, kw_only=True):
+    """A consumer that has to go, and a place that would take it."""
+
+    consumer: Uuid
+    resources: dict[str, int]
+    """What it holds on the host."""
+    source: NamedPlace = msgspec.field(name="from")
+    to: NamedPlace | None
+    """Nothing: no host has room for it."""
+    allocations: dict[str, dict[str, int]]
+    """What it would hold there instead: amounts by class, by UUID of the provider."""
+    after: tuple[Uuid, ...]
+    """Consumers of this plan that have to be gone before it can move."""
+
+
+class MovePlan(msgspec.Struct, frozen=True, kw_only=True):
+    """Consumers whose leaving makes a host fit."""
+
+    host: NamedPlace
+    moves: tuple[ConsumerMove, ...]
+    """In an order in which they can be carried out."""
+    swap: bool
+    """Whether some of them are in each other's way, so that one has to leave before it can move."""
+    smallest: bool
+    """Whether it is certain that fewer would not do."""
+    words: str
 
 
 class Explanation(msgspec.Struct, frozen=True, kw_only=True):
@@ -223,6 +277,13 @@ class Explanation(msgspec.Struct, frozen=True, kw_only=True):
     nearest: tuple[PlaceFindings, ...]
     """The places that lack least, or those that were asked about."""
     relaxations: tuple[Relaxation, ...]
+    emptied: tuple[NamedPlace, ...] | UnsetType = UNSET
+    """Hosts that would fit if nothing were in use there: some of them."""
+    additions: tuple[HostAddition, ...] | UnsetType = UNSET
+    moves: tuple[MovePlan, ...] | UnsetType = UNSET
+    """Whom to move: the smallest sets of consumers whose leaving would help, where asked for."""
+    cut_short: bool | UnsetType = UNSET
+    """Whether time was over before everything was looked at: there may be more, or smaller."""
 
 
 def document(explanation: Explanation) -> dict[str, Any]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 
 from dovetail.core.constraints import Constraint
-from dovetail.core.explanation import Reason, Stage, Verdict
+from dovetail.core.explanation import ConsumerMove, Reason, Stage, Verdict
 from dovetail.core.inventory import Supply
 from dovetail.core.request import Affinity
 
@@ -92,28 +92,51 @@ def finding(
     if not supply.capacity and not met:
         return f"{one.name}{in_group(one)}: wants {one.amount}, {provider} has none"
     place = f"{one.name} on {provider}{in_group(one)}"
+    units = (
+        f"{one.amount} is not from {supply.min_unit} to {supply.max_unit} "
+        f"in steps of {supply.step_size}"
+    )
     if reason is Reason.UNITS:
-        return (
-            f"{place}: {one.amount} is not from {supply.min_unit} to {supply.max_unit} "
-            f"in steps of {supply.step_size}"
-        )
-    short = None if met else one.amount - supply.free
-    return f"{place}: {shortfall(one.amount, supply.free, supply.capacity, short)}"
+        return f"{place}: {units}"
+    short = None if met or supply.free >= one.amount else one.amount - supply.free
+    text = f"{place}: {shortfall(one.amount, supply.free, supply.capacity, short)}"
+    if not supply.allows(one.amount):
+        return f"{text}; and {units}"
+    return text if met or short is not None else f"{text}, which other groups take"
+
+
+def shortage(one: Constraint, shortages: Sequence[tuple[str, int, int, int]]) -> str:
+    """Of classes that groups contend for: which are short, by name, wanted, free and capacity."""
+    texts = [
+        f"{name} {shortfall(wanted, free, capacity)}" for name, wanted, free, capacity in shortages
+    ]
+    return f"{constraint_text(one)}: no, {'; '.join(texts)}"
+
+
+def addition(host: str, added: Sequence[tuple[str, str, int]]) -> str:
+    """`added`: provider, class and amount."""
+    texts = " and ".join(f"{amount} {name} to {provider}" for provider, name, amount in added)
+    return f"{host} fits if you add {texts}"
 
 
 def on(provider: str | None, constraint: Constraint) -> str:
     return f" ({provider})" if provider and constraint.group is not None else ""
 
 
-def relaxation(changes: Mapping[Constraint, Constraint | None], hosts: int) -> str:
+def relaxation(
+    changes: Mapping[Constraint, Constraint | None], hosts: int, vanishing: Sequence[str] = ()
+) -> str:
     """`hosts` fit if these constraints are changed; None: dropped."""
     texts = " and ".join(change(one, other) for one, other in changes.items())
-    return f"{count_of(hosts, 'host')} {'fits' if hosts == 1 else 'fit'} if {texts}"
+    rest = f"; with it goes {', '.join(vanishing)}" if vanishing else ""
+    return f"{count_of(hosts, 'host')} {'fits' if hosts == 1 else 'fit'} if {texts}{rest}"
 
 
 def change(one: Constraint, other: Constraint | None) -> str:
     if other is None:
         return f"{DROPPED_TEXTS[one.reason](one)}{in_group(one)}"
+    if one.reason is Reason.ISOLATION:
+        return f"{', '.join(sorted(one.names - other.names))} may share a provider"
     if one.affinity is None or other.affinity is None:
         return f"{one.text}{in_group(one)} becomes {other.amount}"
     out = sorted(members(one.affinity) - members(other.affinity))
@@ -141,6 +164,22 @@ DROPPED_TEXTS: dict[Reason, Callable[[Constraint], str]] = {
     Reason.ISOLATION: lambda one: f"{one.text} may share a provider",
     Reason.SAME_SUBTREE: lambda one: f"{one.text} need not be in one subtree",
 }
+
+
+def move_plan(host: str, moves: Sequence[ConsumerMove], *, swap: bool) -> str:
+    """Whom to move so that the host fits."""
+    texts = "; ".join(map(move, moves))
+    swapping = "; some have to leave before they can move" if swap else ""
+    return f"{host} fits if you {texts}{swapping}"
+
+
+def move(one: ConsumerMove) -> str:
+    held = " ".join(f"{name}:{amount}" for name, amount in one.resources.items())
+    source = one.source.name or one.source.uuid
+    if one.to is None:
+        return f"have {one.consumer} ({held}) leave {source}: no host has room for it"
+    later = f" after {', '.join(one.after)}" if one.after else ""
+    return f"move {one.consumer} ({held}) from {source} to {one.to.name or one.to.uuid}{later}"
 
 
 # -- devices of a class ----------------------------------------------------------------------------

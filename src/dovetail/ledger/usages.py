@@ -1,4 +1,4 @@
-"""Usages: how much of each class is in use of a provider, and by a project."""
+"""Usages: how much of each class is in use of a provider, and by a project; who holds what."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import Any
 import msgspec
 
 from dovetail.core.provider import Provider
+from dovetail.ledger.database.loading import chunks, marks
 from dovetail.ledger.database.protocol import Transaction
 
 UNKNOWN = "unknown"
@@ -93,3 +94,25 @@ def summed(tx: Transaction, where: str, parameters: Sequence[Any]) -> dict[str, 
         parameters,
     )
     return {name: int(used) for name, used in rows}
+
+
+HolderUnits = tuple[str, int, int, int]
+"""consumer uuid, provider id, class id, amount"""
+
+
+def of_trees(tx: Transaction, root_ids: Sequence[int]) -> list[HolderUnits]:
+    """All that those consumers hold, wherever, who hold something in one of these trees."""
+    found: dict[tuple[str, int, int], int] = {}
+    for some in chunks(list(root_ids)):
+        rows = tx.rows(
+            f"""SELECT c.uuid, a.provider_id, a.class_id, a.used
+                FROM allocations a JOIN consumers c ON c.id = a.consumer_id
+                WHERE a.consumer_id IN (
+                    SELECT held.consumer_id FROM allocations held
+                    JOIN providers p ON p.id = held.provider_id
+                    WHERE p.root_id IN ({marks(len(some))}))
+                ORDER BY c.id, a.provider_id, a.class_id""",  # noqa: S608
+            some,
+        )
+        found.update({(uuid, provider, class_): used for uuid, provider, class_, used in rows})
+    return [(*key, used) for key, used in found.items()]

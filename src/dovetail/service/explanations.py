@@ -5,28 +5,41 @@ What it returns knows providers by row: `Diagnosis.explanation` makes of it what
 
 from __future__ import annotations
 
-import contextlib
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
+
+import numpy as np
+from msgspec.structs import replace
 
 from dovetail.core.errors import DovetailError
 from dovetail.core.request import Request
 from dovetail.engine import Snapshot
 from dovetail.engine.explain import (
     Diagnosis,
+    FleetProblem,
     HostFindings,
     RelaxedRequest,
-    findings,
+    Work,
+    fitting,
     funnel,
-    how_many,
+    host_findings,
     nearest,
-    relaxations,
+    relaxations_in,
 )
+from dovetail.engine.moves import HeldRow, LeavingSearch, PlannedMoves, holders_of, planned_moves
 from dovetail.service.time_budget import OutOfTime, TimeBudget
 from dovetail.telemetry.phases import phase
 
 SHOWN_HOSTS = 5
+SHOWN_PLANS = 3
 RELAXING_SHARE = 0.5
 """The share of the time that looking for changes may take; an explanation without is one still."""
+REFUSAL_SECONDS = 0.25
+"""For the explanation of a claim that is refused: whoever claims waits for the answer."""
+MOST_TREES = 1024
+"""Hosts whose consumers are read to find out whom to move."""
+
+ReadHolders = Callable[[Sequence[int]], Awaitable[Sequence[HeldRow]]]
+"""From the ids of roots: all that those consumers hold who hold something there."""
 
 
 class TooLong(DovetailError):
@@ -45,55 +58,135 @@ async def within_budget(
     snapshot: Snapshot, request: Request, budget_seconds: float, host: str | None
 ) -> Diagnosis:
     budget = TimeBudget(budget_seconds)
+    fleet = FleetProblem(snapshot, request)
+    looked_at: list[HostFindings] = []
+    could: list[int] = []
+    cut_short = False
     try:
         stages = await budget.run(funnel(snapshot, request))
-        fitting = stages[-1].left
-        could = 0 if fitting else await budget.run(how_many(snapshot.without_usage(), request))
-        shown = shown_trees(snapshot, request, host, fitting)
-        looked_at = [await look_closely(budget, snapshot, request, tree) for tree in shown]
+        fits = stages[-1].left
+        if not fits:
+            could = await budget.run(trees_fitting(snapshot.without_usage(), request))
     except OutOfTime as error:
         raise TooLong(
             f"This could not be explained in {budget_seconds:g} seconds; narrow the request."
         ) from error
-    share = budget_seconds * RELAXING_SHARE
+    found: list[RelaxedRequest] = []
+    try:
+        for tree in await shown_trees(budget, snapshot, request, host, fits):
+            looked_at.append(await budget.run(host_findings(fleet.conditions, tree)))
+        if not fits:
+            share = TimeBudget(budget_seconds * RELAXING_SHARE)
+            await share.run(relaxations_in(fleet, found))
+    except OutOfTime:
+        cut_short = True
     return Diagnosis(
         hosts=int((snapshot.tree_size.values > 0).sum()),
-        fitting=fitting,
-        could=could,
+        fitting=fits,
+        could=len(could),
         funnel=stages,
         nearest=looked_at,
-        relaxations=[] if fitting else await relax(snapshot, request, share),
-        uuids=uuids_of(snapshot, looked_at),
+        relaxations=sorted(found, key=lambda relaxation: -relaxation.trees),
+        emptied=[int(snapshot.tree_start.values[tree]) for tree in could[:SHOWN_HOSTS]],
+        uuids=uuids_of(snapshot, looked_at, could[:SHOWN_HOSTS]),
+        cut_short=cut_short,
+        named=[group.in_tree for group in request.groups if group.in_tree is not None],
     )
 
 
-def shown_trees(
-    snapshot: Snapshot, request: Request, host: str | None, fitting: int
+def trees_fitting(snapshot: Snapshot, request: Request) -> Work[list[int]]:
+    found: list[int] = []
+    for some in fitting(snapshot, request):
+        if some is None:
+            yield
+        else:
+            found += some.tolist()
+    return found
+
+
+async def shown_trees(
+    budget: TimeBudget, snapshot: Snapshot, request: Request, host: str | None, fits: int
 ) -> Sequence[int]:
     if host is not None:
         tree = snapshot.tree_with(host)
         return () if tree is None else (tree,)
-    return () if fitting else nearest(snapshot, request, SHOWN_HOSTS)
+    return () if fits else await budget.run(nearest(snapshot, request, SHOWN_HOSTS))
 
 
-async def look_closely(
-    budget: TimeBudget, snapshot: Snapshot, request: Request, tree: int
-) -> HostFindings:
-    found = await budget.run(findings(snapshot, request, tree))
-    return HostFindings(int(snapshot.tree_start.values[tree]), found)
-
-
-async def relax(
-    snapshot: Snapshot, request: Request, budget_seconds: float
-) -> list[RelaxedRequest]:
-    """As many as are found in time, those that help most hosts first."""
-    found: list[RelaxedRequest] = []
-    with contextlib.suppress(OutOfTime):
-        await TimeBudget(budget_seconds).run(relaxations(snapshot, request, found))
-    return sorted(found, key=lambda relaxation: -relaxation.trees)
-
-
-def uuids_of(snapshot: Snapshot, hosts: Sequence[HostFindings]) -> dict[int, str]:
-    rows = {host.root for host in hosts}
-    rows |= {one.row for host in hosts for one in host.findings if one.row is not None}
+def uuids_of(
+    snapshot: Snapshot, hosts: Sequence[HostFindings], trees: Sequence[int] = ()
+) -> dict[int, str]:
+    rows = {int(snapshot.tree_start.values[tree]) for tree in trees}
+    for host in hosts:
+        rows |= {host.root, *(one.row for one in host.findings if one.row is not None)}
+        rows |= {row for row, _, _ in host.additions}
     return {row: snapshot.uuid(row) for row in rows}
+
+
+# -- whom to move ----------------------------------------------------------------------------------
+
+
+async def with_moves(
+    diagnosis: Diagnosis,
+    snapshot: Snapshot,
+    request: Request,
+    read: ReadHolders,
+    budget_seconds: float,
+) -> Diagnosis:
+    """The diagnosis with whom to move; the snapshot has to be held meanwhile."""
+    if diagnosis.fitting:
+        return replace(diagnosis, moves=())
+    budget = TimeBudget(budget_seconds)
+    fleet = FleetProblem(snapshot, request)
+    plans: list[PlannedMoves] = []
+    cut_short = diagnosis.cut_short
+    try:
+        trees = await budget.run(trees_fitting(snapshot.without_usage(), request))
+        cut_short = cut_short or len(trees) > MOST_TREES
+        search = await leaving_search(budget, fleet, trees[:MOST_TREES], read)
+        for leaving in await budget.run(search.smallest()):
+            plan = await budget.run(planned_moves(snapshot, request, leaving))
+            if plan is not None:
+                plans.append(plan)
+    except OutOfTime:
+        cut_short = True
+    plans.sort(key=lambda plan: (plan.swap, sum(not move.to for move in plan.moves)))
+    shown = plans[:SHOWN_PLANS]
+    uuids = {row: snapshot.uuid(row) for plan in shown for row in rows_of_plan(snapshot, plan)}
+    return replace(
+        diagnosis,
+        moves=shown,
+        roots={row: int(snapshot.tree_start.values[snapshot.tree.values[row]]) for row in uuids},
+        uuids={**diagnosis.uuids, **uuids},
+        cut_short=cut_short,
+    )
+
+
+async def leaving_search(
+    budget: TimeBudget, fleet: FleetProblem, trees: Sequence[int], read: ReadHolders
+) -> LeavingSearch:
+    snapshot = fleet.snapshot
+    sharing = snapshot.tree.values[snapshot.sharing.rows]
+    all_trees = np.unique(np.concatenate((np.array(trees, np.int64), sharing)))
+    held = await read(snapshot.tree_root_id.values[all_trees].tolist())
+    search = LeavingSearch(fleet)
+    by_tree: dict[int, list[int]] = {}
+    holders = holders_of(snapshot, held)
+    for number, holder in enumerate(holders):
+        for tree in {int(snapshot.tree.values[row]) for row, _ in holder.held}:
+            by_tree.setdefault(tree, []).append(number)
+        await budget.yield_if_due()
+    for tree in trees:
+        near = {tree, *snapshot.tree.values[fleet.conditions.shared_rows(tree)].tolist()}
+        numbers = sorted({number for each in near for number in by_tree.get(each, ())})
+        search.look_at(tree, [holders[number] for number in numbers])
+        await budget.yield_if_due()
+    return search
+
+
+def rows_of_plan(snapshot: Snapshot, plan: PlannedMoves) -> set[int]:
+    rows = {int(snapshot.tree_start.values[plan.leaving.tree])}
+    for move in plan.moves:
+        for row, _ in (*move.holder.held, *move.to):
+            rows |= {row, int(snapshot.tree_start.values[snapshot.tree.values[row]])}
+    return rows

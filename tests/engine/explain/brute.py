@@ -6,10 +6,16 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import combinations, product
 
-from dovetail.core.constraints import RELATIONS, Constraint, constraints, only, with_changes
+from dovetail.core.constraints import (
+    RELATIONS,
+    Constraint,
+    constraints,
+    only,
+    with_amount,
+    with_changes,
+)
 from dovetail.core.explanation import Reason
 from dovetail.core.request import Request
-from dovetail.engine.explain.relax import with_amount
 from tests.engine.forest import Forest, Provider
 from tests.engine.oracle import fit_together, root_fits, ways
 

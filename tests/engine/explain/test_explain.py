@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from itertools import islice
+from itertools import combinations, islice
 from typing import TypeVar
 
 import msgspec
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from dovetail.core.constraints import Constraint, constraints, with_changes
+from dovetail.core.constraints import Constraint, constraints, with_amount, with_changes
 from dovetail.core.explanation import Reason
 from dovetail.core.request import Affinity, Group, Request
 from dovetail.engine.explain import RelaxedRequest, Work, any_fits, findings, funnel, relaxations
-from dovetail.engine.explain.relax import one_less, with_amount
+from dovetail.engine.explain.refine import is_void, out_of_isolation, out_of_subtree
 from tests.engine.answers import by_uuid, loaded
 from tests.engine.explain import brute
 from tests.engine.forest import Forest, Inventory, grow, name_of, node
@@ -32,10 +32,15 @@ PATIENCE = 100_000
 
 
 def explainable(request: Request) -> Request | None:
-    """As the API lets one ask: no limit, nesting known, and no group that demands nothing."""
+    """As the API lets one ask: no limit, nesting known, and no group that demands nothing.
+
+    A group without resources has to be tied to others.
+    """
     demanded = {one.group for one in constraints(request)}
-    if any(group.suffix not in demanded for group in request.groups):
-        return None
+    tied = {name for one in request.affinities for name in one.together | one.apart}
+    for group in request.groups:
+        if group.suffix not in demanded or not (group.resources or group.suffix in tied):
+            return None
     return msgspec.structs.replace(request, limit=None, one_provider_per_tree=False)
 
 
@@ -103,11 +108,20 @@ def smaller(one: Constraint, other: Constraint | None) -> list[Constraint]:
     if one.reason is Reason.AMOUNT:
         offered = other.amount if other else 0
         return [with_amount(one, amount) for amount in range(offered + 1, one.amount)]
-    if one.affinity is not None and other is None:
-        return [
-            msgspec.structs.replace(one, affinity=affinity) for affinity in one_less(one.affinity)
+    if one.reason in (Reason.SAME_SUBTREE, Reason.ISOLATION):
+        without = out_of_subtree if one.affinity else out_of_isolation
+        names, left = members(one), members(other) if other else frozenset()
+        fewer = [
+            without(one, frozenset(out))
+            for size in range(1, len(names) - len(left))
+            for out in combinations(sorted(names), size)
         ]
+        return [each for each in fewer if not is_void(each)]
     return []
+
+
+def members(one: Constraint) -> frozenset[str]:
+    return one.affinity.together | one.affinity.apart if one.affinity else one.names
 
 
 def test_many_groups_of_one_class_do_not_multiply_the_work() -> None:
@@ -119,7 +133,7 @@ def test_many_groups_of_one_class_do_not_multiply_the_work() -> None:
     by_one = grow(node("host", DISK_GB=2**30))
     assert ("DISK_GB:1073741824", f"DISK_GB:{left}", 1) in said(smallest(by_one, request))
     by_two = grow(node("host", DISK_GB=Inventory(2**30, step_size=2)))
-    assert ("DISK_GB:1073741824", None, 1) in said(smallest(by_two, request))
+    assert ("DISK_GB:1073741824", f"DISK_GB:{left}", 1) in said(smallest(by_two, request))
 
 
 def smallest(forest: Forest, request: Request) -> list[RelaxedRequest]:

@@ -108,3 +108,110 @@ def test_a_query_that_is_no_query(hosts: Client) -> None:
     reply = hosts.get(f"{EXPLAIN}?resources=VCPU")
     assert reply.status_code == 400
     assert reply.headers["content-type"] == "application/problem+json"
+
+
+# -- what else is told -----------------------------------------------------------------------------
+
+
+def hold(client: Client, consumer: int, **allocations: dict[str, int]) -> str:
+    """Let a consumer hold amounts of providers, by name."""
+    uuid = f"00000000-0000-0000-0000-{consumer:012}"
+    found = client.call("POST", "/dovetail/v1/names", {"providers": list(allocations)}).json()
+    reply = client.call(
+        "PUT",
+        f"/allocations/{uuid}",
+        {
+            "allocations": {
+                found["providers"][name]["uuid"]: {"resources": held}
+                for name, held in allocations.items()
+            },
+            "project_id": "p",
+            "user_id": "u",
+            "consumer_generation": None,
+            "consumer_type": "INSTANCE",
+        },
+    )
+    assert reply.status_code == 204, reply.text
+    return uuid
+
+
+def test_a_device_in_use_is_not_told_as_absent(hosts: Client) -> None:
+    hold(hosts, 1, host1_fpga={"FPGA": 1})
+    hold(hosts, 2, host2_fpga={"FPGA": 1})
+    answer = hosts.get(f"{EXPLAIN}?resources=FPGA:1&host=host1").json()
+    assert answer["verdict"] == "not_now"
+    (finding,) = answer["nearest"][0]["findings"]
+    assert (finding["met"], finding["ever"]) == (False, True)
+    assert finding["words"] == "FPGA on host1_fpga: wants 1, free 0 of 1, 1 short"
+    assert [place["name"] for place in answer["emptied"]] == ["host1", "host2"]
+
+
+def test_whom_to_move_and_where_to(hosts: Client) -> None:
+    """The half beside the card of host1 is held by one who has room on the other half."""
+    held = hold(hosts, 1, host1_numa1={"VCPU": 3})
+    hold(hosts, 2, host2_numa1={"VCPU": 2}, host2_fpga={"FPGA": 1})
+    asked = f"{EXPLAIN}?{NEAR_THE_CARD.format(4)}"
+    assert "moves" not in hosts.get(asked).json()
+    plans = hosts.get(f"{asked}&moves=1").json()["moves"]
+    (plan,) = [one for one in plans if one["host"]["name"] == "host1"]
+    (move,) = plan["moves"]
+    assert (move["consumer"], move["from"]["name"], plan["smallest"]) == (held, "host1", True)
+    assert move["to"] is not None
+    assert plan["words"].startswith(f"host1 fits if you move {held} (VCPU:3) from host1 to ")
+    hosts.call("DELETE", f"/allocations/{held}")
+    again: dict[str, object] = {
+        "allocations": {u: {"resources": r} for u, r in move["allocations"].items()}
+    }
+    again |= {"project_id": "p", "user_id": "u", "consumer_generation": None}
+    assert (
+        hosts.call("PUT", f"/allocations/{held}", again | {"consumer_type": "INSTANCE"}).status_code
+        == 204
+    )
+    assert hosts.get(asked).json()["verdict"] == "fits"
+
+
+def test_moves_are_asked_for_by_0_or_1(hosts: Client) -> None:
+    assert hosts.get(f"{EXPLAIN}?resources=VCPU:1&moves=yes").status_code == 400
+
+
+def test_whom_to_move_in_a_fleet_that_might_be(hosts: Client) -> None:
+    held = hold(hosts, 1, host1_numa1={"VCPU": 3})
+    question = {"query": NEAR_THE_CARD.format(4), "drain": ["host2"], "moves": True}
+    answer = hosts.call("POST", "/dovetail/v1/whatif", question).json()
+    (plan,) = answer["explanation"]["moves"]
+    assert [move["consumer"] for move in plan["moves"]] == [held]
+
+
+def test_what_to_add(hosts: Client) -> None:
+    answer = hosts.get(f"{EXPLAIN}?{NEAR_THE_CARD.format(6)}").json()
+    assert "host1 fits if you add 2 VCPU to host1_numa1" in [
+        one["words"] for one in answer["additions"]
+    ]
+
+
+def test_what_vanishes_with_a_group(hosts: Client) -> None:
+    query = "resources_VM=VCPU:1&resources_ACC=FPGA:2&required_ACC=HW_NUMA_ROOT"
+    changes = hosts.get(f"{EXPLAIN}?{query}").json()["relaxations"]
+    assert ["trait HW_NUMA_ROOT (group _ACC)"] in [one["vanishing"] for one in changes]
+
+
+def test_names_stand_in_for_uuids(hosts: Client) -> None:
+    found = hosts.call("POST", "/dovetail/v1/names", {"providers": ["host1"]}).json()
+    uuid = found["providers"]["host1"]["uuid"]
+    answer = hosts.get(f"{EXPLAIN}?resources=VCPU:99&in_tree={uuid}").json()
+    assert "in the tree of host1" in [step["words"] for step in answer["funnel"]]
+
+
+def test_six_missing_traits_are_found_at_once(serve: Make) -> None:
+    """They were not found in five seconds: all sets of up to six constraints were tried."""
+    client = serve()
+    for number in range(8):
+        load(client, tree(f"host{number}", inventories={"VCPU": 64}))
+    traits = [f"CUSTOM_T{at}" for at in range(6)]
+    for trait in traits:
+        client.call("PUT", f"/traits/{trait}", None)
+    query = "&".join(f"resources_{at}=VCPU:1&required_{at}={t}" for at, t in enumerate(traits))
+    answer = client.get(f"{EXPLAIN}?{query}&group_policy=none").json()
+    (change,) = answer["relaxations"]
+    assert [one["from"] for one in change["changes"]] == traits
+    assert (change["hosts"], change["smallest"], answer["cut_short"]) == (8, True, False)

@@ -17,18 +17,22 @@ from dovetail.cli.support.output import output_option, show
 @click.group(cls=NamedWays, no_args_is_help=False)
 @query.query_options
 @click.option("--host", metavar="HOST", help="Judge this host, by name or UUID.")
+@click.option("--moves", is_flag=True, help="Say which consumers to move, and where to.")
 @output_option
 @talks_to_server()
-def explain(server: ServerClient, host: str | None, form: str, **asked: Any) -> None:
+def explain(
+    server: ServerClient, host: str | None, form: str, *, moves: bool, **asked: Any
+) -> None:
     """Say why a request fits or does not.
 
     QUERY as for `dovetail candidates`. Shows how many hosts each condition leaves, what the nearest
-    hosts lack, and the smallest changes that would help. Exits with 1 if nothing fits. Of a pod in
-    a Kubernetes cluster, `explain pod` says what it got.
+    hosts lack, the smallest changes that would help and, with --moves, whom to move. Exits with 1
+    if nothing fits. Of a pod in a Kubernetes cluster, `explain pod` says what it got.
     """
     question = query.prepare(server, **asked)
     of_host = "" if host is None else f"&host={segment(host)}"
-    answer = server.get(f"/dovetail/v1/explain?{question.text}{of_host}")
+    with_moves = "&moves=1" if moves else ""
+    answer = server.get(f"/dovetail/v1/explain?{question.text}{of_host}{with_moves}")
     one_host = host is not None
     show(form, answer, lambda: explanation.lines(answer, question.names, one_host=one_host))
     if not fits(answer, one_host=one_host):

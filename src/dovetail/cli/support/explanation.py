@@ -47,6 +47,14 @@ def laid_out(
     if answer["relaxations"]:
         yield ""
         yield from relaxations(answer["relaxations"], ask)
+    for title, key in (("What to add:", "additions"), ("Whom to move:", "moves")):
+        if answer.get(key):
+            yield ""
+            yield title
+            yield from (f"{INDENT}{printable(one['words'])}" for one in answer[key])
+    if answer.get("cut_short"):
+        yield ""
+        yield "Time was over before everything was looked at: there may be more, or smaller ones."
 
 
 def funnel(answer: dict[str, Any], among: str) -> list[str]:

@@ -7,13 +7,15 @@ result. `Diagnosis` collects the results and makes a `core.explanation.Explanati
 
 from dovetail.engine.explain.diagnosis import Diagnosis, Names
 from dovetail.engine.explain.fits import Work, any_fits, fitting, how_many
+from dovetail.engine.explain.fleet_problem import FleetProblem
 from dovetail.engine.explain.funnel import funnel
-from dovetail.engine.explain.host import HostFindings, findings
+from dovetail.engine.explain.host import HostFindings, findings, host_findings
 from dovetail.engine.explain.nearest import nearest
-from dovetail.engine.explain.relax import RelaxedRequest, relaxations
+from dovetail.engine.explain.relax import RelaxedRequest, relaxations, relaxations_in
 
 __all__ = [
     "Diagnosis",
+    "FleetProblem",
     "HostFindings",
     "Names",
     "RelaxedRequest",
@@ -22,7 +24,9 @@ __all__ = [
     "findings",
     "fitting",
     "funnel",
+    "host_findings",
     "how_many",
     "nearest",
     "relaxations",
+    "relaxations_in",
 ]

@@ -1,119 +1,129 @@
-"""Condition checks: whether a provider meets a constraint, seen from a given tree; for `host`."""
+"""Condition masks: which rows meet each constraint that a provider meets by itself.
+
+Decided once per request over whole columns; `tree_problem` reads single rows of them, `funnel` and
+`distance` whole trees. What a provider's tree adds to it (the root speaks for its tree in the
+unsuffixed group, and not for trees that are shared with) is put together in `of_own` and
+`of_shared`.
+"""
 
 from __future__ import annotations
+
+from functools import cached_property
 
 import numpy as np
 
 from dovetail.core.columns import Mask
 from dovetail.core.constraints import Constraint
 from dovetail.core.explanation import Reason
-from dovetail.core.inventory import Supply
-from dovetail.engine.feasible import aggregate_mask, trait_mask
+from dovetail.engine.explain.demands import Demands, bits
+from dovetail.engine.feasible import aggregate_mask, shared_pairs, trait_mask
+from dovetail.engine.inventories import RowNumbers
 from dovetail.engine.snapshot import Snapshot
 
-TRAITS = frozenset(
-    (Reason.TRAIT, Reason.FORBIDDEN_TRAIT, Reason.ROOT_TRAIT, Reason.ROOT_FORBIDDEN_TRAIT)
-)
-AGGREGATES = frozenset(
-    (
-        Reason.AGGREGATE,
-        Reason.FORBIDDEN_AGGREGATE,
-        Reason.ROOT_AGGREGATE,
-        Reason.ROOT_FORBIDDEN_AGGREGATE,
-    )
-)
-FORBIDDING = frozenset(
-    (
-        Reason.FORBIDDEN_TRAIT,
-        Reason.FORBIDDEN_AGGREGATE,
-        Reason.ROOT_FORBIDDEN_TRAIT,
-        Reason.ROOT_FORBIDDEN_AGGREGATE,
-    )
-)
+OF_TRAITS = frozenset((Reason.TRAIT, Reason.ROOT_TRAIT, Reason.TOGETHER))
+OF_FORBIDDEN_TRAITS = frozenset((Reason.FORBIDDEN_TRAIT, Reason.ROOT_FORBIDDEN_TRAIT))
+OF_AGGREGATES = frozenset((Reason.AGGREGATE, Reason.ROOT_AGGREGATE))
+OF_FORBIDDEN_AGGREGATES = frozenset((Reason.FORBIDDEN_AGGREGATE, Reason.ROOT_FORBIDDEN_AGGREGATE))
 
 
 class Conditions:
-    """The rows that a tree can be served from, and what they meet."""
+    """Masks over the rows of a snapshot, a constraint each, made when somebody looks."""
 
-    def __init__(self, snapshot: Snapshot, tree: int) -> None:
-        self._snapshot, self._tree = snapshot, tree
-        self.root = int(snapshot.tree_start.values[tree])
-        sharing = snapshot.sharing
-        shared = [row for row in sharing.rows.tolist() if tree in sharing.reach(row)]
-        self.rows = [*snapshot.rows_of(tree), *shared]
-        self._masks: dict[Constraint, Mask] = {}
-        self._trees: dict[str, int | None] = {}
-
-    def supply(self, row: int, class_name: str) -> Supply:
-        inventories = self._snapshot.inventories_of(class_name)
-        at = None if inventories is None else inventories.entry(row)
-        if inventories is None or at is None:
-            return Supply()
-        return Supply(
-            *(
-                int(column.values[at])
-                for column in (
-                    inventories.free,
-                    inventories.capacity,
-                    inventories.min_unit,
-                    inventories.max_unit,
-                    inventories.step_size,
-                )
+    def __init__(self, snapshot: Snapshot, demands: Demands) -> None:
+        self.snapshot, self.demands = snapshot, demands
+        self._masks: dict[int, Mask] = {}
+        self.speaking = [
+            bits(
+                place for place, at in enumerate(group.conditions) if self._is(at, Reason.AGGREGATE)
             )
-        )
+            for group in demands.groups
+        ]
+        """By group: the conditions for which a root may speak."""
+        self.banning = [
+            bits(
+                place
+                for place, at in enumerate(group.conditions)
+                if self._is(at, Reason.FORBIDDEN_AGGREGATE)
+            )
+            for group in demands.groups
+        ]
+        self.placing = [
+            bits(place for place, at in enumerate(group.conditions) if self._is(at, Reason.IN_TREE))
+            for group in demands.groups
+        ]
 
-    def meets(self, row: int, constraint: Constraint, group: list[Constraint]) -> bool:
-        """`group`: all constraints of the same group, some of which have to be met together."""
-        match constraint.reason:
-            case Reason.AMOUNT:
-                supply = self.supply(row, constraint.name)
-                return supply.free >= constraint.amount and supply.allows(constraint.amount)
-            case Reason.AGGREGATE:
-                return self._allows(constraint, self._speaker(row, group))
-            case Reason.FORBIDDEN_AGGREGATE if not constraint.group:
-                return all(self._allows(constraint, place) for place in (row, self.root))
-            case reason if reason in TRAITS or reason in AGGREGATES:
-                return self._allows(constraint, row)
-            case Reason.ATTRIBUTE | Reason.CLASS:
-                return self._selected(row, constraint)
-            case Reason.IN_TREE:
-                return self._in_tree(row, constraint)
-            case _:
-                raise ValueError(f"{constraint.reason} is between providers")
+    def _is(self, at: int, reason: Reason) -> bool:
+        return self.demands.constraints[at].reason is reason
 
-    def _speaker(self, row: int, group: list[Constraint]) -> int:
-        """The row whose aggregates count: in the unsuffixed group a root may speak for its tree."""
-        asked = [one for one in group if one.reason is Reason.AGGREGATE]
-        if group[0].group or not self._own(row):
-            return row
-        if all(self._allows(one, row) for one in asked):
-            return row
-        return self.root if all(self._allows(one, self.root) for one in asked) else row
+    @cached_property
+    def pairs(self) -> tuple[RowNumbers, RowNumbers]:
+        """(tree, row) for every row that serves another tree; ascending by tree."""
+        return shared_pairs(self.snapshot, self.snapshot.sharing.rows)
 
-    def _allows(self, constraint: Constraint, row: int) -> bool:
-        """Whether the row's traits, or its aggregates, are such as the constraint wants them."""
-        snapshot, of_traits = self._snapshot, constraint.reason in TRAITS
-        mask = self._masks.get(constraint)
-        if mask is None:
-            mask_of = trait_mask if of_traits else aggregate_mask
-            names = constraint.names
-            forbids = constraint.reason in FORBIDDING
-            mask = mask_of(snapshot, [], names) if forbids else mask_of(snapshot, [names], ())
-            self._masks[constraint] = mask
-        sets = snapshot.traits if of_traits else snapshot.aggregates
-        return bool(mask[sets.values[row]])
+    def shared_rows(self, tree: int) -> list[int]:
+        trees, rows = self.pairs
+        low, high = np.searchsorted(trees, (tree, tree + 1))
+        found: list[int] = rows[low:high].tolist()
+        return found
 
-    def _selected(self, row: int, constraint: Constraint) -> bool:
-        snapshot = self._snapshot
-        mask = snapshot.attribute_sets.selected_by(constraint.selector)
-        return bool(mask[snapshot.attributes.values[row]])
+    def mask(self, at: int) -> Mask:
+        """By row: whether it meets the constraint, seen by itself."""
+        found = self._masks.get(at)
+        if found is None:
+            found = self._masks[at] = self._decide(self.demands.constraints[at])
+        return found
 
-    def _in_tree(self, row: int, constraint: Constraint) -> bool:
-        (uuid,) = constraint.names
-        if uuid not in self._trees:
-            self._trees[uuid] = self._snapshot.tree_with(uuid)
-        inside = self._trees[uuid] == int(self._snapshot.tree.values[row])
-        return inside and (bool(constraint.group) or self._own(row))
+    def row_bits(self, numbers: list[int], row: int) -> int:
+        """Which of these constraints a row meets, a bit each."""
+        return bits(place for place, at in enumerate(numbers) if self.mask(at)[row])
 
-    def _own(self, row: int) -> bool:
-        return bool(np.equal(self._snapshot.tree.values[row], self._tree))
+    def of_own(self, group: int, row: int, root: int) -> tuple[int, ...]:
+        """What a row of a tree meets of a group's conditions: as it speaks, and as its root does.
+
+        All aggregates of the unsuffixed group have to be those of one speaker.
+        """
+        demands = self.demands.groups[group]
+        own = self.row_bits(list(demands.conditions), row)
+        if demands.suffix or not self.speaking[group] | self.banning[group]:
+            return (own,)
+        of_root = self.row_bits(list(demands.conditions), root)
+        own &= of_root | ~self.banning[group]
+        speaking = self.speaking[group]
+        told = (own & ~speaking) | (of_root & speaking)
+        return (own,) if told == own else (own, told)
+
+    def of_shared(self, group: int, row: int, root: int) -> tuple[int, ...]:
+        """The same of a row that another tree shares with the tree of this root."""
+        demands = self.demands.groups[group]
+        own = self.row_bits(list(demands.conditions), row)
+        if demands.suffix:
+            return (own,)
+        if self.banning[group]:
+            own &= self.row_bits(list(demands.conditions), root) | ~self.banning[group]
+        return (own & ~self.placing[group],)
+
+    def _decide(self, one: Constraint) -> Mask:
+        snapshot, reason = self.snapshot, one.reason
+        if reason in OF_TRAITS:
+            return trait_mask(snapshot, [one.names], ())[snapshot.traits.values]
+        if reason in OF_FORBIDDEN_TRAITS:
+            return trait_mask(snapshot, (), one.names)[snapshot.traits.values]
+        if reason in OF_AGGREGATES:
+            return aggregate_mask(snapshot, [one.names], ())[snapshot.aggregates.values]
+        if reason in OF_FORBIDDEN_AGGREGATES:
+            return aggregate_mask(snapshot, (), one.names)[snapshot.aggregates.values]
+        if reason in (Reason.ATTRIBUTE, Reason.CLASS):
+            selected = snapshot.attribute_sets.selected_by(one.selector)
+            return selected[snapshot.attributes.values]
+        found = np.zeros(snapshot.tree.size, np.bool_)
+        if reason is Reason.IN_TREE:
+            (uuid,) = one.names
+            tree = snapshot.tree_with(uuid)
+            if tree is not None:
+                rows = snapshot.rows_of(tree)
+                found[rows.start : rows.stop] = True
+        elif reason is Reason.AMOUNT:
+            inventories = snapshot.inventories_of(one.name)
+            if inventories is not None:
+                found[inventories.fitting(one.amount)] = True
+        return found

@@ -6,16 +6,25 @@ diagnosis from a snapshot, a door looks up names, and `explanation` puts both to
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, TypeVar
 
 import msgspec
+from msgspec import UNSET
+from msgspec.structs import astuple
 
 from dovetail.core import explanation_text
 from dovetail.core.explanation import (
     ConstraintChange,
+    ConsumerMove,
     Counted,
     Explanation,
     Finding,
+    HostAddition,
+    MissingAmount,
+    MovePlan,
+    NamedPlace,
     PlaceFindings,
     Relaxation,
     Stage,
@@ -25,6 +34,10 @@ from dovetail.core.request import Request
 from dovetail.engine.explain.host import HostFindings, ProviderFinding
 from dovetail.engine.explain.relax import RelaxedRequest
 
+if TYPE_CHECKING:
+    from dovetail.engine.moves.destinations import PlannedMove, PlannedMoves
+
+T = TypeVar("T", Stage, Finding, Relaxation)
 Names = Mapping[str, str]
 """Of providers, by UUID."""
 
@@ -39,6 +52,20 @@ class Diagnosis(msgspec.Struct, frozen=True):
     relaxations: Sequence[RelaxedRequest]
     uuids: Mapping[int, str]
     """Of the rows that are mentioned."""
+    emptied: Sequence[int] = ()
+    """Rows of the roots of hosts that would fit with nothing in use: some of them."""
+    moves: Sequence[PlannedMoves] | None = None
+    """Whom to move, where that was asked."""
+    roots: Mapping[int, int] = {}
+    """By row of a move: that of its root."""
+    cut_short: bool = False
+    named: Sequence[str] = ()
+    """UUIDs of providers that the request names."""
+
+    @property
+    def mentioned(self) -> list[str]:
+        """UUIDs of all providers that the explanation speaks of."""
+        return [*self.uuids.values(), *self.named]
 
     @property
     def verdict(self) -> Verdict:
@@ -48,7 +75,7 @@ class Diagnosis(msgspec.Struct, frozen=True):
 
     def explanation(self, names: Names, query_text: Callable[[Request], str]) -> Explanation:
         """`query_text` writes a request in the way in which it is asked."""
-        return Explanation(
+        explanation = Explanation(
             verdict=self.verdict,
             summary=explanation_text.summary_of_hosts(
                 self.verdict, self.hosts, self.fitting, self.could, self.funnel
@@ -60,6 +87,63 @@ class Diagnosis(msgspec.Struct, frozen=True):
             funnel=tuple(self.funnel),
             nearest=tuple(self._place(host, names) for host in self.nearest),
             relaxations=tuple(relaxation_of(one, query_text) for one in self.relaxations),
+            emptied=tuple(self._named(row, names) for row in self.emptied),
+            additions=tuple(self._addition(host, names) for host in self.nearest if host.additions),
+            moves=UNSET
+            if self.moves is None
+            else tuple(self._plan(plan, names) for plan in self.moves),
+            cut_short=self.cut_short,
+        )
+        return in_names(explanation, names)
+
+    def _named(self, row: int, names: Names) -> NamedPlace:
+        uuid = self.uuids[row]
+        return NamedPlace(name=names.get(uuid), uuid=uuid)
+
+    def _addition(self, host: HostFindings, names: Names) -> HostAddition:
+        added = tuple(
+            MissingAmount(
+                provider=names.get(self.uuids[row]),
+                provider_uuid=self.uuids[row],
+                resource_class=name,
+                amount=amount,
+            )
+            for row, name, amount in host.additions
+        )
+        place = self._named(host.root, names)
+        texts = [
+            (one.provider or one.provider_uuid, one.resource_class, one.amount) for one in added
+        ]
+        words = explanation_text.addition(place.name or place.uuid, texts)
+        return HostAddition(host=place, added=added, words=words)
+
+    def _plan(self, plan: PlannedMoves, names: Names) -> MovePlan:
+        moves = tuple(self._move(move, names) for move in plan.moves)
+        host = self._named(plan.root, names)
+        return MovePlan(
+            host=host,
+            moves=moves,
+            swap=plan.swap,
+            smallest=plan.leaving.smallest and not self.cut_short,
+            words=explanation_text.move_plan(host.name or host.uuid, moves, swap=plan.swap),
+        )
+
+    def _move(self, move: PlannedMove, names: Names) -> ConsumerMove:
+        resources: Counter[str] = Counter()
+        for (_, name), amount in move.holder.held.items():
+            resources[name] += amount
+        allocations: dict[str, dict[str, int]] = {}
+        for (row, name), amount in move.to.items():
+            allocations.setdefault(self.uuids[row], {})[name] = amount
+        source = self._named(self.roots[next(iter(move.holder.held))[0]], names)
+        to = self._named(self.roots[next(iter(move.to))[0]], names) if move.to else None
+        return ConsumerMove(
+            consumer=move.holder.consumer,
+            resources=dict(resources),
+            source=source,
+            to=to,
+            allocations=allocations,
+            after=move.after,
         )
 
     def _place(self, host: HostFindings, names: Names) -> PlaceFindings:
@@ -83,7 +167,9 @@ class Diagnosis(msgspec.Struct, frozen=True):
             ever=found.ever,
             provider=name,
             provider_uuid=uuid,
-            words=explanation_text.finding(one, reason, supply, name, met=found.met),
+            words=explanation_text.shortage(one, [astuple(each) for each in found.shortages])
+            if found.shortages
+            else explanation_text.finding(one, reason, supply, name, met=found.met),
         )
         if supply is None:
             return finding
@@ -106,9 +192,36 @@ def relaxation_of(found: RelaxedRequest, query_text: Callable[[Request], str]) -
         )
         for one, other in found.changes.items()
     )
+    vanishing = [explanation_text.constraint_text(one) for one in found.vanishing]
     return Relaxation(
         changes=changes,
         hosts=found.trees,
         query=query_text(found.request),
-        words=explanation_text.relaxation(found.changes, found.trees),
+        words=explanation_text.relaxation(found.changes, found.trees, vanishing),
+        vanishing=tuple(vanishing),
+        smallest=found.smallest,
+    )
+
+
+def in_names(explanation: Explanation, names: Names) -> Explanation:
+    """With the names of providers in place of their UUIDs, in all that people read."""
+
+    def told(text: str) -> str:
+        for uuid, name in names.items():
+            text = text.replace(uuid, name)
+        return text
+
+    def tell(one: T) -> T:
+        return msgspec.structs.replace(one, words=told(one.words))
+
+    nearest = [
+        msgspec.structs.replace(place, findings=tuple(map(tell, place.findings)))
+        for place in explanation.nearest
+    ]
+    return msgspec.structs.replace(
+        explanation,
+        summary=told(explanation.summary),
+        funnel=tuple(map(tell, explanation.funnel)),
+        nearest=tuple(nearest),
+        relaxations=tuple(map(tell, explanation.relaxations)),
     )

@@ -6,12 +6,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dovetail.core.request import Request
+from dovetail.engine.explain.fits import Work
 from dovetail.engine.feasible import Slot, slots_of, suitable_roots, trees_with
 from dovetail.engine.inventories import RowNumbers
 from dovetail.engine.snapshot import Snapshot
 
 
-def nearest(snapshot: Snapshot, request: Request, count: int) -> list[int]:
+def nearest(snapshot: Snapshot, request: Request, count: int) -> Work[list[int]]:
     """Trees by the number of slots they cannot fill, then by how much of the amounts they lack."""
     slots = slots_of(snapshot, request)
     missed = (~suitable_roots(snapshot, request)).astype(np.int64)
@@ -20,6 +21,7 @@ def nearest(snapshot: Snapshot, request: Request, count: int) -> list[int]:
         unfilled = ~trees_with(snapshot, slot.own, slot.shared_tree)
         missed += unfilled
         lacking += np.where(unfilled, least_lacking(snapshot, slot), 0)
+        yield
     trees: RowNumbers = np.flatnonzero(snapshot.tree_size.values > 0).astype(np.int32)
     roots = snapshot.tree_root_id.values[trees]
     order = np.lexsort((roots, lacking[trees], missed[trees]))

@@ -24,7 +24,7 @@ from dovetail.rest.server.http import Call, Reply
 from dovetail.rest.server.validation import refuse_nul
 from dovetail.service.claiming.best import BestClaim, WithClaim, claim_best
 from dovetail.service.claims import UNNAMED_OWNER, NothingFits, Outrun
-from dovetail.service.explanations import TooLong, diagnose
+from dovetail.service.explanations import REFUSAL_SECONDS, TooLong, diagnose
 from dovetail.telemetry.phases import phase
 
 Text = Annotated[str, Meta(min_length=1, max_length=255)]
@@ -124,7 +124,8 @@ async def nothing_fits(call: Call, request: Request) -> HttpError:
     snapshot = await keeper.fresh()
     with keeper.held(snapshot):
         try:
-            found = await diagnose(snapshot, request, call.backend.limits.search_seconds)
+            seconds = min(REFUSAL_SECONDS, call.backend.limits.search_seconds)
+            found = await diagnose(snapshot, request, seconds)
         except TooLong:
             return HttpError(409, "Nothing fits.")
     explanation = found.explanation(await names_in(call, found), query_text)

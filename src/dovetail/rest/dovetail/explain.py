@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from dovetail.core.explanation import document
 from dovetail.engine.explain import Diagnosis, Names
-from dovetail.ledger import provider_names
+from dovetail.ledger import provider_names, usages
 from dovetail.rest.query.parse import classes_for, newest_request
 from dovetail.rest.query.query_text import query_text
+from dovetail.rest.server.errors import HttpError, bad_request
 from dovetail.rest.server.http import Call, Reply
+from dovetail.rest.server.policy import HOLDERS
 from dovetail.service.asking import refuse_unknown_names
-from dovetail.service.explanations import diagnose
+from dovetail.service.explanations import ReadHolders, diagnose, with_moves
 from dovetail.telemetry.phases import phase
 
 
 async def show(call: Call) -> Reply:
-    query = call.query.without("host")
+    query = call.query.without("host").without("moves")
+    moves = wants_moves(call)
     classes = await classes_for(call.backend.keeper, query)
     with phase("parse"):
         request = newest_request(query, classes, call.backend.limits)
@@ -23,10 +28,35 @@ async def show(call: Call) -> Reply:
     snapshot = await keeper.fresh()
     refuse_unknown_names(snapshot, request)
     with keeper.held(snapshot):
-        found = await diagnose(snapshot, request, call.backend.limits.search_seconds, host)
+        seconds = call.backend.limits.search_seconds
+        found = await diagnose(snapshot, request, seconds, host)
+        if moves:
+            found = await with_moves(found, snapshot, request, reading_holders(call), seconds)
     names = await names_in(call, found)
     with phase("encode"):
         return call.json(document(found.explanation(names, query_text)))
+
+
+def wants_moves(call: Call) -> bool:
+    """Whether to say whom to move: only to those who may see who holds what."""
+    text = call.query.get("moves")
+    if text not in (None, "0", "1"):
+        raise bad_request(f"moves: {text!r} is neither 0 nor 1")
+    if text == "1":
+        refuse_strangers(call)
+    return text == "1"
+
+
+def refuse_strangers(call: Call) -> None:
+    if not call.backend.rules.allows(HOLDERS, call.identity):
+        raise HttpError(403, f"{HOLDERS}: you may not see who holds what, so not whom to move.")
+
+
+def reading_holders(call: Call) -> ReadHolders:
+    async def read(root_ids: Sequence[int]) -> Sequence[usages.HolderUnits]:
+        return await call.read(lambda tx: usages.of_trees(tx, root_ids))
+
+    return read
 
 
 async def uuid_of_host(call: Call, key: str | None) -> str | None:
@@ -36,6 +66,6 @@ async def uuid_of_host(call: Call, key: str | None) -> str | None:
 
 
 async def names_in(call: Call, diagnosis: Diagnosis) -> Names:
-    uuids = list(diagnosis.uuids.values())
+    uuids = diagnosis.mentioned
     found = await call.read(lambda tx: provider_names.find(tx, uuids))
     return {uuid: named.name for uuid, named in found.items()}

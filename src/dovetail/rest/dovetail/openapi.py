@@ -90,7 +90,8 @@ SCHEMAS: dict[str, Document] = {
 
 
 def with_host(query: Document) -> Document:
-    return {**query, "properties": {**query["properties"], "host": TEXT}}
+    own = {"host": TEXT, "moves": {"type": "string", "enum": ["0", "1"]}}
+    return {**query, "properties": {**query["properties"], **own}}
 
 
 def asking(**parameters: Document) -> Document:
@@ -124,7 +125,7 @@ OPERATIONS: Mapping[tuple[str, str], Operation] = {
         summary="Why a request fits or not, and what would make it fit.",
         query=with_host(LIST_CANDIDATES.at(NEWEST).schema),
         answers={200: ref("Explanation")},
-        refusals=(404,),
+        refusals=(403, 404),
     ),
     ("POST", "/v1/whatif"): Operation(
         summary="Where a request would fit if the fleet were another.",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Annotated
 
 import msgspec
@@ -18,19 +18,18 @@ from dovetail.core.request import Request
 from dovetail.engine import Search, Snapshot
 from dovetail.engine.combine.round_robin import Block
 from dovetail.engine.explain import Diagnosis, Names, how_many
-from dovetail.ledger import Transaction, claims, provider_names
-from dovetail.rest.dovetail.explain import names_in
+from dovetail.ledger import Transaction, claims, provider_names, usages
+from dovetail.rest.dovetail.explain import names_in, reading_holders, refuse_strangers
 from dovetail.rest.query.candidate_json import SummaryWriter, candidates_json
 from dovetail.rest.query.parse import classes_for, newest_request, query_of, shows_scores
 from dovetail.rest.query.query_text import query_text
 from dovetail.rest.query.versions import NEWEST
-from dovetail.rest.server.backend import ServerBackend
 from dovetail.rest.server.errors import bad_request, conflict
 from dovetail.rest.server.http import Call, Reply
 from dovetail.rest.server.pieces.writing import gathered
 from dovetail.service import hypothetical
 from dovetail.service.asking import find_in, refuse_unknown_names, scores_of
-from dovetail.service.explanations import diagnose
+from dovetail.service.explanations import ReadHolders, diagnose, with_moves
 from dovetail.service.time_budget import OutOfTime, TimeBudget
 from dovetail.telemetry.phases import phase
 
@@ -48,6 +47,8 @@ class WhatIfQuestion(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
     """Consumers, by UUID."""
     add: list[Tree] = []
     """Trees, as in a fleet document."""
+    moves: bool = False
+    """Whether to say whom to move."""
 
 
 class WhatIfRequest(msgspec.Struct, frozen=True):
@@ -77,6 +78,8 @@ async def ask(call: Call) -> Reply:
     with phase("parse"):
         # Many trees take seconds to read, and the event loop is everybody's.
         question = await asyncio.to_thread(question_in, call.body)
+        if question.moves:
+            refuse_strangers(call)
         limits = call.backend.limits
         query = query_of(question.query, limits)
         classes = await classes_for(call.backend.keeper, query)
@@ -85,7 +88,7 @@ async def ask(call: Call) -> Reply:
         asked = WhatIfRequest(question, request, plan, shows_scores(query))
     facts = await call.read(lambda tx: facts_of(tx, asked))
     try:
-        outcome = await outcome_of(call.backend, asked, facts)
+        outcome = await outcome_of(call, asked, facts)
     except OutOfTime as error:
         raise bad_request("This takes too long; narrow the request.") from error
     added = {provider.uuid: provider.name for provider in asked.plan.providers}
@@ -94,9 +97,8 @@ async def ask(call: Call) -> Reply:
         return Reply.in_pieces(await gathered(texts_of(outcome, names, scores=asked.scores)))
 
 
-async def outcome_of(
-    backend: ServerBackend, asked: WhatIfRequest, facts: LedgerFacts
-) -> WhatIfOutcome:
+async def outcome_of(call: Call, asked: WhatIfRequest, facts: LedgerFacts) -> WhatIfOutcome:
+    backend = call.backend
     keeper, request, seconds = backend.keeper, asked.request, backend.limits.search_seconds
     snapshot = await keeper.fresh()
     with phase("suppose"), keeper.held(snapshot):
@@ -105,8 +107,20 @@ async def outcome_of(
         refuse_unknown_names(twin, request)
         before = await TimeBudget(seconds).run(how_many(snapshot, request))
     diagnosis = await diagnose(twin, request, seconds)
+    if asked.question.moves:
+        read = still_holding(reading_holders(call), asked.question.release)
+        diagnosis = await with_moves(diagnosis, twin, request, read, seconds)
     search, found = await find_in(twin, request, seconds, typical=keeper.typical_requests.typical)
     return WhatIfOutcome(before, diagnosis, search, found)
+
+
+def still_holding(read: ReadHolders, released: Sequence[str]) -> ReadHolders:
+    """Without those who are supposed to be gone."""
+
+    async def read_others(root_ids: Sequence[int]) -> Sequence[usages.HolderUnits]:
+        return [held for held in await read(root_ids) if held[0] not in released]
+
+    return read_others
 
 
 def texts_of(outcome: WhatIfOutcome, names: Names, *, scores: bool) -> Iterator[bytes | memoryview]:

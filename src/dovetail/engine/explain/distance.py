@@ -1,0 +1,84 @@
+"""Distance of trees from a request: a lower bound on the constraints that would have to change.
+
+Vector operations over whole columns: a group needs at least as many changes as the row that meets
+most of it leaves unmet, or its amounts dropped, with which the rest of it may go. Relations between
+groups are not counted. `relax` looks closely only at trees whose bound is small enough.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dovetail.core.explanation import Reason
+from dovetail.engine.explain.conditions import Conditions
+from dovetail.engine.explain.demands import GroupDemands
+from dovetail.engine.explain.fits import Work
+
+Counts = NDArray[np.int64]
+FAR = 2**30
+"""Of a tree that is not there."""
+
+
+def fewest_changes(conditions: Conditions) -> Work[Counts]:
+    """By tree; never more than what is really needed."""
+    snapshot, demands = conditions.snapshot, conditions.demands
+    roots = snapshot.tree_start.values
+    bound: Counts = np.where(snapshot.tree_size.values > 0, 0, FAR).astype(np.int64)
+    for at in demands.roots:
+        bound += ~conditions.mask(at)[roots]
+    for group in demands.groups:
+        changes = (
+            of_one_provider(conditions, group) if group.suffix else of_several(conditions, group)
+        )
+        bound += np.minimum(changes, len(group.amounts))
+        yield
+    return bound
+
+
+def of_one_provider(conditions: Conditions, group: GroupDemands) -> Counts:
+    unmet = unmet_by_row(conditions, group.numbers)
+    return least_by_tree(conditions, unmet, unmet)
+
+
+def of_several(conditions: Conditions, group: GroupDemands) -> Counts:
+    """Classes may come from different providers, each of which meets the conditions.
+
+    As its root may speak for a row about aggregates, those count where both lack them.
+    """
+    snapshot = conditions.snapshot
+    told = [
+        at
+        for at in group.conditions
+        if conditions.demands.constraints[at].reason is Reason.AGGREGATE
+    ]
+    rest = unmet_by_row(conditions, [at for at in group.conditions if at not in told])
+    of_row = unmet_by_row(conditions, told)
+    of_root = of_row[snapshot.tree_start.values[snapshot.tree.values]]
+    own, shared = rest + np.minimum(of_row, of_root), rest + of_row
+    lacking = np.zeros(snapshot.tree_size.size, np.int64)
+    farthest = np.zeros(snapshot.tree_size.size, np.int64)
+    for at in group.amounts.values():
+        short = unmet_by_row(conditions, [at])
+        lacking += least_by_tree(conditions, short, short)
+        slot = least_by_tree(conditions, own + short, shared + short)
+        farthest = np.maximum(farthest, slot)
+    return np.maximum(lacking, farthest)
+
+
+def unmet_by_row(conditions: Conditions, numbers: tuple[int, ...] | list[int]) -> Counts:
+    unmet = np.zeros(conditions.snapshot.tree.size, np.int64)
+    for at in numbers:
+        unmet += ~conditions.mask(at)
+    return unmet
+
+
+def least_by_tree(conditions: Conditions, own: Counts, shared: Counts) -> Counts:
+    """The least that a row of the tree has, or one that is shared with it."""
+    snapshot = conditions.snapshot
+    least = np.full(snapshot.tree_size.size, FAR, np.int64)
+    live = snapshot.tree.values >= 0
+    np.minimum.at(least, snapshot.tree.values[live], own[live])
+    trees, rows = conditions.pairs
+    np.minimum.at(least, trees, shared[rows])
+    return least

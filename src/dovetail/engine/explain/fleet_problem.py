@@ -1,0 +1,52 @@
+"""Fit tests of a whole fleet: its trees as a request sees them, one for all that are alike."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from dovetail.core.request import Request
+from dovetail.engine.explain.alike import Kind, kinds
+from dovetail.engine.explain.conditions import Conditions
+from dovetail.engine.explain.demands import Demands
+from dovetail.engine.explain.distance import Counts, fewest_changes
+from dovetail.engine.explain.fits import Work
+from dovetail.engine.explain.tree_problem import TreeProblem
+from dovetail.engine.inventories import RowNumbers
+from dovetail.engine.snapshot import Snapshot
+
+
+class FleetProblem:
+    """The trees of a snapshot as a request sees them: kinds, nearest first."""
+
+    def __init__(self, snapshot: Snapshot, request: Request) -> None:
+        self.snapshot = snapshot
+        self.demands = Demands(request)
+        self.conditions = Conditions(snapshot, self.demands)
+        self.classes = sorted({n for group in self.demands.groups for n in group.amounts})
+        self.distance: Counts = np.empty(0, np.int64)
+        """By tree: at least so many constraints have to change."""
+        self.kinds: dict[Kind, list[int]] = {}
+        self.kind_of: dict[int, Kind] = {}
+        self._problems: dict[int, TreeProblem] = {}
+
+    def look(self) -> Work[None]:
+        """Sort the trees; call it before anything else."""
+        self.distance = yield from fewest_changes(self.conditions)
+        trees: RowNumbers = np.flatnonzero(self.snapshot.tree_size.values > 0).astype(np.int32)
+        order = np.lexsort((self.snapshot.tree_root_id.values[trees], self.distance[trees]))
+        self.kinds = yield from kinds(self.conditions, trees[order])
+        self.kind_of = {tree: kind for kind, alike in self.kinds.items() for tree in alike}
+
+    def problem(self, tree: int) -> TreeProblem:
+        found = self._problems.get(tree)
+        if found is None:
+            found = self._problems[tree] = TreeProblem(self.conditions, tree, self.classes)
+        return found
+
+    def within(self, changes: int) -> list[TreeProblem]:
+        """One tree of each kind that may fit after so many changes."""
+        return [
+            self.problem(alike[0])
+            for alike in self.kinds.values()
+            if self.distance[alike[0]] <= changes
+        ]

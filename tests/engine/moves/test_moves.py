@@ -1,0 +1,183 @@
+"""Whom to move: no smaller set of consumers would do, and after the moves the request fits."""
+
+from __future__ import annotations
+
+import random
+from itertools import combinations
+
+import pytest
+
+from dovetail.core.request import Affinity, Group, Request
+from dovetail.engine import Snapshot
+from dovetail.engine.explain import FleetProblem, any_fits
+from dovetail.engine.explain.fits import fitting
+from dovetail.engine.moves import (
+    Holder,
+    LeavingSearch,
+    LeavingSet,
+    PlannedMoves,
+    holders_of,
+    planned_moves,
+)
+from dovetail.engine.moves.worlds import SupposedFleet
+from tests.engine.answers import loaded
+from tests.engine.explain.test_explain import done
+from tests.engine.forest import CLASSES, Inventory, Node, grow, node
+
+Held = list[tuple[str, int, int, int]]
+
+
+def small_world(seed: int) -> tuple[Snapshot, list[Holder], Request]:
+    """Two or three hosts of two NUMA nodes with a card, and up to seven consumers on each."""
+    dice = random.Random(seed)
+    held: Held = []
+    trees: list[Node] = []
+    own = 0
+    for host in range(dice.choice((2, 3))):
+        free = {f"n{host}{at}": dice.choice((4, 6, 8)) for at in (0, 1)}
+        used = dict.fromkeys(free, 0)
+        card_used = 0
+        first = own + 1
+        for number in range(dice.randrange(2, 8)):
+            at = dice.randrange(2)
+            amount = dice.choice((1, 2, 2, 4))
+            if used[f"n{host}{at}"] + amount > free[f"n{host}{at}"]:
+                continue
+            consumer = f"c{host}-{number}"
+            used[f"n{host}{at}"] += amount
+            held.append((consumer, first + (1 if at == 0 else 3), CLASSES.index("VCPU"), amount))
+            if at == 1 and not card_used and dice.random() < 0.6:
+                card_used = 1
+                held.append((consumer, first + 4, CLASSES.index("FPGA"), 1))
+        trees.append(
+            node(
+                f"h{host}",
+                node(
+                    f"n{host}0",
+                    node(f"x{host}"),
+                    VCPU=Inventory(free[f"n{host}0"], used=used[f"n{host}0"]),
+                ),
+                node(
+                    f"n{host}1",
+                    node(f"f{host}", FPGA=Inventory(1, used=card_used)),
+                    VCPU=Inventory(free[f"n{host}1"], used=used[f"n{host}1"]),
+                ),
+            )
+        )
+        own += 5
+    request = Request(
+        groups=(
+            Group(suffix="_VM", resources={"VCPU": dice.choice((3, 4, 6, 8))}),
+            Group(suffix="_ACC", resources={"FPGA": 1}),
+        ),
+        affinities=(Affinity(frozenset(["_VM", "_ACC"])),) if dice.random() < 0.7 else (),
+    )
+    snapshot = loaded(grow(*trees))
+    return snapshot, holders_of(snapshot, held), request
+
+
+def fits_without(snapshot: Snapshot, leaving: list[Holder], request: Request) -> bool:
+    world = SupposedFleet(snapshot)
+    for holder in leaving:
+        world.free(holder.held)
+    return done(any_fits(world.snapshot(), request))
+
+
+def smallest_by_trying_all(
+    snapshot: Snapshot, holders: list[Holder], request: Request
+) -> int | None:
+    for size in range(len(holders) + 1):
+        if any(fits_without(snapshot, list(some), request) for some in combinations(holders, size)):
+            return size
+    return None
+
+
+def found(snapshot: Snapshot, holders: list[Holder], request: Request) -> list[LeavingSet]:
+    search = LeavingSearch(FleetProblem(snapshot, request))
+    for some in fitting(snapshot.without_usage(), request):
+        for tree in () if some is None else some.tolist():
+            near = set(snapshot.rows_of(tree))
+            search.look_at(tree, [h for h in holders if any(row in near for row, _ in h.held)])
+    return done(search.smallest())
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_no_smaller_set_would_do(seed: int) -> None:
+    snapshot, holders, request = small_world(seed)
+    if fits_without(snapshot, [], request):
+        return
+    size = smallest_by_trying_all(snapshot, holders, request)
+    sets = found(snapshot, holders, request)
+    assert bool(sets) == (size is not None)
+    for one in sets:
+        assert fits_without(snapshot, list(one.leaving), request)
+        if size is not None and size <= 3:
+            assert len(one.leaving) == size
+            assert one.smallest
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_after_the_moves_the_request_fits_and_nobody_lost_anything(seed: int) -> None:
+    snapshot, holders, request = small_world(seed)
+    if fits_without(snapshot, [], request):
+        return
+    for one in found(snapshot, holders, request):
+        plan = done(planned_moves(snapshot, request, one))
+        assert plan is not None
+        world = SupposedFleet(snapshot)
+        for move in plan.moves:
+            assert not move.to or plan.swap or world.has_room(move.to), "in this order"
+            world.free(move.holder.held)
+            world.take(move.to)
+            held = sorted(move.holder.held.values())
+            assert not move.to or sorted(move.to.values()) == held
+        assert done(any_fits(world.snapshot(), request))
+
+
+def planned(snapshot: Snapshot, held: Held, request: Request) -> PlannedMoves:
+    plan = done(
+        planned_moves(snapshot, request, found(snapshot, holders_of(snapshot, held), request)[0])
+    )
+    assert plan is not None
+    return plan
+
+
+VCPU = CLASSES.index("VCPU")
+EIGHT = Request(groups=(Group(suffix="_VM", resources={"VCPU": 8}),))
+
+
+def test_a_consumer_is_moved_to_a_host_that_has_room() -> None:
+    snapshot = loaded(
+        grow(node("h1", VCPU=Inventory(8, used=4)), node("h2", VCPU=Inventory(6, used=2)))
+    )
+    plan = planned(snapshot, [("a", 1, VCPU, 4), ("b", 2, VCPU, 2)], EIGHT)
+    (move,) = plan.moves
+    assert (move.holder.consumer, move.to, plan.swap) == ("a", {(1, "VCPU"): 4}, False)
+
+
+def test_a_consumer_that_fits_nowhere_else_has_to_leave() -> None:
+    snapshot = loaded(grow(node("h1", VCPU=Inventory(8, used=4)), node("h2", VCPU=2)))
+    (move,) = planned(snapshot, [("a", 1, VCPU, 4)], EIGHT).moves
+    assert not move.to
+
+
+def test_a_place_has_the_traits_of_the_one_that_is_left() -> None:
+    fast = ["LARGE"]
+    snapshot = loaded(
+        grow(
+            node("h1", VCPU=Inventory(8, used=4), traits=fast),
+            node("h2", VCPU=4),
+            node("h3", VCPU=4, traits=fast),
+        )
+    )
+    (move,) = planned(snapshot, [("a", 1, VCPU, 4)], EIGHT).moves
+    assert move.to == {(2, "VCPU"): 4}
+
+
+def test_larger_sets_have_no_part_that_would_do() -> None:
+    held: Held = [(f"c{at}", 1, VCPU, 1) for at in range(8)]
+    snapshot = loaded(grow(node("h1", VCPU=Inventory(8, used=8))))
+    request = Request(groups=(Group(suffix="_VM", resources={"VCPU": 5}),))
+    (one,) = found(snapshot, holders_of(snapshot, held), request)
+    assert len(one.leaving) == 5
+    assert one.smallest, "the bound says that five have to leave"
