@@ -16,12 +16,12 @@ from contextlib import contextmanager
 
 from dovetail.aio.single_flight import NextRun
 from dovetail.core.columns import Column
-from dovetail.core.memory import give_back
 from dovetail.core.tables import Names, TableColumns
 from dovetail.engine import Snapshot
 from dovetail.ledger import Cursor, Delta, Ledger
 from dovetail.service.claiming.under_way import ClaimsUnderWay, PlaceAmounts, has_room, usages_with
 from dovetail.service.device_classes import ClassDefinitions
+from dovetail.service.memory import give_back
 from dovetail.service.metrics import (
     SNAPSHOT_BYTES,
     SNAPSHOT_CHANGES,
