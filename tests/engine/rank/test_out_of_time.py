@@ -22,7 +22,6 @@ def test_the_best_so_far_is_answered_and_the_next_goes_on_from_there() -> None:
         while search.unranked_trees != 12:
             next(steps)
             found = search.best_so_far(3)
-        steps.close()
     # Of the first eight hosts the largest, which are emptiest afterwards.
     assert found[:, 0].tolist() == [7, 6, 5]
     assert len(search.scores) == 3
