@@ -99,8 +99,8 @@ differential: setup reference ## Random forests and queries, answers compared wi
 stress: setup ## A minute of claims on each database while servers are killed
 	DOVETAIL_STRESS_SECONDS=60 $(BIN)/pytest -s tests/stress
 
-bench: setup reference ## Time Dovetail and the real Placement side by side
-	$(BIN)/python -m bench
+bench: setup reference ## Time Dovetail and the real Placement side by side (PARTS=growth, FULL=1 for 100,000 hosts)
+	$(BIN)/python -m bench $(if $(PARTS),--part $(PARTS)) $(if $(FULL),--scale-full)
 
 bench-ranking: setup ## How well policies place openb, over the whole curve, for each trace and mix (SEEDS=42-51, ONLY="default cpu250")
 	$(BIN)/python -m bench.curves --seeds $(or $(SEEDS),42-51) $(if $(ONLY),--only $(ONLY))

@@ -1,17 +1,17 @@
-"""The command: `python -m bench [--part compare|claims|costs|scale|rank|explain] ...`."""
+"""The command: `python -m bench [--part compare|claims|costs|scale|growth|rank|explain] ...`."""
 
 import argparse
 import signal
 import sys
 from pathlib import Path
 
-from . import costs, explaining, ranking, report, scale
+from . import costs, explaining, growth, ranking, report, scale
 from .claims import claim_runs
 from .compare import compare
 from .pair import loaded_pair
 from .report import Results, progress
 
-PARTS = ("compare", "claims", "costs", "scale", "rank", "explain")
+PARTS = ("compare", "claims", "costs", "scale", "growth", "rank", "explain")
 
 
 def main() -> None:
@@ -26,6 +26,8 @@ def main() -> None:
         _run_costs(options.claims, results)
     if "scale" in parts:
         _run_scale(scale.FULL_SIZES if options.scale_full else scale.SIZES, results)
+    if "growth" in parts:
+        _run_growth(growth.FULL_SIZES if options.scale_full else growth.SIZES, results)
     if "rank" in parts:
         progress(f"ranking among {ranking.HOSTS:,} hosts")
         results.ranking = ranking.measure()
@@ -84,6 +86,13 @@ def _run_scale(sizes: tuple[int, ...], results: Results) -> None:
         progress(f"dovetail alone with {hosts:,} hosts")
         results.scale.append(scale.measure(hosts))
     print(report.scale_table(results.scale), flush=True)
+
+
+def _run_growth(sizes: tuple[int, ...], results: Results) -> None:
+    for hosts in sizes:
+        progress(f"how costs grow: {hosts:,} hosts")
+        results.growth.append(growth.measure(hosts))
+    print(report.growth_tables(results.growth), flush=True)
 
 
 if __name__ == "__main__":

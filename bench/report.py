@@ -6,6 +6,7 @@ import sys
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from itertools import pairwise
+from operator import attrgetter
 from pathlib import Path
 
 import orjson
@@ -13,6 +14,7 @@ import orjson
 from .claims import ClaimRun
 from .compare import Comparison
 from .costs import CostRun
+from .growth import GrowthPoint
 from .loading import Load
 from .ranking import RankRun
 from .scale import ScalePoint
@@ -27,6 +29,7 @@ class Results:
     claims: list[ClaimRun] = field(default_factory=list)
     costs: list[CostRun] = field(default_factory=list)
     scale: list[ScalePoint] = field(default_factory=list)
+    growth: list[GrowthPoint] = field(default_factory=list)
     ranking: list[RankRun] = field(default_factory=list)
 
     def write(self, path: Path) -> None:
@@ -176,6 +179,50 @@ def ranking_table(runs: Sequence[RankRun]) -> str:
     ]
     columns = ("query", "rank", "without p50", "with p50", "ratio")
     return table("Ranking (dovetail alone, 10,000 hosts)", columns, rows)
+
+
+def growth_tables(points: Sequence[GrowthPoint]) -> str:
+    """What each size costs, and how many times that of the smallest; then what starting costs."""
+    base = points[0]
+    columns = ["processor time per query, limit=10"]
+    for point in points:
+        columns += [f"{point.hosts:,}", *([f"of {base.hosts:,}"] if point is not base else [])]
+    rows = [
+        _growth_row(f"{name}, {how}", [of(point)[name] for point in points])
+        for how, of in (
+            ("again", attrgetter("still_ms")),
+            ("after a claim", attrgetter("changing_ms")),
+            ("first", attrgetter("first_ms")),
+        )
+        for name in base.still_ms
+    ]
+    return "\n".join([table("Growth (dovetail alone)", columns, rows), _starting_table(points)])
+
+
+def _growth_row(name: str, times: Sequence[float]) -> Row:
+    cells = [name, f"{times[0]:.2f} ms"]
+    for each in times[1:]:
+        cells += [f"{each:.2f} ms", _ratio(each / times[0])]
+    return cells
+
+
+def _starting_table(points: Sequence[GrowthPoint]) -> str:
+    rows = [
+        (
+            f"{point.hosts:,}",
+            f"{point.load_cpu_seconds:.1f} s",
+            f"{point.restart_cpu_seconds:.1f} s",
+            _megabytes(point.loaded_bytes),
+            _megabytes(point.restarted_bytes),
+            f"{point.loaded_bytes / point.restarted_bytes:.2f}x",
+        )
+        for point in points
+    ]
+    columns = (
+        *("hosts", "CPU of a load", "CPU from restart to answer"),
+        *("RSS after the load", "after the restart", "ratio"),
+    )
+    return table("Starting (dovetail alone)", columns, rows)
 
 
 def _quotient(above: float, below: float) -> float:

@@ -13,7 +13,9 @@ CANDIDATES = METRICS.histogram(
     "candidates_returned", "Candidates in an answer, before encoding.", POWERS_OF_TEN
 )
 CUT_OFFS = METRICS.counter(
-    "searches_cut_off_total", "Searches refused for being too long or finding too many.", "reason"
+    "searches_cut_off_total",
+    "Searches refused or cut short for being too long or finding too many.",
+    "reason",
 )
 SNAPSHOT_CHECKED = METRICS.gauge(
     "snapshot_checked_timestamp_seconds",

@@ -142,6 +142,10 @@ class SnapshotKeeper:
         if delta is not None:
             self._apply(delta)
         SNAPSHOT_CHECKED.set_to_current_time()
+        if delta is not None and delta.forest is not None:
+            # The forest in columns is as large as the snapshot: let go of it first.
+            del polled, delta
+            await asyncio.to_thread(give_back_memory)
 
     def _leave_to_holders(self) -> None:
         """Go on with a copy if somebody is still reading the state that is about to change."""
@@ -207,7 +211,6 @@ def loaded(forest: TableColumns, names: Names | None) -> Snapshot:
     assert names is not None
     snapshot = Snapshot()
     snapshot.load(forest, names)
-    give_back_memory()
     return snapshot
 
 
