@@ -92,6 +92,17 @@ def test_scarcity_leaves_devices_that_others_name_to_them() -> None:
     assert names(snapshot, task(8, 1000), "scarcity", typical)[:2] == ["any0-0", "any1-0"]
 
 
+def test_scarcity_keeps_hosts_whole_for_requests_that_come_rarely() -> None:
+    """Too rarely to be typical: nothing is fragmented on either host."""
+    snapshot = fleet_of(
+        gpu_host("whole", 64, 1000, 1000, 1000, 1000), gpu_host("broken", 64, 1000, 1000, 1000, 0)
+    )
+    typical = Typical.of([(task(4, 1000), 99), (task(16, 1000, count=4), 1)])
+    assert [request for request, _ in typical.rare] == [task(16, 1000, count=4)]
+    assert names(snapshot, task(4, 1000), "fragmentation", typical)[0] == "whole-0"
+    assert names(snapshot, task(4, 1000), "scarcity", typical)[0].startswith("broken")
+
+
 def test_scarcity_keeps_processors_for_devices_that_would_starve() -> None:
     """Every request still runs on either host, so that nothing is fragmented yet."""
     snapshot = fleet_of(gpu_host("few", 24, 1000, 1000), gpu_host("many", 64, 1000, 1000))
