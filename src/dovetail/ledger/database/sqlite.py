@@ -38,6 +38,9 @@ SQLITE = "sqlite:///"
 """How URLs of such ledgers begin."""
 KEPT_CHANGES = 100_000
 """Rows of the change log that are kept; a reader further behind loads everything anew."""
+NEWEST_CHANGE = "SELECT coalesce(max(seq), 0) FROM changes"
+FEW_CHANGES, FEW_PROVIDERS = 64, 1000
+"""Changes of use, and providers in the trees they are in, that are read in a millisecond or two."""
 REFUSED_COMMITS = (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_FULL, sqlite3.SQLITE_READONLY)
 """The end of the transaction did not get into the log: it was not committed."""
 
@@ -177,6 +180,8 @@ class SqliteLedger:
         self._local = threading.local()
         self._reading_connections: set[sqlite3.Connection] = set()
         self._failed_writes = FailedWrites()
+        self._at_once: LedgerCall[Any] = LedgerCall(float("inf"), lambda _: None)
+        """That of all reads in the thread of the caller, who waits for them anyway."""
 
     @staticmethod
     def revision(url: str) -> str | None:
@@ -194,13 +199,14 @@ class SqliteLedger:
         return call.future
 
     def poll(self, cursor: Cursor | None) -> Future[Delta | None]:
-        # A look in the caller's own thread first: almost always there is nothing new, and finding
-        # that out takes far less time than handing the question to another thread.
-        if cursor is not None and self._newest_at_once() == int(cursor):
-            nothing: Future[Delta | None] = Future()
-            nothing.set_result(None)
-            return nothing
-        return self.read(lambda tx: change_log.delta(tx, *self._news(tx, cursor)))
+        # A look in the caller's own thread first: mostly there is nothing new, or a claim or two,
+        # and reading that takes far less time than handing the question to another thread.
+        seen = None if cursor is None else self._few_at_once(cursor)
+        if seen is None:
+            return self.read(lambda tx: change_log.delta(tx, *self._news(tx, cursor)))
+        found: Future[Delta | None] = Future()
+        found.set_result(None if seen.cursor == cursor else seen)
+        return found
 
     def follow(self, cursor: Cursor | None, look: Look[T]) -> Future[tuple[Cursor, T]]:
         def looked(tx: Transaction) -> tuple[Cursor, T]:
@@ -256,17 +262,37 @@ class SqliteLedger:
             if connection.in_transaction:
                 connection.execute("COMMIT")
 
-    def _newest_at_once(self) -> int | None:
-        """None if it takes a wait, or cannot be read: who waits for it finds out."""
+    def _few_at_once(self, cursor: Cursor) -> Delta | None:
+        """What is new, if it is the use of a few trees at the most and nothing has to be waited
+        for; else None, as where it cannot be read: who waits for it finds out."""
         try:
             self._file.check_lately()
             with self._file.faults_told:
-                newest = "SELECT max(seq) FROM changes"
-                row = self._connection(0.0).execute(newest).fetchone()
+                connection = self._connection(0.0)
+                newest: int = connection.execute(NEWEST_CHANGE).fetchone()[0]
+                if newest == int(cursor):
+                    return Delta(cursor=cursor)
+                if not 0 < newest - int(cursor) <= FEW_CHANGES:
+                    return None
+                few: Delta | None = self._view(
+                    connection, lambda tx: self._few(tx, cursor), self._at_once
+                )
+                return few
         except FileFault:
             self._drop_connection()
             return None
-        return row[0] or 0
+
+    def _few(self, tx: Transaction, cursor: Cursor) -> Delta | None:
+        newest, log = self._news(tx, cursor)
+        if log is None or any(kind != Change.USAGE for kind, _ in log):
+            return None
+        roots = {root for _, root in log}
+        providers = tx.rows(
+            f"SELECT 1 FROM providers WHERE root_id IN ({marks(len(roots))}) LIMIT ?",  # noqa: S608
+            (*roots, FEW_PROVIDERS + 1),
+        )
+        few = len(log) <= FEW_CHANGES and len(providers) <= FEW_PROVIDERS
+        return change_log.since(tx, newest, log) if few else None
 
     @staticmethod
     def _news(tx: Transaction, cursor: Cursor | None) -> tuple[Cursor, Log | None]:
