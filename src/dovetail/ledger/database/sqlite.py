@@ -16,7 +16,7 @@ from typing import Any
 from dovetail.ledger.database import change_log, sqlite_file
 from dovetail.ledger.database.calls import LedgerCall, Watchdog, run
 from dovetail.ledger.database.group_commit import Committer, NeedsOwnCommit
-from dovetail.ledger.database.loading import marks
+from dovetail.ledger.database.loading import USAGE, marks
 from dovetail.ledger.database.probing import FailedWrites, probe
 from dovetail.ledger.database.protocol import (
     STREAMED_ROWS,
@@ -38,9 +38,8 @@ SQLITE = "sqlite:///"
 """How URLs of such ledgers begin."""
 KEPT_CHANGES = 100_000
 """Rows of the change log that are kept; a reader further behind loads everything anew."""
-NEWEST_CHANGE = "SELECT coalesce(max(seq), 0) FROM changes"
-FEW_CHANGES, FEW_PROVIDERS = 64, 1000
-"""Changes of use, and providers in the trees they are in, that are read in a millisecond or two."""
+FEW_CHANGES, FEW_INVENTORIES = 64, 2000
+"""Changes of use, and inventories in the trees they are in, that are read in a millisecond."""
 REFUSED_COMMITS = (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_FULL, sqlite3.SQLITE_READONLY)
 """The end of the transaction did not get into the log: it was not committed."""
 
@@ -180,8 +179,6 @@ class SqliteLedger:
         self._local = threading.local()
         self._reading_connections: set[sqlite3.Connection] = set()
         self._failed_writes = FailedWrites()
-        self._at_once: LedgerCall[Any] = LedgerCall(float("inf"), lambda _: None)
-        """That of all reads in the thread of the caller, who waits for them anyway."""
 
     @staticmethod
     def revision(url: str) -> str | None:
@@ -268,31 +265,10 @@ class SqliteLedger:
         try:
             self._file.check_lately()
             with self._file.faults_told:
-                connection = self._connection(0.0)
-                newest: int = connection.execute(NEWEST_CHANGE).fetchone()[0]
-                if newest == int(cursor):
-                    return Delta(cursor=cursor)
-                if not 0 < newest - int(cursor) <= FEW_CHANGES:
-                    return None
-                few: Delta | None = self._view(
-                    connection, lambda tx: self._few(tx, cursor), self._at_once
-                )
-                return few
+                return few_changes(self._connection(0.0), int(cursor))
         except FileFault:
             self._drop_connection()
             return None
-
-    def _few(self, tx: Transaction, cursor: Cursor) -> Delta | None:
-        newest, log = self._news(tx, cursor)
-        if log is None or any(kind != Change.USAGE for kind, _ in log):
-            return None
-        roots = {root for _, root in log}
-        providers = tx.rows(
-            f"SELECT 1 FROM providers WHERE root_id IN ({marks(len(roots))}) LIMIT ?",  # noqa: S608
-            (*roots, FEW_PROVIDERS + 1),
-        )
-        few = len(log) <= FEW_CHANGES and len(providers) <= FEW_PROVIDERS
-        return change_log.since(tx, newest, log) if few else None
 
     @staticmethod
     def _news(tx: Transaction, cursor: Cursor | None) -> tuple[Cursor, Log | None]:
@@ -304,6 +280,28 @@ class SqliteLedger:
             return str(newest), None
         log = tx.rows("SELECT kind, root_id FROM changes WHERE seq > ?", (int(cursor),))
         return str(newest), [(kind, root_id) for kind, root_id in log]
+
+
+def few_changes(connection: sqlite3.Connection, cursor: int) -> Delta | None:
+    """What is new since a row of the change log that is still there, if it is little.
+
+    Two statements without a transaction: use that is read after the log may be newer, never older,
+    and what made it so is read once more with the next change.
+    """
+    (first, *log) = connection.execute(
+        "SELECT seq, kind, root_id FROM changes WHERE seq >= ? ORDER BY seq LIMIT ?",
+        (cursor, FEW_CHANGES + 2),
+    ).fetchall() or [(None,)]
+    few = first[0] == cursor and len(log) <= FEW_CHANGES
+    if not few or any(kind != Change.USAGE for _, kind, _ in log):
+        return None
+    if not log:
+        return Delta(cursor=str(cursor))
+    roots = sorted({root for _, _, root in log})
+    usage = connection.execute(
+        f"{USAGE.format(roots=marks(len(roots)))} LIMIT ?", (*roots, FEW_INVENTORIES + 1)
+    ).fetchall()
+    return Delta(cursor=str(log[-1][0]), usage=usage) if len(usage) <= FEW_INVENTORIES else None
 
 
 def database_path(url: str) -> str:
