@@ -13,7 +13,8 @@ from .client import Client, require
 from .fleet import Consumer, Host, Provider
 from .servers import Server
 
-CONNECTIONS = 8
+CONNECTIONS = 2
+"""The reference on SQLite answers 500 to some writers where there are more."""
 BULK = "/dovetail/v1/fleet"
 
 

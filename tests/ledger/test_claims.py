@@ -57,6 +57,23 @@ def test_what_does_not_fit_is_refused_and_leaves_nothing(
     assert ledger.read(lambda tx: tx.rows("SELECT 1 FROM consumers")).result() == []
 
 
+def test_of_several_inventories_that_lack_room_the_first_asked_for_is_named(
+    ledger: Ledger,
+) -> None:
+    """As Placement does, whatever the order in which providers and inventories were made."""
+    first, second = (make(ledger, name, MEMORY_MB=4, PCPU=4) for name in ("first", "second"))
+    orders = [
+        [(second, {"PCPU": 9, "MEMORY_MB": 9}), (first, {"MEMORY_MB": 9})],
+        [(second, {"MEMORY_MB": 9, "PCPU": 9}), (first, {"PCPU": 9})],
+        [(first, {"PCPU": 9}), (second, {"MEMORY_MB": 9, "PCPU": 9})],
+    ]
+    for wanted in orders:
+        (host, amounts), _ = wanted
+        with pytest.raises(CapacityExceeded) as refusal:
+            claim(ledger, *wanted)
+        assert str(refusal.value) == str(CapacityExceeded(next(iter(amounts)), host.uuid))
+
+
 def test_a_fractional_ratio_counts_whole_units(ledger: Ledger) -> None:
     host = make(ledger, "host", VCPU=Inventory(total=3, allocation_ratio=1.5))
     claim(ledger, (host, {"VCPU": 4}))

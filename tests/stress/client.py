@@ -11,6 +11,7 @@ import random
 import time
 import uuid
 from collections.abc import Sequence
+from multiprocessing.synchronize import Barrier
 
 from tests.stress.fleet import QUERIES
 from tests.stress.history import Allocations, Doubt, History, Holding, State
@@ -21,13 +22,29 @@ SETTLING = 1.0
 """Seconds after which a database has surely ended the transactions of a dead server."""
 
 
+PATIENCE = 300.0
+"""Seconds that a client waits for servers, all in all, before it gives up."""
+
+_start_line: list[Barrier] = []
+
+
+def remember(line: Barrier) -> None:
+    """Where all clients and whoever kills servers meet; called in each process of a client."""
+    _start_line.append(line)
+
+
 def run(name: str, ports: Sequence[int], seconds: float) -> History:
-    """The history of one client."""
+    """The history of one client that was answered for so many seconds.
+
+    Those in which no server was there do not count: on a busy machine one takes long to start.
+    """
     client = Client(name, ports)
-    deadline = time.monotonic() + seconds
+    _start_line[0].wait(PATIENCE)
+    answered, end = 0.0, time.monotonic() + seconds + PATIENCE
     try:
-        while time.monotonic() < deadline:
-            client.step()
+        while answered < seconds and (now := time.monotonic()) < end:
+            if client.step():
+                answered += time.monotonic() - now
     finally:
         client.wire.close()
     return client.history
@@ -42,7 +59,8 @@ class Client:
         self._offers: dict[str, list[Allocations]] = {}
         self._unsettled: list[Doubt] = []
 
-    def step(self) -> None:
+    def step(self) -> bool:
+        """Do something; whether it was answered."""
         actions = (self._claim, self._release, self._move, self._swap, self._look)
         action = self.chance.choices(actions, (50, 20, 12, 12, 6))[0]
         try:
@@ -51,8 +69,11 @@ class Client:
         except UnreachableError:
             self.history.counts["unreachable"] += 1
             time.sleep(0.05)
+            return False
         except LostError:
             self.history.counts["lost reads"] += 1
+            return False
+        return True
 
     def _claim(self) -> None:
         offer = self._offer()

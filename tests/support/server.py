@@ -62,6 +62,7 @@ def running(
     cwd: Path | None = None,
     errors: Path | None = None,
     own_group: bool = False,
+    start_seconds: float = START_SECONDS,
 ) -> Iterator[Server]:
     """The server of a command that takes --port; however the block ends, none is left behind."""
     with reserved_port() as port:
@@ -73,6 +74,7 @@ def running(
             cwd=cwd,
             errors=errors,
             own_group=own_group,
+            start_seconds=start_seconds,
         )
         try:
             server.start()
@@ -81,10 +83,13 @@ def running(
             server.stop()
 
 
-def dovetail(database: str, log: Path) -> AbstractContextManager[Server]:
+def dovetail(
+    database: str, log: Path, start_seconds: float = START_SECONDS
+) -> AbstractContextManager[Server]:
     """Dovetail with Placement's old rules."""
     options = ["--host", "127.0.0.1", "--auth", "noauth2", "--policy", "legacy"]
-    return running([DOVETAIL, "serve", "--database", database, *options], log)
+    command = [DOVETAIL, "serve", "--database", database, *options]
+    return running(command, log, start_seconds=start_seconds)
 
 
 def answers(port: int) -> bool:

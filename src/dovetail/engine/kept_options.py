@@ -52,7 +52,8 @@ BYTES_PER_GROUP = 2048
 class RequestOptions:
     """The options of one shape as of one moment of the snapshot."""
 
-    def __init__(self, request: Request) -> None:
+    def __init__(self, request: Request, key: Hashable) -> None:
+        self.key = key
         self._request = request
         self._wishes = list(wishes_of(request))
         self._keys = [wish.key for wish in self._wishes]
@@ -222,17 +223,18 @@ def spliced(known: RowNumbers, changed: RowNumbers, fresh: RowNumbers) -> RowNum
 
 def options_in_steps(snapshot: Snapshot, request: Request) -> Work[RequestOptions]:
     """The options of a request in the snapshot as it is, kept for the next of its kind."""
-    found = kept_options(snapshot).get(request_key(request)) or RequestOptions(request)
+    key = request_key(request)
+    found = kept_options(snapshot).get(key) or RequestOptions(request, key)
     yield from found.refresh(snapshot)
-    keep(snapshot, request, found)
+    keep(snapshot, found)
     return found
 
 
-def keep(snapshot: Snapshot, request: Request, options: RequestOptions) -> None:
+def keep(snapshot: Snapshot, options: RequestOptions) -> None:
     """Keep options, which a search may have made larger, as far as there is room."""
     if options.patterns.size > MOST_STORE_BYTES:
         options.patterns = TreePatterns()
-    kept_options(snapshot).put(request_key(request), options, options.size)
+    kept_options(snapshot).put(options.key, options, options.size)
 
 
 def kept_options(snapshot: Snapshot) -> SizedCache[Hashable, RequestOptions]:

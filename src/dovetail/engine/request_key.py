@@ -6,11 +6,14 @@ often it comes) is kept under it.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping
+from collections.abc import Hashable
 
 import msgspec
 
 from dovetail.core.request import Group, Request
+
+RESOURCES = Group.__struct_fields__.index("resources")
+"""The place of the one field that has no hash."""
 
 
 def request_key(request: Request) -> Hashable:
@@ -30,4 +33,5 @@ def request_key(request: Request) -> Hashable:
 def _group_key(group: Group) -> Hashable:
     """All that is asked of the group, whatever can be asked."""
     fields = msgspec.structs.astuple(group)
-    return tuple(tuple(each.items()) if isinstance(each, Mapping) else each for each in fields)
+    resources = tuple(group.resources.items())
+    return (*fields[:RESOURCES], resources, *fields[RESOURCES + 1 :])

@@ -160,7 +160,7 @@ class Search:
         try:
             yield from blocks
         finally:
-            keep(self.snapshot, self.request, self._options)
+            keep(self.snapshot, self._options)
 
     def _combiner(self) -> Combiner:
         assert self._options is not None

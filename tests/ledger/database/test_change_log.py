@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
 import uuid as uuids
+from pathlib import Path
+
+import pytest
 
 from dovetail.core.provider import Provider
-from dovetail.ledger import Cursor, Delta, Ledger, aggregates, providers, traits
+from dovetail.ledger import Cursor, Delta, Ledger, aggregates, open_ledger, providers, traits
+from dovetail.ledger.database import sqlite
 from dovetail.ledger.database.protocol import Transaction
 from tests.ledger.world import claim, make
 
@@ -111,3 +116,41 @@ def trim_mark(tx: Transaction) -> None:
     """What trimming leaves behind on PostgreSQL; SQLite sees it by the numbers."""
     if tx.for_update:
         tx.run("UPDATE changes_trimmed SET xid = pg_current_xact_id()")
+
+
+def test_claims_are_read_alike_be_they_few_or_many_or_in_a_large_tree(
+    ledger: Ledger, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """SQLite reads what is little in the caller's own thread, and the rest in another."""
+    one, two = make(ledger, "one", VCPU=100), make(ledger, "two", VCPU=100)
+    below = make(ledger, "below", one, PCPU=4)
+    cursor = start(ledger)
+
+    def read() -> dict[int, int]:
+        delta = changes(ledger, cursor)
+        assert delta is not None
+        assert delta.trees is None
+        return {provider: used for provider, _, used in delta.usage}
+
+    claim(ledger, (one, {"VCPU": 1}))
+    claim(ledger, (two, {"VCPU": 1}), (below, {"PCPU": 2}))
+    few = {one.id: 1, two.id: 1, below.id: 2}
+    assert read() == few
+    with monkeypatch.context() as patch:
+        patch.setattr(sqlite, "FEW_INVENTORIES", 2)
+        assert read() == few
+    for _ in range(sqlite.FEW_CHANGES):
+        claim(ledger, (one, {"VCPU": 1}))
+    assert read() == few | {one.id: 1 + sqlite.FEW_CHANGES}
+
+
+def test_sqlite_has_read_a_few_claims_by_the_time_it_is_asked(tmp_path: Path) -> None:
+    with contextlib.closing(open_ledger(f"sqlite:///{tmp_path}/ledger.db")) as ledger:
+        host = make(ledger, "host", VCPU=4)
+        cursor = start(ledger)
+        claim(ledger, (host, {"VCPU": 3}))
+        looked = ledger.poll(cursor)
+        assert looked.done()
+        delta = looked.result()
+        assert delta is not None
+        assert [used for _, _, used in delta.usage] == [3]

@@ -38,20 +38,22 @@ def prepare_first(tx: Transaction, claim: Claim) -> PreparedClaims | None:
     )
     if not rows or rows[0][6] is not None:
         return None
+    found = {(row[1], row[4]): row for row in rows}
     targets: dict[int | str, ClaimTarget] = {}
     amounts: dict[Place, int] = {}
     locked: dict[Place, LockedInventory] = {}
     names: dict[int, str] = {}
-    for id_, uuid, root_id, provider_name, class_name, class_id, _, used, *inventory in rows:
-        amount = claim.allocations[uuid].get(class_name)
-        if amount is None:
-            continue
-        targets[id_] = targets[uuid] = ClaimTarget(id_, uuid, root_id, provider_name)
-        amounts[id_, class_id] = amount
-        locked[id_, class_id] = LockedInventory(inventories.of_row(inventory), used, amount)
-        names[class_id] = class_name
-    if len(amounts) < sum(map(len, claim.allocations.values())):
-        return None
+    # In the order of the claim: of several inventories without room the first is named.
+    for uuid, resources in claim.allocations.items():
+        for class_name, amount in resources.items():
+            row = found.get((uuid, class_name))
+            if row is None:
+                return None
+            id_, _, root_id, provider_name, _, class_id, _, used, *inventory = row
+            targets[id_] = targets[uuid] = ClaimTarget(id_, uuid, root_id, provider_name)
+            amounts[id_, class_id] = amount
+            locked[id_, class_id] = LockedInventory(inventories.of_row(inventory), used, amount)
+            names[class_id] = class_name
     return PreparedClaims([(claim, amounts)], {claim.consumer: None}, targets, locked, names)
 
 

@@ -29,6 +29,9 @@ INVENTORIES = """
     SELECT i.provider_id, i.class_id, i.total, i.reserved, i.min_unit, i.max_unit, i.step_size,
            i.allocation_ratio, i.used
     FROM inventories i {join} {where}"""
+USAGE = """
+    SELECT i.provider_id, i.class_id, i.used FROM providers p
+    JOIN inventories i ON i.provider_id = p.id WHERE p.root_id IN ({roots})"""
 TRAITS = "SELECT t.provider_id, t.trait_id FROM provider_traits t {join} {where}"
 AGGREGATES = "SELECT a.provider_id, a.aggregate FROM provider_aggregates a {join} {where}"
 ATTRIBUTES = "SELECT v.provider_id, v.key, v.value FROM provider_attributes v {join} {where}"
@@ -80,9 +83,7 @@ def usage(tx: Transaction, roots: Sequence[int]) -> list[tuple[int, int, int]]:
     found: list[tuple[int, int, int]] = []
     for some in chunks(sorted(roots)):
         found += tx.rows(
-            f"""SELECT i.provider_id, i.class_id, i.used
-                FROM providers p JOIN inventories i ON i.provider_id = p.id
-                WHERE p.root_id IN ({marks(len(some))})""",  # noqa: S608
+            USAGE.format(roots=marks(len(some))),
             some,
         )
     return found

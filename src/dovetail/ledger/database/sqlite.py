@@ -16,7 +16,7 @@ from typing import Any
 from dovetail.ledger.database import change_log, sqlite_file
 from dovetail.ledger.database.calls import LedgerCall, Watchdog, run
 from dovetail.ledger.database.group_commit import Committer, NeedsOwnCommit
-from dovetail.ledger.database.loading import marks
+from dovetail.ledger.database.loading import USAGE, marks
 from dovetail.ledger.database.probing import FailedWrites, probe
 from dovetail.ledger.database.protocol import (
     STREAMED_ROWS,
@@ -38,6 +38,8 @@ SQLITE = "sqlite:///"
 """How URLs of such ledgers begin."""
 KEPT_CHANGES = 100_000
 """Rows of the change log that are kept; a reader further behind loads everything anew."""
+FEW_CHANGES, FEW_INVENTORIES = 64, 2000
+"""Changes of use, and inventories in the trees they are in, that are read in a millisecond."""
 REFUSED_COMMITS = (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_FULL, sqlite3.SQLITE_READONLY)
 """The end of the transaction did not get into the log: it was not committed."""
 
@@ -194,13 +196,14 @@ class SqliteLedger:
         return call.future
 
     def poll(self, cursor: Cursor | None) -> Future[Delta | None]:
-        # A look in the caller's own thread first: almost always there is nothing new, and finding
-        # that out takes far less time than handing the question to another thread.
-        if cursor is not None and self._newest_at_once() == int(cursor):
-            nothing: Future[Delta | None] = Future()
-            nothing.set_result(None)
-            return nothing
-        return self.read(lambda tx: change_log.delta(tx, *self._news(tx, cursor)))
+        # A look in the caller's own thread first: mostly there is nothing new, or a claim or two,
+        # and reading that takes far less time than handing the question to another thread.
+        seen = None if cursor is None else self._few_at_once(cursor)
+        if seen is None:
+            return self.read(lambda tx: change_log.delta(tx, *self._news(tx, cursor)))
+        found: Future[Delta | None] = Future()
+        found.set_result(None if seen.cursor == cursor else seen)
+        return found
 
     def follow(self, cursor: Cursor | None, look: Look[T]) -> Future[tuple[Cursor, T]]:
         def looked(tx: Transaction) -> tuple[Cursor, T]:
@@ -256,17 +259,16 @@ class SqliteLedger:
             if connection.in_transaction:
                 connection.execute("COMMIT")
 
-    def _newest_at_once(self) -> int | None:
-        """None if it takes a wait, or cannot be read: who waits for it finds out."""
+    def _few_at_once(self, cursor: Cursor) -> Delta | None:
+        """What is new, if it is the use of a few trees at the most and nothing has to be waited
+        for; else None, as where it cannot be read: who waits for it finds out."""
         try:
             self._file.check_lately()
             with self._file.faults_told:
-                newest = "SELECT max(seq) FROM changes"
-                row = self._connection(0.0).execute(newest).fetchone()
+                return few_changes(self._connection(0.0), int(cursor))
         except FileFault:
             self._drop_connection()
             return None
-        return row[0] or 0
 
     @staticmethod
     def _news(tx: Transaction, cursor: Cursor | None) -> tuple[Cursor, Log | None]:
@@ -278,6 +280,28 @@ class SqliteLedger:
             return str(newest), None
         log = tx.rows("SELECT kind, root_id FROM changes WHERE seq > ?", (int(cursor),))
         return str(newest), [(kind, root_id) for kind, root_id in log]
+
+
+def few_changes(connection: sqlite3.Connection, cursor: int) -> Delta | None:
+    """What is new since a row of the change log that is still there, if it is little.
+
+    Two statements without a transaction: use that is read after the log may be newer, never older,
+    and what made it so is read once more with the next change.
+    """
+    (first, *log) = connection.execute(
+        "SELECT seq, kind, root_id FROM changes WHERE seq >= ? ORDER BY seq LIMIT ?",
+        (cursor, FEW_CHANGES + 2),
+    ).fetchall() or [(None,)]
+    few = first[0] == cursor and len(log) <= FEW_CHANGES
+    if not few or any(kind != Change.USAGE for _, kind, _ in log):
+        return None
+    if not log:
+        return Delta(cursor=str(cursor))
+    roots = sorted({root for _, _, root in log})
+    usage = connection.execute(
+        f"{USAGE.format(roots=marks(len(roots)))} LIMIT ?", (*roots, FEW_INVENTORIES + 1)
+    ).fetchall()
+    return Delta(cursor=str(log[-1][0]), usage=usage) if len(usage) <= FEW_INVENTORIES else None
 
 
 def database_path(url: str) -> str:

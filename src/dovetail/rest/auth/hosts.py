@@ -10,6 +10,7 @@ from __future__ import annotations
 import ipaddress
 import re
 from collections.abc import Iterable
+from functools import lru_cache
 
 from starlette.requests import Request
 
@@ -64,6 +65,7 @@ def host_in(header: str) -> str:
     return comparable(match.group(1).strip("[]"))
 
 
+@lru_cache(256)
 def comparable(host: str) -> str:
     """One writing for all of a name or an address."""
     try:
