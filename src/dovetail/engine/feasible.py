@@ -270,6 +270,8 @@ def feasible_in_steps(snapshot: Snapshot, request: Request, slots: Sequence[Slot
     """By number of the tree; yields after each slot that is not like one before."""
     alive: Mask = snapshot.tree_size.values > 0
     alive &= suitable_roots(snapshot, request)
+    if not alive.any() or not all(mask.any() for mask in collective_masks(snapshot, slots)):
+        return np.zeros(len(alive), np.bool_)
     seen: set[tuple[int, int]] = set()
     for slot in slots:
         # Slots that ask for the same have the very same arrays.
@@ -304,15 +306,22 @@ def trees_with(snapshot: Snapshot, own: RowNumbers, shared_tree: RowNumbers) -> 
 
 def collective_traits(snapshot: Snapshot, slots: Sequence[Slot]) -> Iterable[RowNumbers]:
     """For each choice of traits that the unsuffixed group requires: trees where a row has one."""
-    spread = [slot for slot in slots if not slot.group.suffix]
-    if not spread or not spread[0].group.required:
+    masks = collective_masks(snapshot, slots)
+    if not masks:
         return
+    spread = [slot for slot in slots if not slot.group.suffix]
     own = np.concatenate([slot.own for slot in spread])
     rows = np.concatenate([own, *(slot.shared_row for slot in spread)])
-    trees = np.concatenate([snapshot.tree.values[own], *(slot.shared_tree for slot in spread)])
-    for alternatives in spread[0].group.required:
-        meeting = trait_mask(snapshot, [alternatives], ())
-        yield trees[meeting[snapshot.traits.values[rows]]]
+    trees = np.concatenate([snapshot.tree.values.take(own), *(s.shared_tree for s in spread)])
+    sets = snapshot.traits.values.take(rows)
+    for meeting in masks:
+        yield trees.compress(meeting.take(sets))
+
+
+def collective_masks(snapshot: Snapshot, slots: Sequence[Slot]) -> list[Mask]:
+    """For each choice of traits that the unsuffixed group requires: which sets have one."""
+    required = next((slot.group.required for slot in slots if not slot.group.suffix), ())
+    return [trait_mask(snapshot, [alternatives], ()) for alternatives in required]
 
 
 def suitable_roots(snapshot: Snapshot, request: Request, among: RowNumbers | None = None) -> Mask:

@@ -23,12 +23,12 @@ from dovetail.engine.combine.patterns import TreePatterns
 from dovetail.engine.feasible import (
     Slot,
     WishRows,
+    collective_masks,
     feasible_in_steps,
     in_tree_order,
     pairs_as_wished,
     rows_as_wished,
     suitable_roots,
-    trait_mask,
     wishes_of,
 )
 from dovetail.engine.inventories import RowNumbers
@@ -181,8 +181,7 @@ def feasible_among(
     alive: Mask = snapshot.tree_size.values.take(trees) > 0
     alive &= suitable_roots(snapshot, request, trees)
     edges = extents(snapshot, trees)
-    required = next((slot.group.required for slot in slots if not slot.group.suffix), ())
-    masks = [trait_mask(snapshot, [alternatives], ()) for alternatives in required]
+    masks = collective_masks(snapshot, slots)
     met = np.zeros((len(masks), len(trees)), np.bool_)
     seen: set[tuple[int, int]] = set()
     for slot in slots:

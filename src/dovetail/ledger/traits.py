@@ -10,7 +10,7 @@ import msgspec
 from dovetail.core.errors import StandardName, TraitInUse, TraitNotFound
 from dovetail.core.provider import Provider
 from dovetail.ledger import providers
-from dovetail.ledger.database.loading import marks
+from dovetail.ledger.database.loading import CHUNK, chunks, marks
 from dovetail.ledger.database.protocol import Change, Transaction
 from dovetail.ledger.standards import CUSTOM_PREFIX
 
@@ -28,6 +28,12 @@ def listing(
     prefix: str | None = None,
     associated: bool | None = None,
 ) -> list[Trait]:
+    if names is not None and len(names) > CHUNK:
+        # A statement takes so many parameters and no more; a body may name half a million traits.
+        parts = (
+            listing(tx, names=some, prefix=prefix, associated=associated) for some in chunks(names)
+        )
+        return sorted((trait for part in parts for trait in part), key=lambda trait: trait.id)
     conditions, parameters = ["1 = 1"], list[Any]()
     if names is not None:
         conditions.append(f"name IN ({marks(len(names))})" if names else "1 = 0")

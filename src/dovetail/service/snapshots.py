@@ -21,6 +21,7 @@ from dovetail.core.columns import Column
 from dovetail.core.tables import Names, TableColumns
 from dovetail.engine import Snapshot
 from dovetail.engine.rank import PressureWatch
+from dovetail.engine.tree_kinds import warm
 from dovetail.ledger import Cursor, Delta, Ledger
 from dovetail.service.claiming.under_way import (
     ClaimsUnderWay,
@@ -211,6 +212,7 @@ def loaded(forest: TableColumns, names: Names | None) -> Snapshot:
     assert names is not None
     snapshot = Snapshot()
     snapshot.load(forest, names)
+    warm(snapshot)
     return snapshot
 
 

@@ -213,3 +213,16 @@ def test_bodies_that_break_parsers_are_refused(
         method, path, BOMBS["no JSON"], content_type="application/json", content_encoding="gzip"
     )
     assert zipped.status_code in {400, 415, 422}, zipped.text
+
+
+def test_more_traits_than_a_statement_takes_parameters(with_a_host: Client) -> None:
+    """SQLite takes 250,000 at most, and a body of 8 MB names more."""
+    (host,) = with_a_host.get("/resource_providers").json()["resource_providers"]
+    names = [f"CUSTOM_{n}" for n in range(260_000)]
+    reply = with_a_host.call(
+        "PUT",
+        f"/resource_providers/{host['uuid']}/traits",
+        {"resource_provider_generation": host["generation"], "traits": names},
+    )
+    assert reply.status_code == 400
+    assert "No such trait" in detail(reply)

@@ -18,6 +18,7 @@ from dovetail.core.bounded_cache import SizedCache
 from dovetail.core.request import Request
 from dovetail.engine.combine.offers import Table, offers_in_steps
 from dovetail.engine.combine.patterns import (
+    UNKNOWN,
     PatternedTrees,
     PatternStore,
     TreePatterns,
@@ -28,6 +29,7 @@ from dovetail.engine.combine.walks import OfferWalk, relations_of
 from dovetail.engine.feasible import Slot
 from dovetail.engine.inventories import RowNumbers
 from dovetail.engine.snapshot import Snapshot
+from dovetail.engine.tree_kinds import WORTH_KINDS, kinds_in_steps, samples_of
 from dovetail.engine.work import Work
 
 KEPT_PATTERNS = "patterns"
@@ -60,6 +62,7 @@ class Combiner:
         self.is_needed = self._relations.are_any
         """Whether slots have anything to do with each other."""
         self._known = known or TreePatterns()
+        self._pattern_of_kind: RowNumbers | None = None
         if self.is_needed:
             self._store = self._known.store = self._known.store or self._kept_store()
 
@@ -112,7 +115,7 @@ class Combiner:
             for number in np.unique(part.which).tolist():
                 while not part.patterns[number].reach(1):
                     yield None
-            yield batch.compress(~self._store.barren.values.take(part.which))
+            yield batch.compress(~self._store.barren.values.take(self._known.of(batch)))
         self._keep_store()
 
     def _keep_store(self) -> None:
@@ -128,15 +131,34 @@ class Combiner:
     def _parts(self, trees: RowNumbers) -> Iterator[PatternedTrees | None]:
         for batch in batches(self._snapshot, trees, len(self._slots)):
             part = yield from self._part(batch)
-            yield part
+            yield part if len(part) else None
 
     def _part(self, batch: RowNumbers) -> Work[PatternedTrees]:
-        """Some trees with their patterns; those that are not known are found out."""
+        """Those of some trees that may have combinations, with their patterns."""
         unknown = batch.compress(self._known.of(batch) < 0)
-        if len(unknown):
+        if len(unknown) > WORTH_KINDS and not any(len(slot.shared_tree) for slot in self._slots):
+            yield from self._learn_by_kind(unknown)
+            batch = self._known.possible(batch)
+        elif len(unknown):
             yield from self._learn(unknown)
         starts = self._snapshot.tree_start.values.take(batch)
         return PatternedTrees(starts, self._known.of(batch), self._store.patterns)
+
+    def _learn_by_kind(self, trees: RowNumbers) -> Work[None]:
+        """Find out the patterns of trees from one of each kind: nothing is shared with them."""
+        all_kinds = yield from kinds_in_steps(self._snapshot)
+        known = self._pattern_of_kind
+        if known is None:
+            known = np.full(int(all_kinds.max(initial=-1)) + 1, UNKNOWN, np.int32)
+            self._pattern_of_kind = known
+        kinds = all_kinds.take(trees)
+        strange = np.flatnonzero(known.take(kinds) == UNKNOWN)
+        if len(strange):
+            firsts, _ = samples_of(kinds.take(strange))
+            samples = strange.take(np.sort(firsts))
+            yield from self._learn(trees.take(samples))
+            known[kinds.take(samples)] = self._known.of(trees.take(samples))
+        self._known.learn(trees, known.take(kinds))
 
     def _learn(self, trees: RowNumbers) -> Work[None]:
         snapshot, numbers = self._snapshot, list[int]()

@@ -129,7 +129,7 @@ class TreePatterns:
         self._reach(trees)
         return self._which.take(trees)
 
-    def learn(self, trees: RowNumbers, numbers: Sequence[int]) -> None:
+    def learn(self, trees: RowNumbers, numbers: Sequence[int] | RowNumbers) -> None:
         self._reach(trees)
         self._which[trees] = numbers
 

@@ -1,13 +1,14 @@
 """Cache of the best candidate of every tree, from request to request: the bound of ranking.
 
 Only trees that changed since the same request (`request_key`) was last ranked are looked at
-again, at most `MOST_PER_TREE` candidates of each. If all candidates of a tree score alike, one
-tells.
+again, at most `MOST_PER_TREE` candidates of each; of many, one of each kind (`tree_kinds`). If all
+candidates of a tree score alike, one tells.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import NamedTuple
 
 import numpy as np
 
@@ -21,6 +22,7 @@ from dovetail.engine.rank.scores import Scorer
 from dovetail.engine.request_key import request_key
 from dovetail.engine.search import Search
 from dovetail.engine.snapshot import Snapshot
+from dovetail.engine.tree_kinds import WORTH_KINDS, kinds_in_steps, samples_of
 from dovetail.engine.work import Work
 
 NO_CANDIDATE = -(2**62)
@@ -80,6 +82,16 @@ class BestPerTree:
             for known, points in zip(self.parts, scored.parts.values(), strict=True):
                 known[home] = points.take(order)
 
+    def spread(self, snapshot: Snapshot, trees: RowNumbers, samples: RowNumbers) -> None:
+        """Take over for trees what is known of those that are of the same kind, one for each."""
+        self._versions[trees] = snapshot.tree_version.values.take(trees)
+        self.totals[trees] = self.totals.take(samples)
+        starts = snapshot.tree_start.values
+        shifts = starts.take(trees) - starts.take(samples)
+        self.lines[trees] = self.lines.take(samples, axis=0) + shifts[:, None]
+        for known in self.parts:
+            known[trees] = known.take(samples)
+
     def parts_of(self, trees: RowNumbers, policies: Iterable[str]) -> dict[str, Numbers]:
         return {name: self.parts[at][trees] for at, name in enumerate(policies)}
 
@@ -115,9 +127,10 @@ def best_per_tree(searching: Search, ranking: Ranking, scores: Scorer) -> Work[B
     snapshot, slots = searching.snapshot, len(searching.slots)
     found = kept_best(searching, ranking, scores)
     stale = found.stale_trees(snapshot, searching.trees)
+    alike = yield from _alike(searching, stale)
     most = max(CELLS_PER_STEP // slots, 1)
-    for low in range(0, len(stale), most):
-        some = stale[low : low + most]
+    for low in range(0, len(alike.samples), most):
+        some = alike.samples[low : low + most]
         lines = []
         for block in searching.first_per_tree(some, MOST_PER_TREE if found.exact else 1):
             if block is None:
@@ -125,8 +138,35 @@ def best_per_tree(searching: Search, ranking: Ranking, scores: Scorer) -> Work[B
             elif len(block):
                 lines.append(block)
         yield from found.update(snapshot, some, scores, _join_blocks(lines, slots))
+        found.spread(snapshot, *alike.members(low, low + len(some)))
         yield
     return found
+
+
+class _Alike(NamedTuple):
+    """Trees by kind: one of each is scored for all, which is exact while nothing is shared."""
+
+    samples: RowNumbers
+    trees: RowNumbers
+    """All of them, those of the first sample's kind first."""
+    ends: Numbers
+    """Where in `trees` those of each kind end."""
+
+    def members(self, low: int, high: int) -> tuple[RowNumbers, RowNumbers]:
+        """The trees of some kinds, and for each its sample."""
+        edges = np.concatenate(([0], self.ends))[low : high + 1]
+        counts = np.diff(edges)
+        return self.trees[edges[0] : edges[-1]], self.samples[low:high].repeat(counts)
+
+
+def _alike(searching: Search, trees: RowNumbers) -> Work[_Alike]:
+    """Ranking with a limit, which asks for it, is only for trees that nothing is shared with."""
+    if len(trees) <= WORTH_KINDS:
+        return _Alike(trees, trees, np.arange(1, len(trees) + 1))
+    kinds = yield from kinds_in_steps(searching.snapshot)
+    firsts, which = samples_of(kinds.take(trees))
+    order = np.argsort(which, kind="stable")
+    return _Alike(trees.take(firsts), trees.take(order), np.bincount(which).cumsum())
 
 
 def _join_blocks(blocks: list[Block], slots: int) -> Block:

@@ -47,8 +47,20 @@ class TreeTotals:
         stale = np.flatnonzero(self._versions != now).astype(np.int32)
         if len(stale):
             self._versions[stale] = now[stale]
-            self._add_up(snapshot, inventories, stale)
+            if 2 * len(stale) > len(now):
+                self._add_up_all(snapshot, inventories)
+            else:
+                self._add_up(snapshot, inventories, stale)
             self.largest = max(int(self.capacity.max()), 1)
+
+    def _add_up_all(self, snapshot: Snapshot, inventories: ClassInventories) -> None:
+        """The same for every tree, without looking for where its entries are."""
+        homes = snapshot.tree.values.take(inventories.rows.values)
+        there = homes >= 0
+        homes = homes.compress(there)
+        self.free, self.capacity = np.zeros_like(self.free), np.zeros_like(self.capacity)
+        for column, sums in ((inventories.free, self.free), (inventories.capacity, self.capacity)):
+            np.add.at(sums, homes, np.minimum(column.values.compress(there), HUGE))
 
     def _add_up(self, snapshot: Snapshot, inventories: ClassInventories, trees: RowNumbers) -> None:
         starts = snapshot.tree_start.values[trees]

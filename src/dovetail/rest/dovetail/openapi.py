@@ -12,6 +12,7 @@ from dovetail.rest.dovetail import attributes, claims, classes, names, whatif
 from dovetail.rest.dovetail.fleet import MEDIA
 from dovetail.rest.openapi.operations import (
     AMOUNTS,
+    CUT_SHORT,
     IDEMPOTENT,
     NUMBER,
     TEXT,
@@ -130,6 +131,7 @@ OPERATIONS: Mapping[tuple[str, str], Operation] = {
     ("POST", "/v1/whatif"): Operation(
         summary="Where a request would fit if the fleet were another.",
         body=ref("Question"),
+        answer_headers=CUT_SHORT,
         answers={
             200: an_object(
                 {

@@ -20,7 +20,7 @@ from dovetail.engine.combine.round_robin import Block
 from dovetail.engine.explain import Diagnosis, Names, how_many
 from dovetail.ledger import Transaction, claims, provider_names, usages
 from dovetail.rest.dovetail.explain import names_in, reading_holders, refuse_strangers
-from dovetail.rest.query.candidate_json import SummaryWriter, candidates_json
+from dovetail.rest.query.candidate_json import SummaryWriter, candidates_json, cut_short
 from dovetail.rest.query.parse import classes_for, newest_request, query_of, shows_scores
 from dovetail.rest.query.query_text import query_text
 from dovetail.rest.query.versions import NEWEST
@@ -94,7 +94,8 @@ async def ask(call: Call) -> Reply:
     added = {provider.uuid: provider.name for provider in asked.plan.providers}
     names = {**await names_in(call, outcome.diagnosis), **added}
     with phase("encode"):
-        return Reply.in_pieces(await gathered(texts_of(outcome, names, scores=asked.scores)))
+        pieces = await gathered(texts_of(outcome, names, scores=asked.scores))
+    return Reply.in_pieces(pieces, headers=cut_short(outcome.search))
 
 
 async def outcome_of(call: Call, asked: WhatIfRequest, facts: LedgerFacts) -> WhatIfOutcome:

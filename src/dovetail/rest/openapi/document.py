@@ -161,7 +161,9 @@ def responses(
 ) -> Iterator[tuple[str, Document]]:
     for status, schema in operation.answers.items():
         shown = {} if schema is None else {operation.answer_type: schema, **operation.more_answers}
-        yield str(status), answer(status, {media: {"schema": one} for media, one in shown.items()})
+        found = answer(status, {media: {"schema": one} for media, one in shown.items()})
+        headers = {"headers": dict(operation.answer_headers)} if operation.answer_headers else {}
+        yield str(status), {**found, **headers}
     for status in sorted(refusals(path, endpoint, operation)):
         plain = operation.refusal_types.get(status)
         content = {plain: {"schema": TEXT}} if plain else errors

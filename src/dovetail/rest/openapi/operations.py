@@ -17,6 +17,15 @@ IDEMPOTENT: Document = {
 }
 """The header of requests that may be sent again."""
 
+CUT_SHORT: Document = {
+    "Dovetail-Unranked-Trees": {
+        "description": "Trees that there was no time to rank; they may hold better candidates. "
+        "Absent if all were ranked.",
+        "schema": {"type": "integer", "minimum": 1},
+    }
+}
+"""The header of answers whose ranking ran out of time."""
+
 
 class Operation(msgspec.Struct, frozen=True, kw_only=True):
     """One method of one path."""
@@ -35,6 +44,8 @@ class Operation(msgspec.Struct, frozen=True, kw_only=True):
     """What is answered in other media types, to those who ask for them."""
     headers: Mapping[str, Document] = {}
     """What a request may say in its head."""
+    answer_headers: Mapping[str, Document] = {}
+    """What an answer on success may say in its head: OpenAPI's Header Objects by name."""
     refusals: tuple[int, ...] = ()
     """Status codes beyond those that follow from the route."""
     refusal_types: dict[int, str] = {}

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from secrets import randbits
 
-from dovetail.engine import Search
-from dovetail.rest.query.candidate_json import SummaryWriter, candidates_json
+from dovetail.rest.query.candidate_json import SummaryWriter, candidates_json, cut_short
 from dovetail.rest.query.parse import classes_for, request_kept, shows_scores
 from dovetail.rest.server.http import Call, Reply
 from dovetail.rest.server.pieces.writing import gathered
@@ -32,9 +31,3 @@ async def listing(call: Call) -> Reply:
         shown = scores if shows_scores(call.query) else ()
         pieces = await gathered(candidates_json(search, found, call.version, WRITER, shown))
     return Reply.in_pieces(pieces, headers=call.cache_headers() | cut_short(search))
-
-
-def cut_short(search: Search) -> dict[str, str]:
-    """Says so where there was no time to rank all trees: those left out may be better."""
-    unranked = asking.unranked_trees(search)
-    return {"dovetail-unranked-trees": str(unranked)} if unranked else {}

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 from dovetail.rest.openapi.operations import (
     AMOUNTS,
+    CUT_SHORT,
     ERROR,
     NUMBER,
     TEXT,
@@ -226,6 +227,7 @@ OPERATIONS: Mapping[tuple[str, str], Operation] = {
         summary="Every place where a request fits.",
         query=newest(LIST_CANDIDATES),
         answers={200: ref("Candidates")},
+        answer_headers=CUT_SHORT,
     ),
     ("GET", "/traits"): Operation(
         summary="Traits, all or those that match.",

@@ -19,6 +19,7 @@ from dovetail.engine import Search, Snapshot
 from dovetail.engine.combine.round_robin import Block
 from dovetail.engine.feasible import Slot
 from dovetail.rest.server.http import Version
+from dovetail.service.asking import unranked_trees
 
 TemplateDraft = tuple[str, list[int]]
 
@@ -34,6 +35,9 @@ GAP = " " * 36
 
 REQUESTS, SUMMARIES, END = b'{"allocation_requests":[', b'],"provider_summaries":{', b"}}"
 NO_CANDIDATES = REQUESTS + SUMMARIES + END
+
+UNRANKED_TREES = "dovetail-unranked-trees"
+"""Header of an answer whose ranking ran out of time: the trees left out, which may be better."""
 
 
 class CandidateTemplate:
@@ -286,3 +290,9 @@ def candidates_json(
     yield SUMMARIES
     yield from writer.summaries(search.snapshot, search.slots, found, version)
     yield END
+
+
+def cut_short(search: Search) -> dict[str, str]:
+    """The header that says so where there was no time to rank all trees, else none."""
+    unranked = unranked_trees(search)
+    return {UNRANKED_TREES: str(unranked)} if unranked else {}

@@ -26,6 +26,8 @@ from dovetail.engine.rank.pressure.hardness import Hardness
 from dovetail.engine.rank.trees import device_units, lay_out
 from dovetail.engine.rank.typical import Typical
 from dovetail.engine.snapshot import Snapshot
+from dovetail.engine.tree_kinds import kinds_in_steps, samples_of
+from dovetail.engine.work import finished
 
 MOST_HELD = 512
 """Requests that devices are kept for, those that ask for most."""
@@ -73,11 +75,14 @@ class HeldDemand:
         usable: Numbers = np.zeros(len(self._competing), np.int64)
         free = 0
         alive = np.flatnonzero(snapshot.tree_size.values).astype(np.int32)
-        for low in range(0, len(alive), TREES_AT_ONCE):
-            some = alive[low : low + TREES_AT_ONCE]
-            trees = lay_out(snapshot, some, requests.classes, requests.whole)
+        firsts, alike = samples_of(finished(kinds_in_steps(snapshot)).take(alive))
+        samples, times = alive.take(firsts), np.bincount(alike)
+        for low in range(0, len(samples), TREES_AT_ONCE):
+            some = slice(low, low + TREES_AT_ONCE)
+            trees = lay_out(snapshot, samples[some], requests.classes, requests.whole)
             kinds, which = trees.distinct()
-            counts = np.bincount(which)
+            counts = np.zeros(len(kinds), np.int64)
+            np.add.at(counts, which, times[some])
             usable += requests.units_usable(kinds) @ counts
             for name in requests.measured:
                 free += int(np.add.reduce(kinds.units(name)) @ counts)
