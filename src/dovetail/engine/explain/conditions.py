@@ -11,13 +11,14 @@ from __future__ import annotations
 from functools import cached_property
 
 import numpy as np
+from numpy.typing import NDArray
 
 from dovetail.core.columns import Mask
 from dovetail.core.constraints import Constraint
 from dovetail.core.explanation import Reason
 from dovetail.engine.explain.demands import Demands, bits
 from dovetail.engine.feasible import aggregate_mask, shared_pairs, trait_mask
-from dovetail.engine.inventories import RowNumbers
+from dovetail.engine.inventories import ClassInventories, RowNumbers
 from dovetail.engine.snapshot import Snapshot
 
 OF_TRAITS = frozenset((Reason.TRAIT, Reason.ROOT_TRAIT, Reason.TOGETHER))
@@ -32,6 +33,7 @@ class Conditions:
     def __init__(self, snapshot: Snapshot, demands: Demands) -> None:
         self.snapshot, self.demands = snapshot, demands
         self._masks: dict[int, Mask] = {}
+        self._met: dict[Constraint, Mask] = {}
         self.speaking = [
             bits(
                 place for place, at in enumerate(group.conditions) if self._is(at, Reason.AGGREGATE)
@@ -70,7 +72,14 @@ class Conditions:
         """By row: whether it meets the constraint, seen by itself."""
         found = self._masks.get(at)
         if found is None:
-            found = self._masks[at] = self._decide(self.demands.constraints[at])
+            found = self._masks[at] = self.met(self.demands.constraints[at])
+        return found
+
+    def met(self, one: Constraint) -> Mask:
+        """The same of a constraint that the request has in this form or another."""
+        found = self._met.get(one)
+        if found is None:
+            found = self._met[one] = self._decide(one)
         return found
 
     def row_bits(self, numbers: list[int], row: int) -> int:
@@ -124,6 +133,17 @@ class Conditions:
                 found[rows.start : rows.stop] = True
         elif reason is Reason.AMOUNT:
             inventories = snapshot.inventories_of(one.name)
-            if inventories is not None:
+            if inventories is not None and one.amount > 0:
                 found[inventories.fitting(one.amount)] = True
+            elif inventories is not None:
+                # A negative amount: any that is smaller than its opposite (`TreeProblem.has_room`).
+                some = largest_units(inventories, -one.amount - 1) > 0
+                found[inventories.rows.values.compress(some)] = True
         return found
+
+
+def largest_units(inventories: ClassInventories, most: int) -> NDArray[np.int64]:
+    """By entry: the most that can be had in one allocation, and no more than `most`, or 0."""
+    step = inventories.step_size.values
+    largest = np.maximum(np.minimum(inventories.headroom_of_all(), most), 0) // step * step
+    return np.where(largest >= inventories.min_unit.values, largest, 0)

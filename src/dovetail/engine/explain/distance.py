@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from dovetail.core.explanation import Reason
 from dovetail.engine.explain.conditions import Conditions
-from dovetail.engine.explain.demands import GroupDemands
+from dovetail.engine.explain.demands import GroupDemands, Kept
 from dovetail.engine.explain.fits import Work
 
 Counts = NDArray[np.int64]
@@ -20,20 +20,29 @@ FAR = 2**30
 """Of a tree that is not there."""
 
 
-def fewest_changes(conditions: Conditions) -> Work[Counts]:
-    """By tree; never more than what is really needed."""
+def fewest_changes(conditions: Conditions, dropped: Kept = 0) -> Work[Counts]:
+    """By tree; never more than what is really needed, beside what is dropped."""
     snapshot, demands = conditions.snapshot, conditions.demands
     roots = snapshot.tree_start.values
     bound: Counts = np.where(snapshot.tree_size.values > 0, 0, FAR).astype(np.int64)
     for at in demands.roots:
-        bound += ~conditions.mask(at)[roots]
+        if not dropped >> at & 1:
+            bound += ~conditions.mask(at)[roots]
     for group in demands.groups:
-        changes = (
-            of_one_provider(conditions, group) if group.suffix else of_several(conditions, group)
-        )
-        bound += np.minimum(changes, len(group.amounts))
+        left = kept_of(group, dropped)
+        if left.amounts:
+            of_group = of_one_provider if group.suffix else of_several
+            bound += np.minimum(of_group(conditions, left), len(left.amounts))
         yield
     return bound
+
+
+def kept_of(group: GroupDemands, dropped: Kept) -> GroupDemands:
+    return GroupDemands(
+        group.suffix,
+        {name: at for name, at in group.amounts.items() if not dropped >> at & 1},
+        [at for at in group.conditions if not dropped >> at & 1],
+    )
 
 
 def of_one_provider(conditions: Conditions, group: GroupDemands) -> Counts:
