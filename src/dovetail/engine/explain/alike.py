@@ -1,14 +1,13 @@
 """Trees that are alike: what a request sees of them is the same, so one stands for all.
 
 `relax` and `refine` ask about one tree of each kind. What a request sees are the form of the tree,
-which constraints its rows meet, what is left of classes that groups contend for (no more of it than
-they want together), and which rows of other trees are shared with it. The fewer constraints a
-request has, the fewer kinds there are.
+which constraints its rows meet, which of the amounts that groups contend for what is left could
+serve together, and which rows of other trees are shared with it. The fewer constraints a request
+has, the fewer kinds there are.
 """
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Sequence
 
 import numpy as np
@@ -22,6 +21,8 @@ from dovetail.engine.inventories import ClassInventories, RowNumbers
 
 Kind = bytes
 TREES_PER_YIELD = 256
+MOST_SUMS = 1024
+"""Of amounts of one class; if there are more, what is left is looked at to the unit."""
 BETWEEN_ROWS = frozenset((Reason.SHARED_CAPACITY, Reason.ISOLATION, Reason.SAME_SUBTREE))
 """Constraints that say nothing of a row by itself."""
 
@@ -66,32 +67,51 @@ def seen_of_rows(
     rows = conditions.snapshot.tree.size
     masks = [conditions.met(one) for one in kept if one.reason not in BETWEEN_ROWS]
     columns = [np.packbits(np.stack(masks, axis=1), axis=1)] if masks else []
-    wanted: Counter[str] = Counter()
-    times: Counter[str] = Counter()
-    for one in (*kept, *([] if raised is None else [raised])):
-        if one.reason is Reason.AMOUNT:
-            wanted[one.name] += abs(one.amount)
-            times[one.name] += 1
-    for name, most in wanted.items():
+    wanted: dict[str, list[int]] = {}
+    for one in kept:
+        if one.reason is Reason.AMOUNT and one.amount > 0:
+            wanted.setdefault(one.name, []).append(one.amount)
+    for name, amounts in wanted.items():
         inventories = conditions.snapshot.inventories_of(name)
-        if times[name] > 1 and inventories is not None:
-            is_raised = raised is not None and raised.name == name
-            columns += numbers_seen(inventories, rows, most, units=is_raised)
+        if inventories is None:
+            continue
+        if raised is not None and raised.name == name:
+            columns += numbers_seen(inventories, rows, sum(amounts) + raised.amount)
+        elif len(amounts) > 1:
+            columns.append(level_seen(inventories, rows, amounts))
     if not columns:
         return np.zeros((rows, 1), np.uint8)
     return np.ascontiguousarray(np.concatenate(columns, axis=1))
 
 
-def numbers_seen(
-    inventories: ClassInventories, rows: int, most: int, *, units: bool
-) -> list[NDArray[np.uint8]]:
-    """What is left of a class, up to `most`; and in which amounts it can be had."""
+def level_seen(
+    inventories: ClassInventories, rows: int, amounts: Sequence[int]
+) -> NDArray[np.uint8]:
+    """Which of these amounts what is left of a class could serve together.
+
+    That is told by the largest sum of some of them that is not more than what is left.
+    """
+    left = np.clip(inventories.headroom_of_all(), 0, sum(amounts))
+    sums = {0}
+    for amount in amounts:
+        sums |= {each + amount for each in sums}
+        if len(sums) > MOST_SUMS:
+            return in_bytes(inventories, rows, left)
+    levels = np.array(sorted(sums), np.int64).searchsorted(left, side="right")
+    return in_bytes(inventories, rows, levels)
+
+
+def numbers_seen(inventories: ClassInventories, rows: int, most: int) -> list[NDArray[np.uint8]]:
+    """What is left of a class, up to `most`, and in which amounts it can be had."""
     columns = [np.clip(inventories.headroom_of_all(), 0, most)]
-    if units and not inventories.plain:
+    if not inventories.plain:
         columns += [inventories.min_unit.values, inventories.step_size.values]
-    found = []
-    for column in columns:
-        by_row = np.zeros(rows, np.int64)
-        by_row[inventories.rows.values] = column
-        found.append(by_row.view(np.uint8).reshape(-1, 8))
-    return found
+    return [in_bytes(inventories, rows, column) for column in columns]
+
+
+def in_bytes(
+    inventories: ClassInventories, rows: int, values: NDArray[np.int64]
+) -> NDArray[np.uint8]:
+    by_row = np.zeros(rows, np.int64)
+    by_row[inventories.rows.values] = values
+    return by_row.view(np.uint8).reshape(-1, 8)

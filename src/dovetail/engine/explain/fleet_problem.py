@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from dovetail.core.constraints import with_amount
+from dovetail.core.explanation import Reason
 from dovetail.core.request import Request
 from dovetail.engine.explain.alike import Kind, TreeViews
 from dovetail.engine.explain.conditions import Conditions
@@ -33,7 +35,13 @@ class FleetProblem:
         self.distance = yield from fewest_changes(self.conditions)
         trees: RowNumbers = np.flatnonzero(self.snapshot.tree_size.values > 0).astype(np.int32)
         order = np.lexsort((self.snapshot.tree_root_id.values[trees], self.distance[trees]))
-        views = TreeViews(self.conditions, self.demands.constraints)
+        # Of amounts that all change one is lowered, to whatever can be had (`conflicts`).
+        lowered = [
+            with_amount(one, -one.amount)
+            for one in self.demands.constraints
+            if one.reason is Reason.AMOUNT
+        ]
+        views = TreeViews(self.conditions, [*self.demands.constraints, *lowered])
         self.kinds = yield from views.kinds(trees[order])
 
     def problem(self, tree: int) -> TreeProblem:

@@ -18,11 +18,10 @@ from dovetail.core.request import Affinity
 from dovetail.engine.explain.alike import Kind, TreeViews
 from dovetail.engine.explain.conditions import largest_units
 from dovetail.engine.explain.demands import Kept, PartialRequest, numbers_in
-from dovetail.engine.explain.distance import Counts, fewest_changes
+from dovetail.engine.explain.distance import fewest_changes, left_to_trees
 from dovetail.engine.explain.fits import Work
 from dovetail.engine.explain.fleet_problem import FleetProblem
 from dovetail.engine.explain.tree_problem import Pins, Place, TreeProblem, smallest_unit
-from dovetail.engine.inventories import ClassInventories
 
 Changes = dict[Constraint, Constraint | None]
 """What becomes of constraints; None: dropped."""
@@ -34,9 +33,11 @@ MOST_LET_OUT = 2
 """Groups of which every choice is tried; more are let out one by one."""
 
 
-def refined(fleet: FleetProblem, dropped: Kept) -> Work[Changes]:
+def refined(fleet: FleetProblem, dropped: Kept) -> Work[tuple[Changes, int]]:
+    """What becomes of each of these constraints, and how many trees fit then."""
     refining = Refining(fleet, dropped)
-    return (yield from refining.changes())
+    changes = yield from refining.changes()
+    return changes, (yield from refining.trees())
 
 
 class Refining:
@@ -67,6 +68,23 @@ class Refining:
             if constraints[at].reason is Reason.AMOUNT:
                 yield from self._largest_amount(at)
         return {constraints[at]: self._changed.get(at) for at in numbers}
+
+    def trees(self) -> Work[int]:
+        """How many fit with the changes."""
+        partial = self._partial(self._changed)
+        if not partial.asks_for_something():
+            return 0
+        count = 0
+        for alike in (yield from self._alike(self._changed)):
+            count += len(alike) * (yield from self._fleet.problem(alike[0]).fits(partial))
+            yield
+        return count
+
+    def _alike(self, changed: Changed) -> Work[list[list[int]]]:
+        """The trees that may fit, those together that these changes cannot tell apart."""
+        views = TreeViews(self._fleet.conditions, self._kept(changed))
+        kinds = yield from views.kinds(np.flatnonzero(self._possible).astype(np.int32))
+        return list(kinds.values())
 
     def _partial(self, changed: Changed) -> PartialRequest:
         dropped = self._dropped & ~sum(1 << at for at in changed)
@@ -130,13 +148,10 @@ class Refining:
                 if self._demands.constraints[at].reason is Reason.AMOUNT
             ]
             lowered = [{at: with_amount(one, -one.amount)} for at, one in amounts]
-        trees = np.flatnonzero(self._possible).astype(np.int32)
         ways: list[Way] = []
         for changed in lowered:
-            views = TreeViews(self._fleet.conditions, self._kept(changed))
-            kinds = yield from views.kinds(trees)
             partial, fitting = self._partial(changed), []
-            for alike in kinds.values():
+            for alike in (yield from self._alike(changed)):
                 # Relations can only make it harder.
                 if (yield from self._fleet.problem(alike[0]).fits(partial)):
                     fitting.append(alike)
@@ -261,24 +276,12 @@ class Refining:
         amounts = by_row[all_rows]
         taken = sum(each.amount for each in others if each.name == one.name and each.amount)
         if taken:
-            left = self._left_to_trees(inventories)[all_trees] - taken
+            left = left_to_trees(fleet.conditions, one.name)[all_trees] - taken
             step = inventories.step_size.values[inventories.rows.values.searchsorted(all_rows)]
             amounts = np.minimum(amounts, np.maximum(left, 0) // step * step)
         for at in np.argsort(-amounts, kind="stable").tolist():
             if amounts[at]:
                 yield int(amounts[at]), int(all_trees[at]), int(all_rows[at])
-
-    def _left_to_trees(self, inventories: ClassInventories) -> Counts:
-        """By tree: what its rows and those shared with it have left of a class, all together."""
-        snapshot = self._fleet.snapshot
-        by_row = np.zeros(snapshot.tree.size, np.int64)
-        by_row[inventories.rows.values] = np.maximum(inventories.headroom_of_all(), 0)
-        live = np.flatnonzero((snapshot.tree.values >= 0) & (by_row > 0))
-        found = np.zeros(snapshot.tree_size.size, np.int64)
-        np.add.at(found, snapshot.tree.values[live], by_row[live])
-        trees, rows = self._fleet.conditions.pairs
-        np.add.at(found, trees, by_row[rows])
-        return found
 
 
 def members(affinity: Affinity) -> frozenset[str]:
