@@ -31,9 +31,9 @@ class TreeViews:
     """What constraints see of each tree, in bytes that are equal where they see no difference."""
 
     def __init__(
-        self, conditions: Conditions, kept: Sequence[Constraint], raised: Constraint | None = None
+        self, conditions: Conditions, kept: Sequence[Constraint], raised: str = ""
     ) -> None:
-        """`raised`: an amount that rows give as much of as they can, up to what it says."""
+        """`raised`: a class of which the caller looks itself how much is left where."""
         snapshot = conditions.snapshot
         self._seen = seen_of_rows(conditions, kept, raised)
         self._starts = snapshot.tree_start.values
@@ -61,7 +61,7 @@ class TreeViews:
 
 
 def seen_of_rows(
-    conditions: Conditions, kept: Sequence[Constraint], raised: Constraint | None
+    conditions: Conditions, kept: Sequence[Constraint], raised: str
 ) -> NDArray[np.uint8]:
     """By row: bytes that differ wherever the constraints see a difference."""
     rows = conditions.snapshot.tree.size
@@ -75,8 +75,8 @@ def seen_of_rows(
         inventories = conditions.snapshot.inventories_of(name)
         if inventories is None:
             continue
-        if raised is not None and raised.name == name:
-            columns += numbers_seen(inventories, rows, sum(amounts) + raised.amount)
+        if raised == name:
+            columns += units_seen(inventories, rows)
         elif len(amounts) > 1:
             columns.append(level_seen(inventories, rows, amounts))
     if not columns:
@@ -101,12 +101,12 @@ def level_seen(
     return in_bytes(inventories, rows, levels)
 
 
-def numbers_seen(inventories: ClassInventories, rows: int, most: int) -> list[NDArray[np.uint8]]:
-    """What is left of a class, up to `most`, and in which amounts it can be had."""
-    columns = [np.clip(inventories.headroom_of_all(), 0, most)]
-    if not inventories.plain:
-        columns += [inventories.min_unit.values, inventories.step_size.values]
-    return [in_bytes(inventories, rows, column) for column in columns]
+def units_seen(inventories: ClassInventories, rows: int) -> list[NDArray[np.uint8]]:
+    """In which amounts a class can be had, if not in all."""
+    if inventories.plain:
+        return []
+    units = (inventories.min_unit.values, inventories.step_size.values)
+    return [in_bytes(inventories, rows, column.astype(np.int64)) for column in units]
 
 
 def in_bytes(

@@ -17,6 +17,7 @@ from collections.abc import Sequence
 from dovetail.core.constraints import Constraint, with_amount
 from dovetail.engine.explain.demands import Demands, Groups, Kept, numbers_in
 from dovetail.engine.explain.fits import Work
+from dovetail.engine.explain.lacks import Lacks
 from dovetail.engine.explain.tree_problem import TreeProblem
 
 Lowered = dict[int, Constraint]
@@ -30,6 +31,7 @@ class Conflicts:
         self._demands = demands
         self._known: dict[Groups, list[Kept]] = {}
         """By groups that are gone, conflicts of trees seen before: many have the same ones."""
+        self._lacks = Lacks(demands)
         self._amounts = sum(demands.amount_bits)
 
     def resolutions(self, tree: TreeProblem, most: int, found: set[Kept]) -> Work[None]:
@@ -45,7 +47,7 @@ class Conflicts:
         if dropped in seen or (not left and dropped in found):
             return
         seen.add(dropped)
-        if tree.fewest_changes(dropped) > left:
+        if self._lacks.fewest_changes(tree, dropped) > left:
             return
         branches: Kept = 0
         for lowered in self._ways_to_ask(dropped):

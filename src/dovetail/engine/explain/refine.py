@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from itertools import combinations
+from operator import le
 
 import numpy as np
 
@@ -18,7 +19,7 @@ from dovetail.core.request import Affinity
 from dovetail.engine.explain.alike import Kind, TreeViews
 from dovetail.engine.explain.conditions import largest_units
 from dovetail.engine.explain.demands import Kept, PartialRequest, numbers_in
-from dovetail.engine.explain.distance import fewest_changes, left_to_trees
+from dovetail.engine.explain.distance import Counts, fewest_changes, left_to_trees
 from dovetail.engine.explain.fits import Work
 from dovetail.engine.explain.fleet_problem import FleetProblem
 from dovetail.engine.explain.tree_problem import Pins, Place, TreeProblem, smallest_unit
@@ -111,7 +112,7 @@ class Refining:
             best, most = None, 0
             for out in combinations(names, size):
                 kept = kept_without(one, frozenset(out))
-                trees = yield from self._helped({**self._changed, at: kept})
+                trees = yield from self._helped({**self._changed, at: kept}, more_than=most)
                 if trees > most:
                     best, most = kept, trees
                 yield
@@ -156,21 +157,23 @@ class Refining:
                 if (yield from self._fleet.problem(alike[0]).fits(partial)):
                     fitting.append(alike)
                 yield
-            ways.append((changed, fitting))
+            ways.append((changed, sorted(fitting, key=len, reverse=True)))
         return ways
 
-    def _helped(self, changed: Changed, enough: int = MANY) -> Work[int]:
-        """How many trees fit, or some of them that are enough."""
+    def _helped(self, changed: Changed, more_than: int = 0, enough: int = MANY) -> Work[int]:
+        """How many trees fit: of no interest unless more than so many, and if some are enough."""
         if any(is_void(one) for one in changed.values()):
             return 0
         helped: set[int] = set()
+        left = sum(len(alike) for _, kinds in self._ways for alike in kinds)
         for lowered, kinds in self._ways:
             partial = self._partial({**changed, **lowered})
             for alike in kinds:
+                if len(helped) >= enough or len(helped) + left <= more_than:
+                    return len(helped)
+                left -= len(alike)
                 if (yield from self._fleet.problem(alike[0]).fits(partial)):
                     helped.update(alike)
-                    if len(helped) >= enough:
-                        return len(helped)
         return len(helped)
 
     # -- amounts ---------------------------------------------------------------------------------
@@ -178,8 +181,8 @@ class Refining:
     def _largest_amount(self, at: int) -> Work[None]:
         """The largest that fits some tree.
 
-        Rows are tried by the largest amount that each could give, one of all that are in the same
-        place of trees that are alike. Where other groups take of the same class, a row may have to
+        Rows are tried by the largest amount that each could give, but for those that cannot give
+        more than one tried before. Where other groups take of the same class, a row may have to
         give less, and by halving its steps the most is found: of one row, where an amount fits
         every smaller one does that can be had of it.
         """
@@ -187,18 +190,13 @@ class Refining:
         number = next(n for n, g in enumerate(self._demands.groups) if g.suffix == one.group)
         key = (number, "" if one.group else one.name)
         others = self._kept(self._changed)
-        views = TreeViews(self._fleet.conditions, others, one)
-        tried: set[tuple[Kind, Place]] = set()
+        tried = TriedPlaces(self._fleet, one, others)
         self._asked = {}
-        starts = self._fleet.snapshot.tree_start.values
         for most, tree, row in self._by_largest(one, others):
             if most <= best:
                 break
-            # Rows of other trees are in the kind by their numbers.
-            mark = (views.kind(tree), row - int(starts[tree]) if self._is_own(tree, row) else -row)
-            if mark in tried:
+            if tried.before(tree, row):
                 continue
-            tried.add(mark)
             problem = self._fleet.problem(tree)
             place = problem.rows.index(row)
             amount = yield from self._most_of(problem, at, {key: place}, best, most)
@@ -206,9 +204,6 @@ class Refining:
             yield
         if best:
             self._changed[at] = with_amount(one, best)
-
-    def _is_own(self, tree: int, row: int) -> bool:
-        return int(self._fleet.snapshot.tree.values[row]) == tree
 
     def _with_amount(self, at: int, amount: int) -> PartialRequest:
         found = self._asked.get(amount)
@@ -282,6 +277,39 @@ class Refining:
         for at in np.argsort(-amounts, kind="stable").tolist():
             if amounts[at]:
                 yield int(amounts[at]), int(all_trees[at]), int(all_rows[at])
+
+
+class TriedPlaces:
+    """Rows that were tried for an amount: which others cannot give more than those.
+
+    Of rows in the same place of trees that are alike, those whose trees have nowhere more left of
+    the class. If no other group wants of it, what is left elsewhere does not matter.
+    """
+
+    def __init__(self, fleet: FleetProblem, one: Constraint, others: Sequence[Constraint]) -> None:
+        self._snapshot = fleet.snapshot
+        self._views = TreeViews(fleet.conditions, others, one.name)
+        self._tried: dict[tuple[Kind, Place], list[list[int]]] = {}
+        inventories = fleet.snapshot.inventories_of(one.name)
+        wanted = [each.amount for each in others if each.name == one.name]
+        self._left: Counts | None = None
+        if wanted and inventories is not None:
+            most = sum(wanted) + one.amount
+            self._left = np.zeros(fleet.snapshot.tree.size, np.int64)
+            self._left[inventories.rows.values] = np.clip(inventories.headroom_of_all(), 0, most)
+
+    def before(self, tree: int, row: int) -> bool:
+        """Whether such a row was tried before; it is tried now, if not."""
+        own = self._snapshot.rows_of(tree)
+        # Rows of other trees are in the kind by their numbers.
+        place = row - own.start if row in own else -1 - row
+        known = self._tried.setdefault((self._views.kind(tree), place), [])
+        left = [] if self._left is None else self._left[own.start : own.stop].tolist()
+        for more in known:
+            if all(map(le, left, more)):
+                return True
+        known.append(left)
+        return False
 
 
 def members(affinity: Affinity) -> frozenset[str]:

@@ -9,7 +9,7 @@ search itself (`combine/rules`). It ends since backtracking does, and yields as 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 from dovetail.core.inventory import Supply
 from dovetail.engine.combine.backtrack import Backtracking
@@ -21,7 +21,7 @@ from dovetail.engine.combine.rules import (
     SubtreeRule,
 )
 from dovetail.engine.explain.conditions import Conditions
-from dovetail.engine.explain.demands import Kept, PartialRequest, PartialSlot, bits
+from dovetail.engine.explain.demands import PartialRequest, PartialSlot
 from dovetail.engine.explain.fits import Work
 from dovetail.engine.inventories import ClassInventories
 
@@ -31,8 +31,6 @@ SlotKey = tuple[int, str]
 """Group and class of a slot, whatever is kept of it."""
 Pins = Mapping[SlotKey, Place]
 """Slots that have to be served from one place."""
-GroupLack = tuple[Kept, set[Kept]]
-"""The amounts of a group, and what each place leaves unmet of it: one or the other has to go."""
 NOTHING = Supply()
 NO_PINS: Pins = {}
 
@@ -67,7 +65,6 @@ class TreeProblem:
             self.ancestry[place] = mask
         self._bits = {place: 1 << place for place in self.places}
         self._options: dict[PartialSlot, list[Place]] = {}
-        self._lacks: list[GroupLack] | None = None
 
     def _read_supplies(
         self, name: str, inventories: ClassInventories, own: range, shared: Sequence[int]
@@ -91,7 +88,7 @@ class TreeProblem:
         """The same tree where so much is free instead."""
         twin = object.__new__(TreeProblem)
         vars(twin).update(vars(self))
-        twin._options, twin._lacks = {}, None
+        twin._options = {}
         twin.supplies = dict(self.supplies)
         for at, amount in free.items():
             old = self.supplies[at]
@@ -123,12 +120,9 @@ class TreeProblem:
         found = self._met.get(group)
         if found is None:
             conditions = self._conditions
-            found = [
-                conditions.of_own(group, row, self.root)
-                if place < self._own
-                else conditions.of_shared(group, row, self.root)
-                for place, row in enumerate(self.rows)
-            ]
+            found = conditions.of_tree(group, self.rows[: self._own], self.root)
+            for row in self.rows[self._own :]:
+                found.append(conditions.of_shared(group, row, self.root))
             self._met[group] = found
         return found
 
@@ -156,9 +150,12 @@ class TreeProblem:
 
     def _serves(self, place: Place, slot: PartialSlot) -> bool:
         need = slot.need
-        return any(told & need == need for told in self.met(slot.group)[place]) and all(
-            self.has_room(place, *amount) for amount in slot.amounts
-        )
+        for told in self.met(slot.group)[place]:
+            if told & need == need:
+                break
+        else:
+            return False
+        return all(self.has_room(place, name, amount) for name, amount in slot.amounts)
 
     def _having(self, class_names: Sequence[str]) -> Sequence[Place]:
         """The places that have all of these classes, in use or not; everywhere if none has."""
@@ -168,45 +165,6 @@ class TreeProblem:
             if all(self.supply(place, name).capacity > 0 for name in class_names)
         ]
         return found or self.places
-
-    def fewest_changes(self, dropped: Kept) -> int:
-        """At least so many constraints more have to change, seen group by group."""
-        if self._lacks is None:
-            self._lacks = list(self._find_lacks())
-        return sum(
-            min((amounts & ~dropped).bit_count(), *((lack & ~dropped).bit_count() for lack in each))
-            for amounts, each in self._lacks
-        )
-
-    def _find_lacks(self) -> Iterator[GroupLack]:
-        demands = self._conditions.demands
-        unmet = [at for place, at in enumerate(demands.roots) if not self.roots_met >> place & 1]
-        if unmet:
-            yield bits(unmet), {bits(unmet)}
-        for number, group in enumerate(demands.groups):
-            # Of the unsuffixed group the classes may come from different providers.
-            slots = (
-                [group.amounts] if group.suffix else [{n: at} for n, at in group.amounts.items()]
-            )
-            lacking = [self._lacks_of(number, amounts) for amounts in slots]
-            if lacking and 0 not in (most := max(lacking, key=fewest_bits)):
-                yield demands.amount_bits[number], most
-
-    def _lacks_of(self, number: int, amounts: Mapping[str, int]) -> set[Kept]:
-        """Of each place: what it leaves unmet."""
-        demands = self._conditions.demands
-        conditions = list(demands.groups[number].conditions)
-        found: set[Kept] = set()
-        for place, ways in zip(self.places, self.met(number), strict=True):
-            short = bits(
-                at
-                for name, at in amounts.items()
-                if not self.has_room(place, name, demands.constraints[at].amount)
-            )
-            for told in ways:
-                unmet = bits(at for bit, at in enumerate(conditions) if not told >> bit & 1)
-                found.add(short | unmet)
-        return found
 
     def fits(self, partial: PartialRequest, pins: Pins = NO_PINS) -> Work[bool]:
         return (yield from self.assignment(partial, pins)) is not None
@@ -318,10 +276,6 @@ class TreeProblem:
                     1 << at for at, number in enumerate(wanted) if found >> number & 1
                 )
         return CollectiveTraitsRule(spread, steps, meets, len(wanted))
-
-
-def fewest_bits(sets: set[Kept]) -> int:
-    return min(map(int.bit_count, sets))
 
 
 def smallest_unit(held: Supply) -> int:
