@@ -34,7 +34,9 @@ def main() -> None:
         print(report.ranking_table(results.ranking), flush=True)
     if "explain" in parts:
         progress(f"explaining among {explaining.HOSTS:,} hosts")
-        print(explaining.table(explaining.measure()), flush=True)
+        print(explaining.HEADINGS, flush=True)
+        for run in explaining.measure():
+            print(explaining.line(run), flush=True)
     if options.json:
         results.write(options.json)
 

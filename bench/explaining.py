@@ -1,17 +1,21 @@
 """Explanations among a thousand hosts: processor time of whole answers, for up to eight groups.
 
 In this process and without a server: what is measured is the engine. Requests are random and hard:
-amounts near what hosts have, traits that few or none have, groups tied together. Half of the fleet
-is in use. Printed are the time of an explanation, of one that also says whom to move, and the
-longest step between two looks at the clock, which is how long others on the event loop wait.
+amounts near what hosts have, traits that few or none have, groups tied together. They are asked in
+several fleets: that of the other benchmarks; one in which hardly two hosts are in use alike; and
+hosts of one provider each. Printed are the time of an explanation, of one that also says whom to
+move, and the longest step between two looks at the clock, which is how long others on the event
+loop wait.
 """
 
 import asyncio
 import random
 import statistics
 import time
-from collections.abc import Coroutine, Sequence
+from collections import Counter
+from collections.abc import Coroutine, Iterator, Sequence
 from dataclasses import dataclass
+from uuid import UUID
 
 from dovetail.core.request import Affinity, Group, Request
 from dovetail.core.tables import Names, Tables
@@ -19,7 +23,7 @@ from dovetail.engine import Snapshot
 from dovetail.engine.moves import HeldRow
 from dovetail.service import explanations
 
-from .fleet import CUSTOM_TRAITS, Host, generate
+from .fleet import CUSTOM_TRAITS, Consumer, Host, Provider, generate
 
 HOSTS = 1_000
 QUESTIONS = 100
@@ -31,6 +35,7 @@ DEVICES = {"FPGA": (1, 2), "SRIOV_NET_VF": (1, 4, 9)}
 
 @dataclass(frozen=True, slots=True)
 class ExplainRun:
+    fleet: str
     groups: str
     plain_ms: list[float]
     moves_ms: list[float]
@@ -46,26 +51,39 @@ class ExplainRun:
 
 
 def percentile(times: list[float]) -> float:
-    return statistics.quantiles(times, n=100)[98]
+    return statistics.quantiles(times, n=100, method="inclusive")[98]
 
 
-def measure(hosts: int = HOSTS, questions: int = QUESTIONS) -> list[ExplainRun]:
-    snapshot, held = loaded(list(generate(hosts)))
-    return [
-        _run(snapshot, held, "1 to 8", range(1, 9), questions),
-        _run(snapshot, held, "100", range(100, 101), 2),
-    ]
+def measure(hosts: int = HOSTS, questions: int = QUESTIONS) -> Iterator[ExplainRun]:
+    for name, fleet in fleets(hosts).items():
+        snapshot, held = loaded(fleet)
+        yield _run(snapshot, held, name, range(1, 9), questions)
+        yield _run(snapshot, held, name, range(100, 101), 2)
 
 
-def table(runs: Sequence[ExplainRun]) -> str:
-    lines = ["groups   explain p50   p99   with moves p50   p99   longest step (ms of processor)"]
-    for run in runs:
-        plain, moves = statistics.median(run.plain_ms), statistics.median(run.moves_ms)
-        lines.append(
-            f"{run.groups:7} {plain:12.1f} {run.plain_p99:6.1f} {moves:15.1f}"
-            f" {run.moves_p99:6.1f} {run.longest_step_ms:10.1f}"
-        )
-    return "\n".join(lines)
+def fleets(hosts: int) -> dict[str, list[Host]]:
+    usual = list(generate(hosts))
+    dice = random.Random(SEED)
+    return {
+        "usual": usual,
+        "scattered": [scattered(dice, host) for host in usual],
+        "flat": [flat(dice, number) for number in range(hosts)],
+    }
+
+
+HEADINGS = (
+    f"{'fleet':10}{'groups':8}{'explain p50':>12}{'p99':>8}{'longest':>9}"
+    f"{'moves p50':>11}{'p99':>8}{'longest':>9}{'longest step':>14}  (ms of processor time)"
+)
+
+
+def line(run: ExplainRun) -> str:
+    cells = [run.fleet.ljust(10), run.groups.ljust(8)]
+    for times, width in ((run.plain_ms, 12), (run.moves_ms, 11)):
+        cells.append(f"{statistics.median(times):{width}.1f}")
+        cells.append(f"{percentile(times):8.1f}{max(times):9.1f}")
+    cells.append(f"{run.longest_step_ms:14.1f}")
+    return "".join(cells)
 
 
 def _run(
@@ -78,7 +96,8 @@ def _run(
         request = random_request(dice, dice.choice(sizes))
         plain.append(steps.timed(_explain(snapshot, request, None)))
         moves.append(steps.timed(_explain(snapshot, request, held)))
-    return ExplainRun(name, plain, moves, steps.longest * 1000)
+    groups = str(sizes[0]) if len(sizes) == 1 else f"{sizes[0]} to {sizes[-1]}"
+    return ExplainRun(name, groups, plain, moves, steps.longest * 1000)
 
 
 async def _explain(snapshot: Snapshot, request: Request, held: list[HeldRow] | None) -> None:
@@ -140,6 +159,48 @@ def random_request(dice: random.Random, count: int) -> Request:
         affinities=(Affinity(tied),) if count > 1 and dice.random() < 0.5 else (),
         isolated=frozenset(suffixes) if dice.random() < 0.3 else frozenset(),
     )
+
+
+def scattered(dice: random.Random, host: Host) -> Host:
+    """The host with a small consumer more on half of its providers, of whatever is left."""
+    left = {each.uuid: Counter(each.inventories) for each in host.providers}
+    for consumer in host.consumers:
+        for uuid, amounts in consumer.allocations.items():
+            left[uuid].subtract(amounts)
+    more = []
+    for uuid, amounts in left.items():
+        taken = {name: dice.randint(0, amount // 2) for name, amount in amounts.items()}
+        taken = {name: amount for name, amount in taken.items() if amount}
+        if taken and dice.random() < 0.5:
+            more.append(Consumer(str(UUID(int=dice.getrandbits(128))), {uuid: taken}))
+    return Host(host.providers, (*host.consumers, *more))
+
+
+def flat(dice: random.Random, number: int) -> Host:
+    """A host of one provider, with one to eight consumers."""
+    inventories = {
+        "VCPU": dice.choice((32, 64)),
+        "MEMORY_MB": dice.choice((131072, 262144)),
+        "DISK_GB": 2000,
+        "SRIOV_NET_VF": 8,
+    }
+    if dice.random() < 0.3:
+        inventories["FPGA"] = dice.choice((1, 2))
+    traits = dice.sample(CUSTOM_TRAITS, dice.randint(0, 3))
+    uuid = str(UUID(int=dice.getrandbits(128)))
+    provider = Provider(f"flat-{number:06d}", uuid, None, inventories, tuple(traits))
+    consumers = [
+        Consumer(
+            str(UUID(int=dice.getrandbits(128))),
+            {
+                uuid: {
+                    name: dice.randint(1, most // 8) for name, most in list(inventories.items())[:3]
+                }
+            },
+        )
+        for _ in range(dice.randint(1, 8))
+    ]
+    return Host((provider,), tuple(consumers))
 
 
 def loaded(hosts: Sequence[Host]) -> tuple[Snapshot, list[HeldRow]]:

@@ -1,57 +1,117 @@
 """Trees that are alike: what a request sees of them is the same, so one stands for all.
 
-`relax` asks about one tree of each kind. What a request sees are the form of the tree, which
-constraints its rows meet, what is left of classes that groups contend for (no more of it than they
-want together), and which rows of other trees are shared with it.
+`relax` and `refine` ask about one tree of each kind. What a request sees are the form of the tree,
+which constraints its rows meet, which of the amounts that groups contend for what is left could
+serve together, and which rows of other trees are shared with it. The fewer constraints a request
+has, the fewer kinds there are.
 """
 
 from __future__ import annotations
 
-import numpy as np
+from collections.abc import Sequence
 
+import numpy as np
+from numpy.typing import NDArray
+
+from dovetail.core.constraints import Constraint
+from dovetail.core.explanation import Reason
 from dovetail.engine.explain.conditions import Conditions
 from dovetail.engine.explain.fits import Work
-from dovetail.engine.inventories import RowNumbers
+from dovetail.engine.inventories import ClassInventories, RowNumbers
 
 Kind = bytes
 TREES_PER_YIELD = 256
+MOST_SUMS = 1024
+"""Of amounts of one class; if there are more, what is left is looked at to the unit."""
+BETWEEN_ROWS = frozenset((Reason.SHARED_CAPACITY, Reason.ISOLATION, Reason.SAME_SUBTREE))
+"""Constraints that say nothing of a row by itself."""
 
 
-def kinds(conditions: Conditions, trees: RowNumbers) -> Work[dict[Kind, list[int]]]:
-    """The trees of each kind; kinds in the order of the first of their trees."""
-    snapshot, seen = conditions.snapshot, seen_of_rows(conditions)
-    yield
-    starts = snapshot.tree_start.values
-    sizes = snapshot.tree_size.values
-    shapes = snapshot.tree_shape.values
-    sharing, rows = conditions.pairs
-    lows, highs = np.searchsorted(sharing, (trees, trees + 1)) if len(sharing) else (trees, trees)
-    found: dict[Kind, list[int]] = {}
-    for at, tree in enumerate(trees.tolist()):
-        start, shape = starts[tree], shapes[tree : tree + 1].tobytes()
-        own = seen[start : start + sizes[tree]].tobytes()
-        shared = rows[lows[at] : highs[at]].tobytes() if len(sharing) else b""
-        found.setdefault(shape + own + shared, []).append(tree)
-        if at % TREES_PER_YIELD == TREES_PER_YIELD - 1:
-            yield
-    return found
+class TreeViews:
+    """What constraints see of each tree, in bytes that are equal where they see no difference."""
+
+    def __init__(
+        self, conditions: Conditions, kept: Sequence[Constraint], raised: str = ""
+    ) -> None:
+        """`raised`: a class of which the caller looks itself how much is left where."""
+        snapshot = conditions.snapshot
+        self._seen = seen_of_rows(conditions, kept, raised)
+        self._starts = snapshot.tree_start.values
+        self._sizes = snapshot.tree_size.values
+        self._shapes = snapshot.tree_shape.values
+        self._sharing, self._shared = conditions.pairs
+
+    def kind(self, tree: int) -> Kind:
+        start = self._starts[tree]
+        own = self._seen[start : start + self._sizes[tree]].tobytes()
+        shape: bytes = self._shapes[tree : tree + 1].tobytes()
+        if not len(self._sharing):
+            return shape + own
+        low, high = self._sharing.searchsorted((tree, tree + 1))
+        return shape + own + self._shared[low:high].tobytes()
+
+    def kinds(self, trees: RowNumbers) -> Work[dict[Kind, list[int]]]:
+        """The trees of each kind; kinds in the order of the first of their trees."""
+        found: dict[Kind, list[int]] = {}
+        for at, tree in enumerate(trees.tolist()):
+            found.setdefault(self.kind(tree), []).append(tree)
+            if at % TREES_PER_YIELD == TREES_PER_YIELD - 1:
+                yield
+        return found
 
 
-def seen_of_rows(conditions: Conditions) -> np.ndarray[tuple[int, int], np.dtype[np.uint8]]:
-    """By row: bytes that differ wherever the request sees a difference."""
-    snapshot, demands = conditions.snapshot, conditions.demands
-    between = {demands.shared, *demands.relations} - set(demands.together)
-    numbers = [at for at in range(len(demands.constraints)) if at not in between]
-    masks = [conditions.mask(at) for at in numbers]
+def seen_of_rows(
+    conditions: Conditions, kept: Sequence[Constraint], raised: str
+) -> NDArray[np.uint8]:
+    """By row: bytes that differ wherever the constraints see a difference."""
+    rows = conditions.snapshot.tree.size
+    masks = [conditions.met(one) for one in kept if one.reason not in BETWEEN_ROWS]
     columns = [np.packbits(np.stack(masks, axis=1), axis=1)] if masks else []
     wanted: dict[str, list[int]] = {}
-    for group in demands.groups:
-        for name, at in group.amounts.items():
-            wanted.setdefault(name, []).append(demands.constraints[at].amount)
+    for one in kept:
+        if one.reason is Reason.AMOUNT and one.amount > 0:
+            wanted.setdefault(one.name, []).append(one.amount)
     for name, amounts in wanted.items():
-        inventories = snapshot.inventories_of(name)
-        if len(amounts) > 1 and inventories is not None:
-            left = np.zeros(snapshot.tree.size, np.int64)
-            left[inventories.rows.values] = np.clip(inventories.headroom_of_all(), 0, sum(amounts))
-            columns.append(left.view(np.uint8).reshape(-1, 8))
+        inventories = conditions.snapshot.inventories_of(name)
+        if inventories is None:
+            continue
+        if raised == name:
+            columns += units_seen(inventories, rows)
+        elif len(amounts) > 1:
+            columns.append(level_seen(inventories, rows, amounts))
+    if not columns:
+        return np.zeros((rows, 1), np.uint8)
     return np.ascontiguousarray(np.concatenate(columns, axis=1))
+
+
+def level_seen(
+    inventories: ClassInventories, rows: int, amounts: Sequence[int]
+) -> NDArray[np.uint8]:
+    """Which of these amounts what is left of a class could serve together.
+
+    That is told by the largest sum of some of them that is not more than what is left.
+    """
+    left = np.clip(inventories.headroom_of_all(), 0, sum(amounts))
+    sums = {0}
+    for amount in amounts:
+        sums |= {each + amount for each in sums}
+        if len(sums) > MOST_SUMS:
+            return in_bytes(inventories, rows, left)
+    levels = np.array(sorted(sums), np.int64).searchsorted(left, side="right")
+    return in_bytes(inventories, rows, levels)
+
+
+def units_seen(inventories: ClassInventories, rows: int) -> list[NDArray[np.uint8]]:
+    """In which amounts a class can be had, if not in all."""
+    if inventories.plain:
+        return []
+    units = (inventories.min_unit.values, inventories.step_size.values)
+    return [in_bytes(inventories, rows, column.astype(np.int64)) for column in units]
+
+
+def in_bytes(
+    inventories: ClassInventories, rows: int, values: NDArray[np.int64]
+) -> NDArray[np.uint8]:
+    by_row = np.zeros(rows, np.int64)
+    by_row[inventories.rows.values] = values
+    return by_row.view(np.uint8).reshape(-1, 8)

@@ -8,16 +8,18 @@ unsuffixed group, and not for trees that are shared with) is put together in `of
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import cached_property
 
 import numpy as np
+from numpy.typing import NDArray
 
 from dovetail.core.columns import Mask
 from dovetail.core.constraints import Constraint
 from dovetail.core.explanation import Reason
 from dovetail.engine.explain.demands import Demands, bits
 from dovetail.engine.feasible import aggregate_mask, shared_pairs, trait_mask
-from dovetail.engine.inventories import RowNumbers
+from dovetail.engine.inventories import ClassInventories, RowNumbers
 from dovetail.engine.snapshot import Snapshot
 
 OF_TRAITS = frozenset((Reason.TRAIT, Reason.ROOT_TRAIT, Reason.TOGETHER))
@@ -32,6 +34,8 @@ class Conditions:
     def __init__(self, snapshot: Snapshot, demands: Demands) -> None:
         self.snapshot, self.demands = snapshot, demands
         self._masks: dict[int, Mask] = {}
+        self._met: dict[Constraint, Mask] = {}
+        self._columns: dict[tuple[int, ...], NDArray[np.int64]] = {}
         self.speaking = [
             bits(
                 place for place, at in enumerate(group.conditions) if self._is(at, Reason.AGGREGATE)
@@ -70,12 +74,37 @@ class Conditions:
         """By row: whether it meets the constraint, seen by itself."""
         found = self._masks.get(at)
         if found is None:
-            found = self._masks[at] = self._decide(self.demands.constraints[at])
+            found = self._masks[at] = self.met(self.demands.constraints[at])
         return found
 
-    def row_bits(self, numbers: list[int], row: int) -> int:
+    def met(self, one: Constraint) -> Mask:
+        """The same of a constraint that the request has in this form or another."""
+        found = self._met.get(one)
+        if found is None:
+            found = self._met[one] = self._decide(one)
+        return found
+
+    def row_bits(self, numbers: Sequence[int], row: int) -> int:
         """Which of these constraints a row meets, a bit each."""
-        return bits(place for place, at in enumerate(numbers) if self.mask(at)[row])
+        return int(self._bits(tuple(numbers))[row])
+
+    def _bits(self, numbers: tuple[int, ...]) -> NDArray[np.int64]:
+        """The same by row; beyond 62 bits in whole numbers of Python's."""
+        found = self._columns.get(numbers)
+        if found is None:
+            found = np.zeros(self.snapshot.tree.size, np.int64 if len(numbers) < 63 else np.object_)
+            for place, at in enumerate(numbers):
+                found[self.mask(at)] |= 1 << place
+            self._columns[numbers] = found
+        return found
+
+    def of_tree(self, group: int, rows: Sequence[int], root: int) -> list[tuple[int, ...]]:
+        """By row of a tree, all of them: what it meets of a group's conditions (`of_own`)."""
+        demands = self.demands.groups[group]
+        if demands.suffix or not self.speaking[group] | self.banning[group]:
+            column = self._bits(tuple(demands.conditions))[rows[0] : rows[-1] + 1]
+            return [(own,) for own in column.tolist()]
+        return [self.of_own(group, row, root) for row in rows]
 
     def of_own(self, group: int, row: int, root: int) -> tuple[int, ...]:
         """What a row of a tree meets of a group's conditions: as it speaks, and as its root does.
@@ -83,10 +112,8 @@ class Conditions:
         All aggregates of the unsuffixed group have to be those of one speaker.
         """
         demands = self.demands.groups[group]
-        own = self.row_bits(list(demands.conditions), row)
-        if demands.suffix or not self.speaking[group] | self.banning[group]:
-            return (own,)
-        of_root = self.row_bits(list(demands.conditions), root)
+        own = self.row_bits(demands.conditions, row)
+        of_root = self.row_bits(demands.conditions, root)
         own &= of_root | ~self.banning[group]
         speaking = self.speaking[group]
         told = (own & ~speaking) | (of_root & speaking)
@@ -95,11 +122,11 @@ class Conditions:
     def of_shared(self, group: int, row: int, root: int) -> tuple[int, ...]:
         """The same of a row that another tree shares with the tree of this root."""
         demands = self.demands.groups[group]
-        own = self.row_bits(list(demands.conditions), row)
+        own = self.row_bits(demands.conditions, row)
         if demands.suffix:
             return (own,)
         if self.banning[group]:
-            own &= self.row_bits(list(demands.conditions), root) | ~self.banning[group]
+            own &= self.row_bits(demands.conditions, root) | ~self.banning[group]
         return (own & ~self.placing[group],)
 
     def _decide(self, one: Constraint) -> Mask:
@@ -124,6 +151,17 @@ class Conditions:
                 found[rows.start : rows.stop] = True
         elif reason is Reason.AMOUNT:
             inventories = snapshot.inventories_of(one.name)
-            if inventories is not None:
+            if inventories is not None and one.amount > 0:
                 found[inventories.fitting(one.amount)] = True
+            elif inventories is not None:
+                # A negative amount: any that is smaller than its opposite (`TreeProblem.has_room`).
+                some = largest_units(inventories, -one.amount - 1) > 0
+                found[inventories.rows.values.compress(some)] = True
         return found
+
+
+def largest_units(inventories: ClassInventories, most: int) -> NDArray[np.int64]:
+    """By entry: the most that can be had in one allocation, and no more than `most`, or 0."""
+    step = inventories.step_size.values
+    largest = np.maximum(np.minimum(inventories.headroom_of_all(), most), 0) // step * step
+    return np.where(largest >= inventories.min_unit.values, largest, 0)

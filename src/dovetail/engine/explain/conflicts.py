@@ -3,7 +3,8 @@
 A conflict is found by QuickXplain (Junker 2004): halves of the constraints are tried in turn, in
 about 2k log(n/k) + 2k fit tests for a conflict of k among n constraints. Whatever makes the tree
 fit drops one constraint of every conflict, so `resolutions` branches over the members of one
-conflict after the other (a hitting set tree, Reiter 1987): all sets of just so many constraints
+conflict after the other (a hitting set tree, Reiter 1987), and leaves a branch where what the
+groups lack one by one is more than may still be dropped: all sets of just so many constraints
 without which the tree fits, found without trying the others. A larger set is grown instead: what
 can be kept is, constraint by constraint, in as many tests as there are constraints; no part of what
 is left over would do.
@@ -16,6 +17,7 @@ from collections.abc import Sequence
 from dovetail.core.constraints import Constraint, with_amount
 from dovetail.engine.explain.demands import Demands, Groups, Kept, numbers_in
 from dovetail.engine.explain.fits import Work
+from dovetail.engine.explain.lacks import Lacks
 from dovetail.engine.explain.tree_problem import TreeProblem
 
 Lowered = dict[int, Constraint]
@@ -29,7 +31,8 @@ class Conflicts:
         self._demands = demands
         self._known: dict[Groups, list[Kept]] = {}
         """By groups that are gone, conflicts of trees seen before: many have the same ones."""
-        self._amounts = sum(1 << at for group in demands.groups for at in group.amounts.values())
+        self._lacks = Lacks(demands)
+        self._amounts = sum(demands.amount_bits)
 
     def resolutions(self, tree: TreeProblem, most: int, found: set[Kept]) -> Work[None]:
         """Add to `found` every set of just so many constraints without which the tree fits.
@@ -44,6 +47,8 @@ class Conflicts:
         if dropped in seen or (not left and dropped in found):
             return
         seen.add(dropped)
+        if self._lacks.fewest_changes(tree, dropped) > left:
+            return
         branches: Kept = 0
         for lowered in self._ways_to_ask(dropped):
             if (yield from self._fits(tree, dropped, lowered)):
@@ -82,8 +87,8 @@ class Conflicts:
         No conflict tells of that: see `Demands.without_groups`.
         """
         found: Kept = 0
-        for group in self._demands.groups:
-            left = sum(1 << at for at in group.numbers) & ~dropped
+        for own in self._demands.group_bits:
+            left = own & ~dropped
             found |= left if left.bit_count() <= most else 0
         return found
 

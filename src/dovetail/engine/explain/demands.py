@@ -86,7 +86,11 @@ class Demands:
             if one.reason not in BETWEEN_GROUPS and at != self.shared:
                 own.setdefault(one.group, []).append(at)
         self.groups = [self._group(group.suffix, own) for group in request.groups]
+        self.group_bits: list[Kept] = [bits(group.numbers) for group in self.groups]
+        """The constraints of each group."""
+        self.amount_bits: list[Kept] = [bits(group.amounts.values()) for group in self.groups]
         self._partial: dict[tuple[Kept, Groups | None], PartialRequest] = {}
+        self._bare: dict[Kept, Groups] = {}
 
     def _group(self, suffix: str, own: Mapping[str | None, list[int]]) -> GroupDemands:
         mine = own.get(suffix, [])
@@ -128,9 +132,12 @@ class Demands:
 
     def bare(self, dropped: Kept) -> Groups:
         """The groups that demand nothing without these."""
-        return frozenset(
-            number for number, group in enumerate(self.groups) if not bits(group.numbers) & ~dropped
-        )
+        found = self._bare.get(dropped)
+        if found is None:
+            found = self._bare[dropped] = frozenset(
+                number for number, own in enumerate(self.group_bits) if not own & ~dropped
+            )
+        return found
 
     def _cached(
         self, kept: Kept, changed: Mapping[int, Constraint] | None, gone: Groups | None

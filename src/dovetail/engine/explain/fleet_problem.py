@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
+from dovetail.core.constraints import with_amount
+from dovetail.core.explanation import Reason
 from dovetail.core.request import Request
-from dovetail.engine.explain.alike import Kind, kinds
+from dovetail.engine.explain.alike import Kind, TreeViews
 from dovetail.engine.explain.conditions import Conditions
 from dovetail.engine.explain.demands import Demands
 from dovetail.engine.explain.distance import Counts, fewest_changes
@@ -26,7 +28,6 @@ class FleetProblem:
         self.distance: Counts = np.empty(0, np.int64)
         """By tree: at least so many constraints have to change."""
         self.kinds: dict[Kind, list[int]] = {}
-        self.kind_of: dict[int, Kind] = {}
         self._problems: dict[int, TreeProblem] = {}
 
     def look(self) -> Work[None]:
@@ -34,8 +35,14 @@ class FleetProblem:
         self.distance = yield from fewest_changes(self.conditions)
         trees: RowNumbers = np.flatnonzero(self.snapshot.tree_size.values > 0).astype(np.int32)
         order = np.lexsort((self.snapshot.tree_root_id.values[trees], self.distance[trees]))
-        self.kinds = yield from kinds(self.conditions, trees[order])
-        self.kind_of = {tree: kind for kind, alike in self.kinds.items() for tree in alike}
+        # Of amounts that all change one is lowered, to whatever can be had (`conflicts`).
+        lowered = [
+            with_amount(one, -one.amount)
+            for one in self.demands.constraints
+            if one.reason is Reason.AMOUNT
+        ]
+        views = TreeViews(self.conditions, [*self.demands.constraints, *lowered])
+        self.kinds = yield from views.kinds(trees[order])
 
     def problem(self, tree: int) -> TreeProblem:
         found = self._problems.get(tree)

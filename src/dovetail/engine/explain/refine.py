@@ -6,51 +6,59 @@ the other. So none could change less while the others change as they do.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from itertools import combinations
+from operator import le
 
 import numpy as np
 
-from dovetail.core.constraints import (
-    Constraint,
-    isolation,
-    same_subtree,
-    with_amount,
-    with_changes,
-)
+from dovetail.core.columns import Mask
+from dovetail.core.constraints import Constraint, isolation, same_subtree, with_amount
 from dovetail.core.explanation import Reason
 from dovetail.core.request import Affinity
-from dovetail.engine.explain.alike import Kind
+from dovetail.engine.explain.alike import Kind, TreeViews
+from dovetail.engine.explain.conditions import largest_units
 from dovetail.engine.explain.demands import Kept, PartialRequest, numbers_in
-from dovetail.engine.explain.fits import Work, how_many
+from dovetail.engine.explain.distance import Counts, fewest_changes, left_to_trees
+from dovetail.engine.explain.fits import Work
 from dovetail.engine.explain.fleet_problem import FleetProblem
-from dovetail.engine.explain.tree_problem import Pins, Place, TreeProblem, largest_unit
+from dovetail.engine.explain.tree_problem import Pins, Place, TreeProblem, smallest_unit
 
 Changes = dict[Constraint, Constraint | None]
 """What becomes of constraints; None: dropped."""
 Changed = dict[int, Constraint]
+Way = tuple[Changed, list[list[int]]]
+"""Amounts that are lowered and not dropped, and trees that fit then, those alike together."""
+MANY = 2**30
 MOST_LET_OUT = 2
 """Groups of which every choice is tried; more are let out one by one."""
 
 
-def refined(fleet: FleetProblem, dropped: Kept) -> Work[Changes]:
+def refined(fleet: FleetProblem, dropped: Kept) -> Work[tuple[Changes, int]]:
+    """What becomes of each of these constraints, and how many trees fit then."""
     refining = Refining(fleet, dropped)
-    return (yield from refining.changes())
+    changes = yield from refining.changes()
+    return changes, (yield from refining.trees())
 
 
 class Refining:
+    """One set of constraints, of which no part would do: what becomes of each."""
+
     def __init__(self, fleet: FleetProblem, dropped: Kept) -> None:
         self._fleet, self._dropped = fleet, dropped
         self._demands = fleet.demands
         self._changed: Changed = {}
-        self._fitting: dict[Kind, bool] = {}
-        """Kinds of trees that fit without the constraints, as far as that was asked."""
+        self._possible: Mask = np.empty(0, np.bool_)
+        """By tree: whether it has a provider for every part of what is left."""
+        self._ways: list[Way] = []
         self._asked: dict[int, PartialRequest] = {}
         """With one amount lowered, by that amount."""
 
     def changes(self) -> Work[Changes]:
         constraints = self._demands.constraints
         numbers = list(numbers_in(self._dropped))
+        distance = yield from fewest_changes(self._fleet.conditions, self._dropped)
+        self._possible = distance == 0
         for at in numbers:
             one = constraints[at]
             if one.affinity is not None:
@@ -62,8 +70,33 @@ class Refining:
                 yield from self._largest_amount(at)
         return {constraints[at]: self._changed.get(at) for at in numbers}
 
-    def _partial(self, changed: Changed) -> tuple[Kept, Changed]:
-        return self._dropped & ~sum(1 << at for at in changed), changed
+    def trees(self) -> Work[int]:
+        """How many fit with the changes."""
+        partial = self._partial(self._changed)
+        if not partial.asks_for_something():
+            return 0
+        count = 0
+        for alike in (yield from self._alike(self._changed)):
+            count += len(alike) * (yield from self._fleet.problem(alike[0]).fits(partial))
+            yield
+        return count
+
+    def _alike(self, changed: Changed) -> Work[list[list[int]]]:
+        """The trees that may fit, those together that these changes cannot tell apart."""
+        views = TreeViews(self._fleet.conditions, self._kept(changed))
+        kinds = yield from views.kinds(np.flatnonzero(self._possible).astype(np.int32))
+        return list(kinds.values())
+
+    def _partial(self, changed: Changed) -> PartialRequest:
+        dropped = self._dropped & ~sum(1 << at for at in changed)
+        return self._demands.without(dropped, changed)
+
+    def _kept(self, changed: Changed) -> list[Constraint]:
+        return [
+            changed.get(at, one)
+            for at, one in enumerate(self._demands.constraints)
+            if at in changed or not self._dropped >> at & 1
+        ]
 
     # -- relations -------------------------------------------------------------------------------
 
@@ -71,13 +104,15 @@ class Refining:
         self, at: int, count: int, kept_without: Callable[[Constraint, frozenset[str]], Constraint]
     ) -> Work[None]:
         """As few groups less in the relation as is enough: those that help most hosts."""
+        if not self._ways:
+            self._ways = yield from self._ways_to_ask()
         one = self._demands.constraints[at]
         names = sorted(members(one.affinity) if one.affinity is not None else one.names)
         for size in range(1, min(MOST_LET_OUT, count - 1) + 1):
             best, most = None, 0
             for out in combinations(names, size):
                 kept = kept_without(one, frozenset(out))
-                trees = yield from self._helped({**self._changed, at: kept})
+                trees = yield from self._helped({**self._changed, at: kept}, more_than=most)
                 if trees > most:
                     best, most = kept, trees
                 yield
@@ -96,113 +131,107 @@ class Refining:
         one, out = self._demands.constraints[at], set(names)
         for name in names:
             kept = kept_without(one, frozenset(out - {name}))
-            if (yield from self._helps({**self._changed, at: kept})):
+            if (yield from self._helped({**self._changed, at: kept}, enough=1)):
                 out.discard(name)
                 self._changed[at] = kept
             yield
 
-    def _helps(self, changed: Changed) -> Work[bool]:
-        """Whether some tree fits; amounts that change are not asked for meanwhile."""
+    def _ways_to_ask(self) -> Work[list[Way]]:
+        """Amounts that change are not asked for meanwhile.
+
+        If all amounts are among those, one of them is only lowered.
+        """
+        lowered: list[Changed] = [{}]
+        if not self._partial({}).asks_for_something():
+            amounts = [
+                (at, self._demands.constraints[at])
+                for at in numbers_in(self._dropped)
+                if self._demands.constraints[at].reason is Reason.AMOUNT
+            ]
+            lowered = [{at: with_amount(one, -one.amount)} for at, one in amounts]
+        ways: list[Way] = []
+        for changed in lowered:
+            partial, fitting = self._partial(changed), []
+            for alike in (yield from self._alike(changed)):
+                # Relations can only make it harder.
+                if (yield from self._fleet.problem(alike[0]).fits(partial)):
+                    fitting.append(alike)
+                yield
+            ways.append((changed, sorted(fitting, key=len, reverse=True)))
+        return ways
+
+    def _helped(self, changed: Changed, more_than: int = 0, enough: int = MANY) -> Work[int]:
+        """How many trees fit: of no interest unless more than so many, and if some are enough."""
         if any(is_void(one) for one in changed.values()):
-            return False
-        ways = list(self._ways_to_ask(changed))
-        for tree in self._fleet.within(self._dropped.bit_count()):
-            if (yield from self._kind_fits(self._fleet.kind_of[tree.tree])):
-                for partial in ways:
-                    if (yield from tree.fits(partial)):
-                        return True
-        return False
-
-    def _ways_to_ask(self, changed: Changed) -> Iterator[PartialRequest]:
-        """If all amounts are among those that change, one of them is only lowered."""
-        partial = self._demands.without(*self._partial(changed))
-        if partial.asks_for_something():
-            yield partial
-            return
-        for at in numbers_in(self._dropped):
-            one = self._demands.constraints[at]
-            if one.reason is Reason.AMOUNT:
-                lowered = {**changed, at: with_amount(one, -one.amount)}
-                yield self._demands.without(*self._partial(lowered))
-
-    def _helped(self, changed: Changed) -> Work[int]:
-        if not (yield from self._helps(changed)):
             return 0
-        constraints = self._demands.constraints
-        changes: Changes = {constraints[at]: changed.get(at) for at in numbers_in(self._dropped)}
-        relaxed = with_changes(self._demands.request, changes)
-        return 0 if relaxed is None else (yield from how_many(self._fleet.snapshot, relaxed))
+        helped: set[int] = set()
+        left = sum(len(alike) for _, kinds in self._ways for alike in kinds)
+        for lowered, kinds in self._ways:
+            partial = self._partial({**changed, **lowered})
+            for alike in kinds:
+                if len(helped) >= enough or len(helped) + left <= more_than:
+                    return len(helped)
+                left -= len(alike)
+                if (yield from self._fleet.problem(alike[0]).fits(partial)):
+                    helped.update(alike)
+        return len(helped)
 
     # -- amounts ---------------------------------------------------------------------------------
 
     def _largest_amount(self, at: int) -> Work[None]:
         """The largest that fits some tree.
 
-        Rows are tried by the largest amount that each could give. Where other groups take of the
-        same class, a row may have to give less, and by halving its steps the most is found: of
-        one row, where an amount fits every smaller one does that can be had of it.
+        Rows are tried by the largest amount that each could give, but for those that cannot give
+        more than one tried before. Where other groups take of the same class, a row may have to
+        give less, and by halving its steps the most is found: of one row, where an amount fits
+        every smaller one does that can be had of it.
         """
         one, best = self._demands.constraints[at], 0
         number = next(n for n, g in enumerate(self._demands.groups) if g.suffix == one.group)
         key = (number, "" if one.group else one.name)
-        hopeless: set[tuple[Kind, Place]] = set()
+        others = self._kept(self._changed)
+        tried = TriedPlaces(self._fleet, one, others)
         self._asked = {}
-        alone = not any(constraint.reason is Reason.AMOUNT for constraint in self._changed.values())
-        for most, tree, row in self._by_largest(one):
+        for most, tree, row in self._by_largest(one, others):
             if most <= best:
                 break
-            kind = self._fleet.kind_of[tree]
-            if not (yield from self._kind_fits(kind)):
+            if tried.before(tree, row):
                 continue
             problem = self._fleet.problem(tree)
             place = problem.rows.index(row)
-            mark = (kind, place)
-            if mark in hopeless:
-                continue
-            amount = yield from self._most_of(problem, at, {key: place}, best)
-            if not amount and alone:
-                hopeless.add(mark)
+            amount = yield from self._most_of(problem, at, {key: place}, best, most)
             best = max(best, amount)
             yield
         if best:
             self._changed[at] = with_amount(one, best)
 
-    def _kind_fits(self, kind: Kind) -> Work[bool]:
-        found = self._fitting.get(kind)
-        if found is None:
-            partial = self._demands.without(self._dropped)
-            found = yield from self._fleet.problem(self._fleet.kinds[kind][0]).fits(partial)
-            self._fitting[kind] = found
-            yield
-        return found
-
     def _with_amount(self, at: int, amount: int) -> PartialRequest:
         found = self._asked.get(amount)
         if found is None:
             lowered = with_amount(self._demands.constraints[at], amount)
-            partial = self._partial({**self._changed, at: lowered})
-            found = self._asked[amount] = self._demands.without(*partial)
+            found = self._asked[amount] = self._partial({**self._changed, at: lowered})
         return found
 
-    def _most_of(self, problem: TreeProblem, at: int, pins: Pins, best: int) -> Work[int]:
-        """What one place can give; 0 if that is no more than the best known."""
+    def _most_of(
+        self, problem: TreeProblem, at: int, pins: Pins, best: int, most: int
+    ) -> Work[int]:
+        """What one place can give, `most` at most; 0 if that is no more than the best known."""
         one = self._demands.constraints[at]
         (place,) = pins.values()
         held = problem.supply(place, one.name)
-        step, top = held.step_size, largest_unit(held, one.amount - 1)
-        low, high = max(best, -(-held.min_unit // step) * step - step, 0) // step, top // step
-        found = 0
-        # If more than the best is to be had at all, it begins here; else all of it is tried first.
-        tried = low + 1 if best else high
+        step = held.step_size
+        low, high = max(best, smallest_unit(held) - step) // step, most // step
+        found, tried = 0, high
         while low < high:
             partial = self._with_amount(at, tried * step)
             if (yield from problem.fits(partial, pins)):
                 low = found = tried
-            elif one.name not in partial.contended or tried == low + 1:
+            elif one.name not in partial.contended:
                 break
             else:
                 high = tried - 1
-            tried = (low + high + 1) // 2
+            # If more than the best is to be had at all, it begins at the next step.
+            tried = (low + high + 1) // 2 if found else low + 1
             yield
         return found * step
 
@@ -218,30 +247,69 @@ class Refining:
             and (group.suffix or constraints[at].reason is not Reason.AGGREGATE)
         ]
 
-    def _by_largest(self, one: Constraint) -> Iterator[tuple[int, int, int]]:
-        """(amount, tree, row), largest first, of trees that may fit."""
+    def _by_largest(
+        self, one: Constraint, others: Sequence[Constraint]
+    ) -> Iterator[tuple[int, int, int]]:
+        """(amount, tree, row) of trees that may fit, largest first.
+
+        Never less than what the row can give; nor more than what other groups leave to its tree.
+        """
         fleet = self._fleet
         inventories = fleet.snapshot.inventories_of(one.name)
         if inventories is None:
             return
-        step, least = inventories.step_size.values, inventories.min_unit.values
-        room = np.minimum(inventories.headroom_of_all(), one.amount - 1)
-        largest = np.maximum(room, 0) // step * step
-        largest = np.where(largest >= least, largest, 0)
         by_row = np.zeros(fleet.snapshot.tree.size, np.int64)
-        by_row[inventories.rows.values] = largest
+        by_row[inventories.rows.values] = largest_units(inventories, one.amount - 1)
         for other in self._met_by_row(one):
             by_row *= fleet.conditions.mask(other)
         trees, rows = fleet.conditions.pairs
         live = np.flatnonzero((fleet.snapshot.tree.values >= 0) & (by_row > 0)).astype(np.int32)
         all_rows = np.concatenate((live, rows))
         all_trees = np.concatenate((fleet.snapshot.tree.values[live], trees))
-        near = fleet.distance[all_trees] <= self._dropped.bit_count()
-        all_rows, all_trees = all_rows[near], all_trees[near]
+        possible = self._possible[all_trees]
+        all_rows, all_trees = all_rows[possible], all_trees[possible]
         amounts = by_row[all_rows]
+        taken = sum(each.amount for each in others if each.name == one.name and each.amount)
+        if taken:
+            left = left_to_trees(fleet.conditions, one.name)[all_trees] - taken
+            step = inventories.step_size.values[inventories.rows.values.searchsorted(all_rows)]
+            amounts = np.minimum(amounts, np.maximum(left, 0) // step * step)
         for at in np.argsort(-amounts, kind="stable").tolist():
             if amounts[at]:
                 yield int(amounts[at]), int(all_trees[at]), int(all_rows[at])
+
+
+class TriedPlaces:
+    """Rows that were tried for an amount: which others cannot give more than those.
+
+    Of rows in the same place of trees that are alike, those whose trees have nowhere more left of
+    the class. If no other group wants of it, what is left elsewhere does not matter.
+    """
+
+    def __init__(self, fleet: FleetProblem, one: Constraint, others: Sequence[Constraint]) -> None:
+        self._snapshot = fleet.snapshot
+        self._views = TreeViews(fleet.conditions, others, one.name)
+        self._tried: dict[tuple[Kind, Place], list[list[int]]] = {}
+        inventories = fleet.snapshot.inventories_of(one.name)
+        wanted = [each.amount for each in others if each.name == one.name]
+        self._left: Counts | None = None
+        if wanted and inventories is not None:
+            most = sum(wanted) + one.amount
+            self._left = np.zeros(fleet.snapshot.tree.size, np.int64)
+            self._left[inventories.rows.values] = np.clip(inventories.headroom_of_all(), 0, most)
+
+    def before(self, tree: int, row: int) -> bool:
+        """Whether such a row was tried before; it is tried now, if not."""
+        own = self._snapshot.rows_of(tree)
+        # Rows of other trees are in the kind by their numbers.
+        place = row - own.start if row in own else -1 - row
+        known = self._tried.setdefault((self._views.kind(tree), place), [])
+        left = [] if self._left is None else self._left[own.start : own.stop].tolist()
+        for more in known:
+            if all(map(le, left, more)):
+                return True
+        known.append(left)
+        return False
 
 
 def members(affinity: Affinity) -> frozenset[str]:

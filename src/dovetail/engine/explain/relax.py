@@ -16,7 +16,7 @@ from dovetail.core.constraints import Constraint, with_changes
 from dovetail.core.request import Request
 from dovetail.engine.explain.conflicts import Conflicts
 from dovetail.engine.explain.demands import Kept, numbers_in
-from dovetail.engine.explain.fits import Work, how_many
+from dovetail.engine.explain.fits import Work
 from dovetail.engine.explain.fleet_problem import FleetProblem
 from dovetail.engine.explain.refine import Changes, refined
 from dovetail.engine.snapshot import Snapshot
@@ -49,15 +49,14 @@ def relaxations(
 
 
 def relaxations_in(fleet: FleetProblem, found: list[RelaxedRequest]) -> Work[list[RelaxedRequest]]:
-    snapshot, request = fleet.snapshot, fleet.demands.request
+    request = fleet.demands.request
     yield from fleet.look()
     sets, smallest = yield from smallest_sets(fleet)
     for dropped in sorted(sets, key=lambda one: [*numbers_in(one)])[:MOST_SHOWN]:
-        changes = yield from refined(fleet, dropped)
+        changes, trees = yield from refined(fleet, dropped)
         relaxed = with_changes(request, changes)
         if relaxed is None:
             continue
-        trees = yield from how_many(snapshot, relaxed)
         found.append(
             RelaxedRequest(changes, relaxed, trees, smallest, vanishing(fleet, changes, relaxed))
         )

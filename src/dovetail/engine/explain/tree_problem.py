@@ -120,12 +120,9 @@ class TreeProblem:
         found = self._met.get(group)
         if found is None:
             conditions = self._conditions
-            found = [
-                conditions.of_own(group, row, self.root)
-                if place < self._own
-                else conditions.of_shared(group, row, self.root)
-                for place, row in enumerate(self.rows)
-            ]
+            found = conditions.of_tree(group, self.rows[: self._own], self.root)
+            for row in self.rows[self._own :]:
+                found.append(conditions.of_shared(group, row, self.root))
             self._met[group] = found
         return found
 
@@ -153,9 +150,12 @@ class TreeProblem:
 
     def _serves(self, place: Place, slot: PartialSlot) -> bool:
         need = slot.need
-        return any(told & need == need for told in self.met(slot.group)[place]) and all(
-            self.has_room(place, *amount) for amount in slot.amounts
-        )
+        for told in self.met(slot.group)[place]:
+            if told & need == need:
+                break
+        else:
+            return False
+        return all(self.has_room(place, name, amount) for name, amount in slot.amounts)
 
     def _having(self, class_names: Sequence[str]) -> Sequence[Place]:
         """The places that have all of these classes, in use or not; everywhere if none has."""
