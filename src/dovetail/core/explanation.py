@@ -277,6 +277,8 @@ class Explanation(msgspec.Struct, frozen=True, kw_only=True):
     nearest: tuple[PlaceFindings, ...]
     """The places that lack least, or those that were asked about."""
     relaxations: tuple[Relaxation, ...]
+    more_relaxations: int | UnsetType = UNSET
+    """How many others touch as few constraints and are not shown."""
     emptied: tuple[NamedPlace, ...] | UnsetType = UNSET
     """Hosts that would fit if nothing were in use there: some of them."""
     additions: tuple[HostAddition, ...] | UnsetType = UNSET

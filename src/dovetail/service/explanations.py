@@ -72,12 +72,13 @@ async def within_budget(
             f"This could not be explained in {budget_seconds:g} seconds; narrow the request."
         ) from error
     found: list[RelaxedRequest] = []
+    more = 0
     try:
         for tree in await shown_trees(budget, snapshot, request, host, fits):
             looked_at.append(await budget.run(host_findings(fleet.conditions, tree)))
         if not fits:
             share = TimeBudget(budget_seconds * RELAXING_SHARE)
-            await share.run(relaxations_in(fleet, found))
+            more = await share.run(relaxations_in(fleet, found))
     except OutOfTime:
         cut_short = True
     return Diagnosis(
@@ -87,6 +88,7 @@ async def within_budget(
         funnel=stages,
         nearest=looked_at,
         relaxations=sorted(found, key=lambda relaxation: -relaxation.trees),
+        more_relaxations=more,
         emptied=[int(snapshot.tree_start.values[tree]) for tree in could[:SHOWN_HOSTS]],
         uuids=uuids_of(snapshot, looked_at, could[:SHOWN_HOSTS]),
         cut_short=cut_short,
@@ -179,7 +181,7 @@ async def leaving_search(
     for tree in trees:
         near = {tree, *snapshot.tree.values[fleet.conditions.shared_rows(tree)].tolist()}
         numbers = sorted({number for each in near for number in by_tree.get(each, ())})
-        search.look_at(tree, [holders[number] for number in numbers])
+        await budget.run(search.look_at(tree, [holders[number] for number in numbers]))
         await budget.yield_if_due()
     return search
 

@@ -112,6 +112,21 @@ def test_a_name_that_a_query_has_to_quote_is_not_put_into_one(parrot: Parrot) ->
     assert f"dovetail candidates 'in_tree={uuid}'" in found.stdout
 
 
+def test_whom_to_move_is_told_where_it_is_asked_for(parrot: Parrot) -> None:
+    words = "host1 fits if you move c1 (VCPU:4) from host1 to host2"
+    plan = {"host": {"name": "host1", "uuid": "1"}, "moves": [], "swap": False, "words": words}
+    parrot.says("GET", "/dovetail/v1/explain", {**EXPLANATION, "moves": [plan]})
+    found = commands(parrot.url)("explain", "-r", "VCPU:8", "--moves")
+    assert found.stdout.splitlines()[-3:] == ["", "Whom to move:", f"  {words}"]
+    assert parrot.asked[-1][1] == "/dovetail/v1/explain?resources=VCPU:8&moves=1"
+
+
+def test_that_more_would_help_than_is_shown_is_said(parrot: Parrot) -> None:
+    parrot.says("GET", "/dovetail/v1/explain", {**EXPLANATION, "more_relaxations": 4})
+    found = commands(parrot.url)("explain", "-r", "VCPU:8,FPGA:1")
+    assert found.stdout == f"{LAID_OUT}  and 4 more that change as little\n"
+
+
 def test_that_one_host_does_not_fit_is_a_no_although_others_do(parrot: Parrot) -> None:
     fits = {**EXPLANATION, "verdict": "fits", "fitting": 3}
     parrot.says("GET", "/dovetail/v1/explain", fits)

@@ -12,7 +12,16 @@ from hypothesis import strategies as st
 from dovetail.core.constraints import Constraint, constraints, with_amount, with_changes
 from dovetail.core.explanation import Reason
 from dovetail.core.request import Affinity, Group, Request
-from dovetail.engine.explain import RelaxedRequest, Work, any_fits, findings, funnel, relaxations
+from dovetail.engine.explain import (
+    FleetProblem,
+    RelaxedRequest,
+    Work,
+    any_fits,
+    findings,
+    funnel,
+    relaxations,
+    relaxations_in,
+)
 from dovetail.engine.explain.refine import is_void, out_of_isolation, out_of_subtree
 from tests.engine.answers import by_uuid, loaded
 from tests.engine.explain import brute
@@ -174,6 +183,21 @@ def test_an_amount_is_lowered_as_little_as_possible() -> None:
     assert said(found) == {("VCPU:16", "VCPU:8", 1)}
 
 
+def test_hosts_that_differ_only_in_a_smaller_amount_are_not_alike() -> None:
+    """Neither has two cards free, and only the second has one: that is what can be had."""
+    forest = grow(node("host1", FPGA=Inventory(1, used=1)), node("host2", FPGA=1))
+    found = done(relaxations(loaded(forest), Request(groups=(Group(resources={"FPGA": 2}),)), []))
+    assert said(found) == {("FPGA:2", "FPGA:1", 1)}
+
+
+def test_an_amount_is_lowered_beside_what_others_take_of_it() -> None:
+    """Of hosts that differ in what is left, the one that has most of it for both decides."""
+    forest = grow(*(node(f"host{at}", VCPU=Inventory(16, used=at)) for at in range(8)))
+    groups = tuple(Group(suffix=f"_{n}", resources={"VCPU": n}) for n in (7, 11))
+    found = done(relaxations(loaded(forest), Request(groups=groups), []))
+    assert said(found) == {("VCPU:7", "VCPU:5", 1), ("VCPU:11", "VCPU:9", 1)}
+
+
 def test_a_group_may_leave_the_subtree() -> None:
     forest = grow(
         node(
@@ -221,3 +245,12 @@ def test_a_request_of_very_many_groups_gives_way_at_each_of_them() -> None:
     snapshot, request = loaded(two_hosts()), Request(groups=groups)
     assert len(list(islice(funnel(snapshot, request), PATIENCE))) >= 50
     assert len(list(islice(findings(snapshot, request, 0), PATIENCE))) >= 50
+
+
+def test_relaxations_that_are_not_shown_are_counted() -> None:
+    """Of twenty groups any one may go."""
+    groups = tuple(Group(suffix=f"_{at}", resources={"VCPU": 1}) for at in range(20))
+    found: list[RelaxedRequest] = []
+    snapshot = loaded(grow(node("host", VCPU=19)))
+    more = done(relaxations_in(FleetProblem(snapshot, Request(groups=groups)), found))
+    assert (len(found), more) == (16, 4)

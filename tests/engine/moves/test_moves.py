@@ -97,7 +97,9 @@ def found(snapshot: Snapshot, holders: list[Holder], request: Request) -> list[L
     for some in fitting(snapshot.without_usage(), request):
         for tree in () if some is None else some.tolist():
             near = set(snapshot.rows_of(tree))
-            search.look_at(tree, [h for h in holders if any(row in near for row, _ in h.held)])
+            done(
+                search.look_at(tree, [h for h in holders if any(row in near for row, _ in h.held)])
+            )
     return done(search.smallest())
 
 
@@ -181,3 +183,35 @@ def test_larger_sets_have_no_part_that_would_do() -> None:
     (one,) = found(snapshot, holders_of(snapshot, held), request)
     assert len(one.leaving) == 5
     assert one.smallest, "the bound says that five have to leave"
+
+
+def test_two_consumers_that_have_to_change_places_swap() -> None:
+    """Each takes what the other frees, and neither has room before the other is gone."""
+    memory = CLASSES.index("MEMORY_MB")
+    left = node("left", VCPU=Inventory(4, used=2), MEMORY_MB=Inventory(2, used=1), FPGA=1)
+    right = node("right", VCPU=Inventory(2, used=1), MEMORY_MB=Inventory(4, used=2), VF=1)
+    snapshot = loaded(grow(node("host", left, right)))
+    held: Held = [("a", 2, VCPU, 2), ("a", 2, memory, 1), ("b", 3, VCPU, 1), ("b", 3, memory, 2)]
+    request = Request(
+        groups=(
+            Group(suffix="_X", resources={"VCPU": 3, "FPGA": 1}),
+            Group(suffix="_Y", resources={"MEMORY_MB": 3, "VF": 1}),
+        )
+    )
+    plan = planned(snapshot, held, request)
+    assert plan.swap
+    assert plan.leaving.smallest
+    assert {move.holder.consumer: move.to for move in plan.moves} == {
+        "a": {(2, "VCPU"): 2, (2, "MEMORY_MB"): 1},
+        "b": {(1, "VCPU"): 1, (1, "MEMORY_MB"): 2},
+    }
+    first, second = plan.moves
+    assert (first.after, second.after) == ((), (first.holder.consumer,))
+
+
+def test_looking_at_a_host_gives_way_at_each_group() -> None:
+    snapshot = loaded(grow(node("h1", VCPU=Inventory(200, used=150))))
+    groups = tuple(Group(suffix=f"_{at}", resources={"VCPU": 1}) for at in range(100))
+    holder = holders_of(snapshot, [("a", 1, VCPU, 150)])
+    search = LeavingSearch(FleetProblem(snapshot, Request(groups=groups)))
+    assert sum(1 for _ in search.look_at(0, holder)) >= 100

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Iterator
 from typing import Any
 
 import pytest
@@ -12,6 +12,7 @@ from dovetail.ledger import decisions as record
 from dovetail.ledger.database import idempotency
 from dovetail.rest.server.settings import RequestLimits
 from dovetail.service import asking as candidates
+from dovetail.service import explanations
 from tests.rest.client import Client
 from tests.rest.conftest import Make
 from tests.rest.fleets import load, tree, uid
@@ -28,6 +29,12 @@ def fleet(client: Client) -> Client:
 
 def claim(client: Client, query: str, **more: Any) -> Any:
     return client.call("POST", CLAIMS, {"query": query, **OWNER, **more})
+
+
+def endless(*_: object) -> Iterator[None]:
+    """Work that only a budget of time ends."""
+    while True:
+        yield
 
 
 def decided(client: Client, more: str = "") -> list[dict[str, Any]]:
@@ -58,6 +65,25 @@ def test_what_fits_nowhere_is_refused_with_the_reason(fleet: Client) -> None:
     problem = reply.json()
     assert problem["detail"] == problem["explanation"]["summary"]
     assert problem["explanation"]["relaxations"][0]["words"] == "2 hosts fit if VCPU:9 becomes 8"
+
+
+def test_a_refusal_does_not_wait_for_a_long_explanation(
+    fleet: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(explanations, "relaxations_in", endless)
+    reply = claim(fleet, "resources=VCPU:9")
+    assert reply.status_code == 409
+    explanation = reply.json()["explanation"]
+    assert explanation["cut_short"] is True
+    assert explanation["summary"] == reply.json()["detail"]
+
+
+def test_a_refusal_comes_even_if_there_is_no_time_to_explain_it(
+    fleet: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(explanations, "funnel", endless)
+    reply = claim(fleet, "resources=VCPU:9")
+    assert (reply.status_code, reply.json()["detail"]) == (409, "Nothing fits.")
     assert decided(fleet) == []
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from dovetail.rest.server.policy import HOLDERS, RuleSet, admin, everybody
 from tests.rest.client import Client
 from tests.rest.conftest import Make
 from tests.rest.fleets import load, tree
@@ -172,6 +173,22 @@ def test_whom_to_move_and_where_to(hosts: Client) -> None:
 
 def test_moves_are_asked_for_by_0_or_1(hosts: Client) -> None:
     assert hosts.get(f"{EXPLAIN}?resources=VCPU:1&moves=yes").status_code == 400
+
+
+@pytest.mark.parametrize(("roles", "status"), [("admin", 200), ("reader", 403)])
+def test_whom_to_move_is_told_to_those_who_may_see_who_holds_what(
+    serve: Make, roles: str, status: int
+) -> None:
+    client = serve(rules=RuleSet(everybody, {HOLDERS: admin}))
+    load(client, tree("host1", inventories={"VCPU": 8}))
+    asked, question = f"{EXPLAIN}?resources=VCPU:9", {"query": "resources=VCPU:9", "moves": True}
+    for reply in (
+        client.get(f"{asked}&moves=1", x_roles=roles),
+        client.call("POST", "/dovetail/v1/whatif", question, x_roles=roles),
+    ):
+        assert reply.status_code == status
+        assert ("you may not see who holds what" in reply.text) == (status == 403)
+    assert client.get(asked, x_roles=roles).status_code == 200
 
 
 def test_whom_to_move_in_a_fleet_that_might_be(hosts: Client) -> None:

@@ -47,6 +47,8 @@ def laid_out(
     if answer["relaxations"]:
         yield ""
         yield from relaxations(answer["relaxations"], ask)
+        if more := answer.get("more_relaxations"):
+            yield f"{INDENT}and {more:,} more that change as little"
     for title, key in (("What to add:", "additions"), ("Whom to move:", "moves")):
         if answer.get(key):
             yield ""

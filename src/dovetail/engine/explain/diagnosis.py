@@ -52,6 +52,8 @@ class Diagnosis(msgspec.Struct, frozen=True):
     relaxations: Sequence[RelaxedRequest]
     uuids: Mapping[int, str]
     """Of the rows that are mentioned."""
+    more_relaxations: int = 0
+    """That change as little, and are not among those."""
     emptied: Sequence[int] = ()
     """Rows of the roots of hosts that would fit with nothing in use: some of them."""
     moves: Sequence[PlannedMoves] | None = None
@@ -87,6 +89,7 @@ class Diagnosis(msgspec.Struct, frozen=True):
             funnel=tuple(self.funnel),
             nearest=tuple(self._place(host, names) for host in self.nearest),
             relaxations=tuple(relaxation_of(one, query_text) for one in self.relaxations),
+            more_relaxations=self.more_relaxations,
             emptied=tuple(self._named(row, names) for row in self.emptied),
             additions=tuple(self._addition(host, names) for host in self.nearest if host.additions),
             moves=UNSET

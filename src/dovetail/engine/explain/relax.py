@@ -26,7 +26,7 @@ EXACT_SIZE = 2
 MOST_GROWN = 32
 """Kinds of trees for which a larger set is grown."""
 MOST_SHOWN = 16
-"""Relaxations told of: the others touch as many constraints, and there may be hundreds."""
+"""Relaxations told of: the others touch as many constraints, and are only counted."""
 
 
 class RelaxedRequest(msgspec.Struct, frozen=True):
@@ -45,10 +45,12 @@ def relaxations(
     snapshot: Snapshot, request: Request, found: list[RelaxedRequest]
 ) -> Work[list[RelaxedRequest]]:
     """Add to `found` as they are found; those that touch the fewest constraints, and no others."""
-    return (yield from relaxations_in(FleetProblem(snapshot, request), found))
+    yield from relaxations_in(FleetProblem(snapshot, request), found)
+    return found
 
 
-def relaxations_in(fleet: FleetProblem, found: list[RelaxedRequest]) -> Work[list[RelaxedRequest]]:
+def relaxations_in(fleet: FleetProblem, found: list[RelaxedRequest]) -> Work[int]:
+    """The same; and how many more there are that touch as few and are not told of."""
     request = fleet.demands.request
     yield from fleet.look()
     sets, smallest = yield from smallest_sets(fleet)
@@ -61,7 +63,7 @@ def relaxations_in(fleet: FleetProblem, found: list[RelaxedRequest]) -> Work[lis
             RelaxedRequest(changes, relaxed, trees, smallest, vanishing(fleet, changes, relaxed))
         )
         yield
-    return found
+    return max(len(sets) - MOST_SHOWN, 0)
 
 
 def smallest_sets(fleet: FleetProblem) -> Work[tuple[set[Kept], bool]]:

@@ -61,7 +61,15 @@ class LeavingTree:
                 self._holders.append((holder, local))
         # Those who hold most first: with them fewer have to leave.
         self._holders.sort(key=lambda one: (-sum(one[1].values()), one[0].consumer))
-        self._possible = [self._idle.options(slot) for slot in self._partial.slots]
+        self._possible: list[list[Place]] = []
+        self.bound = 0
+        """At least so many have to leave, once it was looked at."""
+
+    def look(self) -> Work[None]:
+        """Find the places of each slot and the bound; call it first."""
+        for slot in self._partial.slots:
+            self._possible.append(self._idle.options(slot))
+            yield
         self.bound = self._bound({}, range(len(self._holders)))
 
     def _freed(self, chosen: Sequence[int]) -> dict[tuple[Place, str], int]:
@@ -162,8 +170,10 @@ class LeavingSearch:
         self._fleet = fleet
         self._trees: list[LeavingTree] = []
 
-    def look_at(self, tree: int, holders: Iterable[Holder]) -> None:
-        self._trees.append(LeavingTree(self._fleet, tree, holders))
+    def look_at(self, tree: int, holders: Iterable[Holder]) -> Work[None]:
+        found = LeavingTree(self._fleet, tree, holders)
+        yield from found.look()
+        self._trees.append(found)
 
     def smallest(self) -> Work[list[LeavingSet]]:
         self._trees.sort(key=lambda tree: tree.bound)
