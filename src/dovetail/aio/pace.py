@@ -14,7 +14,7 @@ from __future__ import annotations
 import asyncio
 import gc
 import time
-from collections.abc import Generator, Iterator
+from collections.abc import Awaitable, Callable, Generator, Iterator
 from contextlib import contextmanager
 from typing import TypeVar
 
@@ -38,13 +38,18 @@ class Pace:
 
     async def run(self, work: Generator[None, None, T]) -> T:
         """The result of work that yields wherever it may be interrupted."""
-        while True:
-            try:
-                next(work)
-            except StopIteration as end:
-                result: T = end.value
-                return result
-            await self.give_way()
+        return await run_in_steps(work, self.give_way)
+
+
+async def run_in_steps(work: Generator[None, None, T], between: Callable[[], Awaitable[None]]) -> T:
+    """The result of work that yields wherever `between` may be awaited."""
+    while True:
+        try:
+            next(work)
+        except StopIteration as end:
+            result: T = end.value
+            return result
+        await between()
 
 
 _SPARED = False

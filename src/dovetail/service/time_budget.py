@@ -9,6 +9,7 @@ import asyncio
 import time
 from typing import TypeVar
 
+from dovetail.aio.pace import run_in_steps
 from dovetail.engine.explain import Work
 
 T = TypeVar("T")
@@ -39,10 +40,4 @@ class TimeBudget:
 
     async def run(self, work: Work[T]) -> T:
         """The result of work that yields often."""
-        while True:
-            try:
-                next(work)
-            except StopIteration as end:
-                result: T = end.value
-                return result
-            await self.yield_if_due()
+        return await run_in_steps(work, self.yield_if_due)
