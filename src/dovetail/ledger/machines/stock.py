@@ -78,6 +78,7 @@ def is_set(tx: Transaction, prefix: str, group: str, wanted: Mapping[str, TypeSt
 
 def assign(tx: Transaction, prefix: str, group: str, wanted: Mapping[str, TypeStock]) -> None:
     """Make these the types of the group."""
+    lock_holders(tx, group_provider(prefix, group))
     above = devices.ensure_root(tx, prefix + GROUPS)
     provider = devices.ensure_below(tx, above, group_provider(prefix, group))
     adjust(tx, provider, due(tx, provider, wanted))
@@ -85,6 +86,7 @@ def assign(tx: Transaction, prefix: str, group: str, wanted: Mapping[str, TypeSt
 
 def drop(tx: Transaction, prefix: str, group: str) -> bool:
     """Take the group out; False while units are held: they stay on record."""
+    lock_holders(tx, group_provider(prefix, group))
     provider = devices.by_name(tx, group_provider(prefix, group))
     if provider is None:
         return True
@@ -94,6 +96,21 @@ def drop(tx: Transaction, prefix: str, group: str) -> bool:
     if above is not None:
         devices.drop_if_own(tx, above)
     return gone
+
+
+def lock_holders(tx: Transaction, provider: str) -> None:
+    """Lock who holds units of the group before its provider is, as those do who move units.
+
+    The other way round each could wait for the other, until the database finds out after a second.
+    """
+    if tx.for_update:
+        tx.rows(
+            f"""SELECT id FROM consumers WHERE id IN (
+                  SELECT a.consumer_id FROM allocations a JOIN providers p ON p.id = a.provider_id
+                  WHERE p.name = ?)
+                ORDER BY uuid{tx.for_update}""",  # noqa: S608
+            (provider,),
+        )
 
 
 def parts_of(wanted: Mapping[str, TypeStock]) -> dict[str, int]:
