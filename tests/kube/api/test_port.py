@@ -188,6 +188,10 @@ async def test_a_bound_pod_stays_until_its_kubelet_is_done_with_it(connected: Ap
             await api.create(Pod, pod(name), namespace=space)
         binding = {"metadata": {"name": "bound"}, "target": {"name": space}}
         await api.create(Pod, binding, namespace=space, sub="binding")
+        # An API server whose cache does not know of the binding yet would end the pod at once. It
+        # lists from that cache, and waits until it is up to date.
+        listed = (await api.list(Pod, namespace=space)).items
+        assert {each.spec.node_name for each in listed} == {space, ""}
         for name in ("bound", "unbound"):
             await api.delete(Pod, name, space)
         (left,) = (await api.list(Pod, namespace=space)).items
