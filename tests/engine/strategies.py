@@ -235,23 +235,39 @@ def histories(draw: st.DrawFn) -> list[Forest]:
     """A forest and what becomes of it, a few steps long."""
     history = [draw(st.one_of(forests(), alike_forests()))]
     for _ in range(draw(one_of(1, 2, 3, 4))):
-        edit = draw(one_of(used, rewritten, moved, cut, planted))
+        edit = draw(one_of(used, taken, rewritten, moved, cut, planted))
         history.append(edit(draw, history[-1]))
+    return history
+
+
+@st.composite
+def claim_histories(draw: st.DrawFn) -> list[Forest]:
+    """A forest of which, step by step, units of one provider are taken or given back."""
+    history = [draw(st.one_of(forests(), alike_forests()))]
+    for _ in range(draw(one_of(4, 8))):
+        history.append(taken(draw, history[-1]))
     return history
 
 
 def used(draw: st.DrawFn, forest: Forest) -> Forest:
     """Usages change, nothing else."""
-    return Forest(
-        replace(
-            provider,
-            inventories={
-                name: replace(held, used=draw(one_of(held.used, 0, 1, 2)))
-                for name, held in provider.inventories.items()
-            },
-        )
-        for provider in forest
-    )
+    return Forest(with_other_use(draw, provider) for provider in forest)
+
+
+def with_other_use(draw: st.DrawFn, provider: Provider) -> Provider:
+    inventories = {
+        name: replace(held, used=draw(one_of(held.used, 0, 1, 2)))
+        for name, held in provider.inventories.items()
+    }
+    return replace(provider, inventories=inventories)
+
+
+def taken(draw: st.DrawFn, forest: Forest) -> Forest:
+    """Usages of one provider change, nothing else."""
+    if not forest.providers:
+        return forest
+    chosen = forest.providers[draw(one_of(*forest.providers))]
+    return Forest(with_other_use(draw, each) if each is chosen else each for each in forest)
 
 
 def rewritten(draw: st.DrawFn, forest: Forest) -> Forest:

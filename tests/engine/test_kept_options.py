@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from itertools import pairwise
 from unittest.mock import patch
 
@@ -11,11 +12,13 @@ from hypothesis import strategies as st
 
 from dovetail.core.request import Group, Request
 from dovetail.engine import Search, Snapshot
-from dovetail.engine.kept_options import RequestOptions, kept_options, options_in_steps
+from dovetail.engine.inventories import RowNumbers
+from dovetail.engine.kept_options import RequestOptions, kept_options, options_in_steps, spliced
 from dovetail.engine.work import finished
 from tests.engine.answers import ask, by_uuid, carry_over, loaded
 from tests.engine.forest import CLASSES, SHARING, Forest, grow, node
 from tests.engine.strategies import (
+    claim_histories,
     examples,
     histories,
     related_requests,
@@ -44,6 +47,35 @@ def test_kept_options_are_those_of_a_new_search_after_any_history(
     for request in asked:
         assert options_by_id(snapshot, request) == options_by_id(loaded(history[-1]), request)
         assert ask(snapshot, request) == ask(loaded(history[-1]), request)
+
+
+@examples(200)
+@given(claim_histories(), any_requests)
+def test_kept_options_are_those_of_a_new_search_after_every_claim(
+    history: list[Forest], asked: Request
+) -> None:
+    """The use of one tree changes between two searches, and nothing else."""
+    snapshot = loaded(history[0])
+    ask(snapshot, asked)
+    for before, after in pairwise(history):
+        carry_over(snapshot, before, after)
+        assert options_by_id(snapshot, asked) == options_by_id(loaded(after), asked)
+        assert ask(snapshot, asked) == ask(loaded(after), asked)
+
+
+@given(st.sets(st.integers(0, 12)), st.integers(0, 12), st.integers(1, 6), st.data())
+def test_rows_side_by_side_are_spliced_as_scattered_ones_are(
+    known: set[int], first: int, count: int, data: st.DataObject
+) -> None:
+    changed = range(first, first + count)
+    fresh = data.draw(st.sets(st.sampled_from(changed)))
+    found = spliced(rows(known), rows(changed), rows(fresh))
+    assert found.tolist() == sorted({*known} - {*changed} | fresh)
+    assert found.dtype == np.int32
+
+
+def rows(numbers: Iterable[int]) -> RowNumbers:
+    return np.array(sorted(numbers), np.int32)
 
 
 def options_by_id(snapshot: Snapshot, request: Request) -> object:
@@ -112,6 +144,23 @@ def test_a_search_given_up_in_the_middle_leaves_what_was_true() -> None:
             pass
         steps.close()
         assert ask(snapshot, request) == before
+
+
+def test_what_the_last_one_shared_is_not_offered_when_it_is_used_up() -> None:
+    """Nothing of the trees that it was shared with has changed, and nothing is shared any more."""
+    shared = node("disk", DISK_GB=50, traits=[SHARING], aggregates=["agg"])
+    host = node("host", VCPU=8, DISK_GB=50, aggregates=["agg"])
+    snapshot = loaded(grow(shared, host))
+    request = Request(
+        groups=(
+            Group(suffix="_A", resources={"VCPU": 4}),
+            Group(suffix="_B", resources={"DISK_GB": 5}),
+            Group(suffix="_C", resources={"DISK_GB": 5}),
+        )
+    )
+    assert len(ask(snapshot, request)) == 4
+    snapshot.update_usage([(1, CLASSES.index("DISK_GB"), 50)])
+    assert len(ask(snapshot, request)) == 1
 
 
 def test_more_changes_than_the_journal_remembers_are_taken_in() -> None:

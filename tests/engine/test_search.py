@@ -105,7 +105,10 @@ def test_a_snapshot_kept_up_to_date_answers_like_a_new_one(
     history: list[Forest], request: Request, slack: int
 ) -> None:
     snapshot = loaded(history[0])
-    with patch("dovetail.engine.snapshot.WORTH_COMPACTING", slack):
+    with (
+        patch("dovetail.engine.snapshot.WORTH_COMPACTING", slack),
+        patch("dovetail.engine.interned_sets.WORTH_FORGETTING", slack),
+    ):
         for before, after in pairwise(history):
             former = snapshot.copy()
             carry_over(snapshot, before, after)

@@ -11,13 +11,16 @@ from unittest.mock import patch
 from hypothesis import given
 from hypothesis import strategies as st
 
+from dovetail.core.columns import FIRST_TABLE
 from dovetail.core.request import Affinity, Group, Request
 from dovetail.engine import Snapshot
 from dovetail.engine.combine.offers import offers_in_steps
 from dovetail.engine.inventories import NEVER
 from dovetail.engine.journal import Journal
+from dovetail.engine.kept_options import feasible_among
 from dovetail.engine.rank import Ranking, Typical, best
-from dovetail.engine.tree_kinds import kinds_in_steps
+from dovetail.engine.rank.best_per_tree import BestPerTree
+from dovetail.engine.tree_kinds import kinds_in_steps, warm
 from dovetail.engine.work import finished
 from tests.engine import oracle
 from tests.engine.answers import ask, by_uuid, carry_over, loaded
@@ -43,8 +46,18 @@ def always_by_kind() -> Iterator[None]:
     with (
         patch("dovetail.engine.combine.combiner.WORTH_KINDS", 0),
         patch("dovetail.engine.rank.best_per_tree.WORTH_KINDS", 0),
+        patch("dovetail.engine.tree_kinds.WORTH_SPREADING", 0),
+        patch("dovetail.engine.combine.combiner.LARGEST_BATCH", 1),
+        patch("dovetail.engine.rank.trees.ROWS_PER_SEARCH", 0),
     ):
         yield
+
+
+def warmed(forest: Forest) -> Snapshot:
+    """As those who take in a fleet leave it."""
+    snapshot = loaded(forest)
+    warm(snapshot)
+    return snapshot
 
 
 def state(snapshot: Snapshot, tree: int) -> Hashable:
@@ -129,7 +142,7 @@ def test_changes_that_the_journal_forgot_are_taken_in() -> None:
 @given(fleets, any_requests)
 def test_candidates_found_by_kind_are_those_of_the_oracle(forest: Forest, request: Request) -> None:
     with always_by_kind():
-        found = ask(loaded(forest), request)
+        found = ask(warmed(forest), request)
     assert len(found) == len(set(found))
     assert set(found) == oracle.candidates(forest, request)
 
@@ -141,7 +154,7 @@ def test_their_order_is_that_of_trees_looked_at_one_by_one(
 ) -> None:
     one_by_one = ask(loaded(forest), request)
     with always_by_kind():
-        assert ask(loaded(forest), request) == one_by_one
+        assert ask(warmed(forest), request) == one_by_one
 
 
 @examples(200)
@@ -150,7 +163,7 @@ def test_ranked_by_kind_the_answer_is_the_beginning_of_the_whole(
     history: list[Forest], request: Request, by: tuple[tuple[str, int], ...], typical: Typical
 ) -> None:
     """The whole answer scores every candidate of every tree."""
-    snapshot, ranking = loaded(history[0]), Ranking(by, typical)
+    snapshot, ranking = warmed(history[0]), Ranking(by, typical)
     for before, after in pairwise([history[0], *history]):
         carry_over(snapshot, before, after)
         whole = ranked(loaded(after), request, ranking)
@@ -177,3 +190,41 @@ def test_nothing_fits_is_decided_once_per_kind() -> None:
         assert ask(snapshot, request) == []
     looked_at = [len(call.args[3]) for call in offers.call_args_list]
     assert sum(looked_at) < 100
+
+
+def alike_hosts(count: int) -> Snapshot:
+    hosts = (node(f"h{at}", node(f"n{at}", VCPU=8, MEMORY_MB=64)) for at in range(count))
+    return warmed(grow(*hosts))
+
+
+def test_what_fits_is_decided_once_per_kind() -> None:
+    """However many hosts are alike, options are looked at in one of each kind."""
+    request = Request(groups=(Group(suffix="_A", resources={"VCPU": 8, "MEMORY_MB": 64}),))
+    snapshot = alike_hosts(100)
+    with patch("dovetail.engine.kept_options.feasible_among", wraps=feasible_among) as looked:
+        assert len(ask(snapshot, request)) == 100
+    assert [len(call.args[3]) for call in looked.call_args_list] == [1]
+
+
+def test_trees_of_a_kind_share_a_line_of_the_best() -> None:
+    """What is kept of a ranking grows with the kinds, and with the trees that changed since."""
+    group = Group(suffix="_A", resources={"VCPU": 1})
+    request, snapshot = Request(groups=(group,)), alike_hosts(100)
+    ranking = Ranking((("scarcity", 1),))
+    made: list[BestPerTree] = []
+
+    def noting(slots: int, policies: int, exact: bool) -> BestPerTree:
+        made.append(BestPerTree(slots, policies, exact))
+        return made[-1]
+
+    numa = [int(snapshot.provider_id.values[snapshot.rows_of(at)[1]]) for at in range(100)]
+    (vcpu,) = (id_ for id_, name in snapshot.class_names.items() if name == "VCPU")
+    with patch("dovetail.engine.rank.best_per_tree.BestPerTree", noting):
+        first = best(snapshot, request, ranking, 1)
+        assert (len(made), made[0].lines) == (1, 1)
+        for turn in range(1, 8):
+            for each in numa:
+                snapshot.update_usage([(each, vcpu, turn)])
+                best(snapshot, request, ranking, 1)
+    assert len(first.rows) == len(made) == 1
+    assert made[0].lines <= 2 * 100 + FIRST_TABLE

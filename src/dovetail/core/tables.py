@@ -58,6 +58,11 @@ class TableColumns(msgspec.Struct):
     aggregates: list[tuple[int, str]]
     attributes: list[tuple[int, str, str]]
 
+    def clear(self) -> None:
+        """Forget all rows, once they were taken in: a fleet's take much memory."""
+        self.providers = self.inventories = self.traits = ()
+        self.aggregates, self.attributes = [], []
+
 
 def columns_of(tables: Tables) -> TableColumns:
     providers = [

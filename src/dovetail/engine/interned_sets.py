@@ -32,6 +32,8 @@ NO_KEY = -1
 MOST_SELECTORS = 256
 """Whose selection is kept; those not asked about longest are forgotten."""
 
+WORTH_FORGETTING = 4096
+"""So many sets that no row has any more, beside twice those in use, are dropped."""
 
 MOST_CONDITIONS = 64
 """Kept at a time: clients write them, and one may name hundreds of aggregates."""
@@ -144,3 +146,17 @@ class AttributeSets:
             verdicts[number] = pair is not None and met(pair[1])
         found[sets - first] = verdicts.take(pairs)
         return found
+
+
+S = TypeVar("S", InternedSets[int], InternedSets[str], AttributeSets)
+
+
+def sets_in_use(column: Column, sets: S) -> S:
+    """The sets without those that no row has, if they are many; then the column is renumbered."""
+    used, which = np.unique(column.values, return_inverse=True)
+    if len(sets) <= 2 * len(used) + WORTH_FORGETTING:
+        return sets
+    kept = type(sets)()
+    numbers = [kept.number_of(sets.members(number)) for number in used.tolist()]
+    column.assign(np.array(numbers, np.int32).take(which))
+    return kept

@@ -15,6 +15,8 @@ NEVER = -(2**62)
 LARGEST_UNIT = 2**31 - 1
 """What a limit on one allocation can be at most."""
 
+ALL_ENTRIES = slice(None)
+
 
 class ClassInventories:
     """Who has how much of one resource class: an entry per inventory, ascending by row."""
@@ -87,26 +89,35 @@ class ClassInventories:
 
     def fitting(self, amount: int) -> RowNumbers:
         """Rows of which `amount` can be had at once, ascending."""
-        if amount > LARGEST_UNIT:
-            return np.empty(0, np.int32)
-        fits: Mask = self.free.values >= amount
-        if amount > self.always_allowed:
-            fits &= self.max_unit.values >= amount
-        if not self.plain:
-            fits &= self.min_unit.values <= amount
-            fits &= amount % self.step_size.values == 0
-        # `compress` and `take`, here and elsewhere: much faster than indexing on long columns.
-        found: RowNumbers = self.rows.values.compress(fits)
+        found: RowNumbers = self.rows.values.compress(self.fits(amount))
         return found
 
+    def fits(self, amount: int, entries: slice = ALL_ENTRIES) -> Mask:
+        """For each entry, or each of some, whether `amount` can be had at once."""
+        free = self.free.values[entries]
+        if amount > LARGEST_UNIT:
+            return np.zeros(len(free), np.bool_)
+        fits: Mask = free >= amount
+        if amount > self.always_allowed:
+            fits &= self.max_unit.values[entries] >= amount
+        if not self.plain:
+            fits &= self.min_unit.values[entries] <= amount
+            fits &= amount % self.step_size.values[entries] == 0
+        return fits
+
     def fitting_among(self, rows: RowNumbers, amount: int) -> RowNumbers:
-        """Those of a few rows of which `amount` can be had at once, in their order."""
+        """Those of a few rows, which are ascending, of which `amount` can be had at once."""
         if amount > LARGEST_UNIT or not self.rows.size:
             return rows[:0]
+        if are_unbroken(rows):
+            # One tree, mostly: its entries are side by side as well.
+            entries = slice(*bounds_in(self.rows.values, rows))
+            return self.rows.values[entries].compress(self.fits(amount, entries))
         at = np.minimum(self.rows.values.searchsorted(rows), self.rows.size - 1)
         fits: Mask = self.rows.values.take(at) == rows
         fits &= self.free.values.take(at) >= amount
-        fits &= self.max_unit.values.take(at) >= amount
+        if amount > self.always_allowed:
+            fits &= self.max_unit.values.take(at) >= amount
         if not self.plain:
             fits &= self.min_unit.values.take(at) <= amount
             fits &= amount % self.step_size.values.take(at) == 0
@@ -114,7 +125,8 @@ class ClassInventories:
 
     def entry(self, row: int) -> int | None:
         """Where the entry of a row is."""
-        at = int(self.rows.values.searchsorted(row))
+        # Of the same type: for any other all rows would be copied first.
+        at = int(self.rows.values.searchsorted(np.int32(row)))
         if at < self.rows.size and self.rows.values[at] == row:
             return at
         return None
@@ -137,6 +149,12 @@ class ClassInventories:
         at = at.compress(there)
         self.free.values[at] = self.capacity.values.take(at) - used.compress(there)
 
+    def use_one(self, row: int, used: int) -> None:
+        """The same of one row."""
+        at = self.entry(row)
+        if at is not None:
+            self.free.values[at] = self.capacity.values[at] - used
+
     def bury(self, firsts: RowNumbers, lasts: RowNumbers) -> None:
         """Make the entries of rows from each first to its last (exclusive) fit nothing any more."""
         self.free.values[spans(*self.rows.values.searchsorted((firsts, lasts)))] = NEVER
@@ -157,3 +175,14 @@ class ClassInventories:
         self.plain = self.plain and bool((least <= 1).all() and (step == 1).all())
         most = self.max_unit.values[first:]
         self.always_allowed = int(most.min(initial=self.always_allowed))
+
+
+def are_unbroken(rows: RowNumbers) -> bool:
+    """Whether rows, which are ascending, are all there are between the first and the last."""
+    return len(rows) > 0 and int(rows[-1]) - int(rows[0]) == len(rows) - 1
+
+
+def bounds_in(known: RowNumbers, rows: RowNumbers) -> tuple[int, int]:
+    """Where unbroken rows begin and end among those that are known; both are ascending."""
+    low = int(known.searchsorted(rows[0]))
+    return low, int(known.searchsorted(rows[-1], side="right"))

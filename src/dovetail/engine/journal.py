@@ -22,6 +22,8 @@ class ChangeNote(NamedTuple):
     first: int
     last: int
     """The rows from first up to last (exclusive) came, went, or have other amounts free."""
+    is_usage: bool
+    """Whether nothing but those amounts changed."""
 
 
 class Journal:
@@ -34,8 +36,8 @@ class Journal:
         """Where the journal stands."""
         return self._forgotten + len(self._notes)
 
-    def note(self, tree: int, first: int, last: int) -> None:
-        self._notes.append(ChangeNote(tree, first, last))
+    def note(self, tree: int, first: int, last: int, *, is_usage: bool = False) -> None:
+        self._notes.append(ChangeNote(tree, first, last, is_usage))
         if len(self._notes) > 2 * MOST_NOTES:
             del self._notes[:MOST_NOTES]
             self._forgotten += MOST_NOTES

@@ -9,7 +9,7 @@ more than the journal or `MOST_SPLICED` trees, everything is looked at anew. Bou
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Collection, Hashable, Iterable, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,15 +31,20 @@ from dovetail.engine.feasible import (
     suitable_roots,
     wishes_of,
 )
-from dovetail.engine.inventories import RowNumbers
+from dovetail.engine.inventories import RowNumbers, are_unbroken, bounds_in
 from dovetail.engine.journal import ChangeNote
 from dovetail.engine.request_key import request_key
 from dovetail.engine.sharing import Sharing
 from dovetail.engine.snapshot import Snapshot
-from dovetail.engine.work import Work
+from dovetail.engine.tree_kinds import few_kinds_in_steps
+from dovetail.engine.tree_states import TreeState, TreeStates
+from dovetail.engine.work import Work, is_step
 
 MOST_SPLICED = 256
 """Changed trees beyond which looking at everything costs no more."""
+
+MOST_RECALLED = 8
+"""Changed trees up to which each is looked up by its state; more are looked at all at once."""
 
 KEPT_OPTIONS = "options"
 MOST_BYTES = 64 * 2**20
@@ -56,26 +61,34 @@ class RequestOptions:
         self.key = key
         self._request = request
         self._wishes = list(wishes_of(request))
-        self._keys = [wish.key for wish in self._wishes]
-        self._rows: dict[Hashable, WishRows] = {}
+        numbers: dict[Hashable, int] = {}
+        self._numbers = [numbers.setdefault(wish.key, len(numbers)) for wish in self._wishes]
+        """The same for wishes with the same key, which takes long to hash."""
+        self._rows: dict[int, WishRows] = {}
         self._sharing: Sharing | None = None
         self._names = -1
         self._mark = -1
         self._alive: Mask = np.zeros(0, np.bool_)
+        self._rows_size = 0
         self.slots: list[Slot] = []
         self.trees: RowNumbers = np.empty(0, np.int32)
         """Where every slot has an option and the root is as asked, in their fixed order."""
         self.patterns = TreePatterns()
         """Which combinations each tree has, as far as somebody wanted to know."""
+        self._states = TreeStates(request)
 
     @property
     def size(self) -> int:
         """In bytes, about."""
-        rows = sum(own.nbytes + sharing.nbytes for own, sharing in self._rows.values())
-        pairs = {id(slot.shared_tree): 2 * slot.shared_tree.nbytes for slot in self.slots}
-        groups = (len(self._request.groups) + len(self.slots)) * BYTES_PER_GROUP
-        known = self._alive.nbytes + self.trees.nbytes + self.patterns.size
-        return rows + sum(pairs.values()) + groups + known
+        of_trees = self._alive.nbytes + self.trees.nbytes + self._states.size
+        return self._rows_size + of_trees + self.patterns.size
+
+    def _take(self, rows: dict[int, WishRows], slots: list[Slot]) -> None:
+        self._rows, self.slots = rows, slots
+        own = sum(mine.nbytes + sharing.nbytes for mine, sharing in rows.values())
+        pairs = {id(slot.shared_tree): 2 * slot.shared_tree.nbytes for slot in slots}
+        groups = (len(self._request.groups) + len(slots)) * BYTES_PER_GROUP
+        self._rows_size = own + sum(pairs.values()) + groups
 
     def refresh(self, snapshot: Snapshot) -> Work[None]:
         """Make them those of the snapshot as it is; it must not change until this has ended."""
@@ -93,31 +106,119 @@ class RequestOptions:
         self._sharing = snapshot.sharing
 
     def _look_at_all(self, snapshot: Snapshot) -> Work[None]:
-        rows: dict[Hashable, WishRows] = {}
-        for key, wish in zip(self._keys, self._wishes, strict=True):
-            if key not in rows:
-                rows[key] = rows_as_wished(snapshot, wish)
+        rows: dict[int, WishRows] = {}
+        for number, wish in zip(self._numbers, self._wishes, strict=True):
+            if number not in rows:
+                rows[number] = rows_as_wished(snapshot, wish)
                 yield
         slots = yield from self._slots_with(snapshot, rows)
-        alive = yield from feasible_in_steps(snapshot, self._request, slots)
-        self._rows, self.slots, self._alive = rows, slots, alive
+        alive = yield from feasible_by_kind(snapshot, self._request, slots)
+        self._take(rows, slots)
+        self._alive = alive
         self.trees = in_tree_order(snapshot, alive)
-        self.patterns = TreePatterns()
+        self.patterns, self._states = TreePatterns(), TreeStates(self._request)
 
     def _splice(
-        self, snapshot: Snapshot, notes: Iterable[ChangeNote], trees: RowNumbers
+        self, snapshot: Snapshot, notes: Collection[ChangeNote], trees: RowNumbers
     ) -> Work[None]:
+        self._states.learn(self.patterns)
+        is_told = len(trees) <= MOST_RECALLED and all(note.is_usage for note in notes)
+        keys = list(self._states.keys_of(snapshot, trees)) if is_told else []
+        if keys and not self._has_sharing:
+            states = [self._states.find(key) for key in keys]
+            if None not in states:
+                yield from self._recall(snapshot, trees, [each for each in states if each])
+                return
+        yield from self._look_at(snapshot, notes, trees)
+        if not self._has_sharing:
+            for tree, key in zip(trees.tolist(), keys, strict=bool(keys)):
+                state = self._state_of(snapshot, tree)
+                self._states.add(key, state)
+                self._states.enter(self.patterns, tree, state)
+
+    @property
+    def _has_sharing(self) -> bool:
+        """Whether rows are as wished that share: states of trees do not tell what they do."""
+        return any(len(each.sharing) for each in self._rows.values())
+
+    def _recall(
+        self, snapshot: Snapshot, trees: RowNumbers, states: Sequence[TreeState]
+    ) -> Work[None]:
+        """Trees have come into states that others were in: no row of theirs is looked at."""
+        rows = dict(self._rows)
+        for tree, state in zip(trees.tolist(), states, strict=True):
+            start = int(snapshot.tree_start.values[tree])
+            stop = start + int(snapshot.tree_size.values[tree])
+            for number, local in enumerate(state.rows):
+                own, sharing = rows[number]
+                low, high = own.searchsorted(np.array((start, stop), np.int32))
+                fresh = np.frombuffer(local, np.int32) + np.int32(start)
+                if own[low:high].tobytes() != fresh.tobytes():
+                    rows[number] = WishRows(np.concatenate((own[:low], fresh, own[high:])), sharing)
+        if any(rows[number] is not known for number, known in self._rows.items()):
+            slots = yield from self._slots_with(snapshot, rows)
+            self._take(rows, slots)
+        fits = np.array([state.fits for state in states])
+        if not np.array_equal(self._alive.take(trees), fits):
+            self._alive = self._alive.copy()
+            self._alive[trees] = fits
+            self.trees = in_tree_order(snapshot, self._alive)
+        for tree, state in zip(trees.tolist(), states, strict=True):
+            self._states.enter(self.patterns, tree, state)
+
+    def _state_of(self, snapshot: Snapshot, tree: int) -> TreeState:
+        """What is known of a tree that was looked at."""
+        start = int(snapshot.tree_start.values[tree])
+        edges = np.array((start, start + int(snapshot.tree_size.values[tree])), np.int32)
+        found = []
+        for number in range(len(self._rows)):
+            own = self._rows[number].own
+            low, high = own.searchsorted(edges)
+            found.append((own[low:high] - np.int32(start)).tobytes())
+        return TreeState(tuple(found), fits=bool(self._alive[tree]))
+
+    def _look_at(
+        self, snapshot: Snapshot, notes: Collection[ChangeNote], trees: RowNumbers
+    ) -> Work[None]:
+        """Look at the rows of trees that changed."""
         changed = rows_noted(notes)
-        known, rows = self._rows, dict[Hashable, WishRows]()
-        for key, wish in zip(self._keys, self._wishes, strict=True):
-            if key not in rows:
+        known, rows = self._rows, dict[int, WishRows]()
+        shared = self._is_shared
+        same = usage_only = all(note.is_usage for note in notes)
+        for at, (number, wish) in enumerate(zip(self._numbers, self._wishes, strict=True)):
+            if number not in rows:
                 fresh = rows_as_wished(snapshot, wish, changed)
-                old = known[key]
-                rows[key] = WishRows(
+                old = known[number]
+                new = WishRows(
                     spliced(old.own, changed, fresh.own),
                     spliced(old.sharing, changed, fresh.sharing),
                 )
+                same = same and new.own is old.own and new.sharing is old.sharing
+                rows[number] = new
+            if is_step(at):
                 yield
+        if not same:
+            yield from self._take_rows(snapshot, rows, trees, usage_only=usage_only)
+        if shared or self._is_shared:
+            # What a tree is offered from elsewhere changes when others do, or go.
+            self.patterns = TreePatterns()
+        else:
+            self.patterns.forget(trees)
+
+    @property
+    def _is_shared(self) -> bool:
+        """Whether a slot has options in trees other than their own."""
+        return any(len(slot.shared_tree) for slot in self.slots)
+
+    def _take_rows(
+        self,
+        snapshot: Snapshot,
+        rows: dict[int, WishRows],
+        trees: RowNumbers,
+        *,
+        usage_only: bool,
+    ) -> Work[None]:
+        """Make slots and trees those of these rows, where only some trees may have changed."""
         slots = yield from self._slots_with(snapshot, rows)
         if any(
             mine.shared_tree is not theirs.shared_tree
@@ -125,43 +226,55 @@ class RequestOptions:
         ):
             alive = yield from feasible_in_steps(snapshot, self._request, slots)
         else:
-            alive = yield from self._judged(snapshot, slots, trees)
+            to_judge = self._in_doubt(slots, trees) if usage_only else slots
+            alive = yield from self._judged(snapshot, to_judge, trees)
         # All at once: whoever gives up in the middle leaves behind what was true before.
-        self._rows, self.slots = rows, slots
+        self._take(rows, slots)
         if alive is not self._alive:
             self._alive, self.trees = alive, in_tree_order(snapshot, alive)
-        if any(len(slot.shared_tree) for slot in slots):
-            # What a tree is offered from elsewhere changes when others do.
-            self.patterns = TreePatterns()
-        else:
-            self.patterns.forget(trees)
 
-    def _slots_with(self, snapshot: Snapshot, rows: dict[Hashable, WishRows]) -> Work[list[Slot]]:
+    def _slots_with(self, snapshot: Snapshot, rows: dict[int, WishRows]) -> Work[list[Slot]]:
         """The slots; what is shared with other trees is kept where nothing about it changed."""
         same = snapshot.sharing is self._sharing
-        known = dict(zip(self._keys, self.slots, strict=True)) if same and self.slots else {}
-        found: dict[Hashable, Slot] = {}
+        known = dict(zip(self._numbers, self.slots, strict=True)) if same and self.slots else {}
+        found: dict[int, Slot] = {}
         slots = []
-        for key, wish in zip(self._keys, self._wishes, strict=True):
-            slot = found.get(key)
+        for number, wish in zip(self._numbers, self._wishes, strict=True):
+            slot = found.get(number)
             if slot is None:
-                own, sharing = rows[key]
-                pairs = self._known_pairs(known.get(key), key, sharing)
+                own, sharing = rows[number]
+                pairs = self._known_pairs(known.get(number), number, sharing)
                 if pairs is None:
                     pairs = pairs_as_wished(snapshot, wish, sharing)
                     yield
-                slot = found[key] = Slot(wish.group, wish.resources, own, *pairs)
+                slot = found[number] = Slot(wish.group, wish.resources, own, *pairs)
             slots.append(
                 Slot(wish.group, wish.resources, slot.own, slot.shared_tree, slot.shared_row)
             )
         return slots
 
     def _known_pairs(
-        self, slot: Slot | None, key: Hashable, sharing: RowNumbers
+        self, slot: Slot | None, number: int, sharing: RowNumbers
     ) -> tuple[RowNumbers, RowNumbers] | None:
-        if slot is None or not np.array_equal(self._rows[key].sharing, sharing):
+        if slot is None:
+            return None
+        old = self._rows[number].sharing
+        if old is not sharing and not np.array_equal(old, sharing):
             return None
         return slot.shared_tree, slot.shared_row
+
+    def _in_doubt(self, slots: list[Slot], trees: RowNumbers) -> list[Slot]:
+        """The slots that may have lost their last option, where some trees' use alone changed.
+
+        Of trees that were feasible these are the slots that have other rows than before; if traits
+        are required of several slots together, or if a tree may have become feasible, all are.
+        """
+        together = any(slot.group.required for slot in slots if not slot.group.suffix)
+        if together or not self._alive.take(trees).all():
+            return slots
+        return [
+            mine for mine, old in zip(slots, self.slots, strict=True) if mine.own is not old.own
+        ]
 
     def _judged(self, snapshot: Snapshot, slots: Sequence[Slot], trees: RowNumbers) -> Work[Mask]:
         """Which trees are feasible, where only some of them may have changed."""
@@ -174,6 +287,16 @@ class RequestOptions:
         return alive
 
 
+def feasible_by_kind(snapshot: Snapshot, request: Request, slots: Sequence[Slot]) -> Work[Mask]:
+    """What `feasible_in_steps` says, from one tree of each kind where that tells."""
+    differ = any(len(slot.shared_tree) or slot.group.in_tree is not None for slot in slots)
+    kinds = None if differ else (yield from few_kinds_in_steps(snapshot))
+    if kinds is None:
+        return (yield from feasible_in_steps(snapshot, request, slots))
+    fits = yield from feasible_among(snapshot, request, slots, kinds.samples)
+    return fits.take(kinds.of)
+
+
 def feasible_among(
     snapshot: Snapshot, request: Request, slots: Sequence[Slot], trees: RowNumbers
 ) -> Work[Mask]:
@@ -184,26 +307,34 @@ def feasible_among(
     masks = collective_masks(snapshot, slots)
     met = np.zeros((len(masks), len(trees)), np.bool_)
     seen: set[tuple[int, int]] = set()
-    for slot in slots:
+    for at, slot in enumerate(slots):
+        if is_step(at):
+            yield
         alike = id(slot.own), id(slot.shared_tree)
         if alike in seen and not (masks and not slot.group.suffix):
             continue
         seen.add(alike)
+        if not len(slot.shared_tree) and not (masks and not slot.group.suffix):
+            lows, highs = slot.own.searchsorted(edges)
+            alive &= lows < highs
+            continue
         options = options_of(slot, trees, edges)
         alive &= options.counts > 0
         if masks and not slot.group.suffix:
             sets = snapshot.traits.values.take(options.in_turn())
             places = np.arange(len(trees)).repeat(options.counts)
-            for at, mask in enumerate(masks):
-                met[at, places.compress(mask.take(sets))] = True
-        yield
+            for number, mask in enumerate(masks):
+                met[number, places.compress(mask.take(sets))] = True
     alive &= met.all(axis=0)
     return alive
 
 
 def rows_noted(notes: Iterable[ChangeNote]) -> RowNumbers:
     """All rows that the notes name, each once, ascending."""
-    edges = np.array(sorted({(note.first, note.last) for note in notes}), np.intp)
+    extents = sorted({(note.first, note.last) for note in notes})
+    if len(extents) == 1:
+        return np.arange(*extents[0], dtype=np.int32)
+    edges = np.array(extents, np.intp)
     # Extents of trees do not overlap: rows are never used again.
     found: RowNumbers = spans(edges[:, 0], edges[:, 1]).astype(np.int32)
     return found
@@ -211,9 +342,16 @@ def rows_noted(notes: Iterable[ChangeNote]) -> RowNumbers:
 
 def spliced(known: RowNumbers, changed: RowNumbers, fresh: RowNumbers) -> RowNumbers:
     """What is known, with those among the rows that changed which are there now; all ascending."""
+    if not len(known):
+        return fresh if len(fresh) else known
+    if are_unbroken(changed):
+        low, high = bounds_in(known, changed)
+        if known[low:high].tobytes() == fresh.tobytes():
+            return known
+        return np.concatenate((known[:low], fresh, known[high:]))
     at = known.searchsorted(changed)
     there = np.minimum(at, len(known) - 1)
-    old: NDArray[np.intp] = at[known[there] == changed] if len(known) else at[:0]
+    old: NDArray[np.intp] = at[known[there] == changed]
     if len(old) == len(fresh) and bool((known[old] == fresh).all()):
         return known
     rest = np.delete(known, old)

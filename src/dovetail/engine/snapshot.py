@@ -17,16 +17,18 @@ from numpy.typing import NDArray
 from dovetail.core.columns import Column, Mask, spans
 from dovetail.core.inventory import MAX_CAPACITY
 from dovetail.core.tables import Names, TableColumns, Tables, columns_of
-from dovetail.engine.interned_sets import AttributeSets, InternedSets
+from dovetail.engine.interned_sets import AttributeSets, InternedSets, sets_in_use
 from dovetail.engine.inventories import ClassInventories, RowNumbers
 from dovetail.engine.journal import Journal
 from dovetail.engine.row_sets import set_numbers
 from dovetail.engine.sharing import SHARES, Sharing
 
 T = TypeVar("T")
-S = TypeVar("S", InternedSets[int], InternedSets[str], AttributeSets)
 
 WORTH_COMPACTING = 4096
+
+FEW_USAGES = 16
+"""Taken in one by one: vector operations on so few cost more."""
 
 
 class Snapshot:
@@ -36,6 +38,8 @@ class Snapshot:
         self.class_ids: dict[str, int] = {}
         self.class_names: dict[int, str] = {}
         self.names_version = 0
+        self.layout = object()
+        """The same as long as nothing but usage changes, in copies, too."""
         self._clear()
 
     def _clear(self) -> None:
@@ -75,6 +79,7 @@ class Snapshot:
     def load(self, tables: Tables | TableColumns, names: Names) -> None:
         """Forget everything; the tables are the whole forest."""
         versions = int(self.tree_version.values.max(initial=0))
+        self.layout = object()
         self._clear()
         self.rename(names)
         columns = columns_of(tables) if isinstance(tables, Tables) else tables
@@ -84,6 +89,7 @@ class Snapshot:
         self, tables: Tables, names: Names | None = None, removed_roots: Iterable[int] = ()
     ) -> None:
         """Take in trees that changed, appeared or went."""
+        self.layout = object()
         if names is not None:
             self.rename(names)
         self._bury({*removed_roots, *(row[3] for row in tables.providers)})
@@ -93,18 +99,28 @@ class Snapshot:
 
     def update_usage(self, usages: Iterable[tuple[int, int, int]]) -> None:
         """Take in (provider id, class id, used)."""
-        told = np.array(list(usages), np.int64)
-        if not len(told):
+        told = list(usages)
+        if not told:
             return
-        provider_ids, class_ids, used = told.T
-        rows = self.row_of.values.take(provider_ids)
-        for class_id in {*class_ids.tolist()}:
-            mine = class_ids == class_id
-            self.inventories[class_id].use(rows.compress(mine), used.compress(mine))
+        if len(told) <= FEW_USAGES:
+            rows = self.row_of.values.take([provider_id for provider_id, _, _ in told])
+            for row, (_, class_id, used) in zip(rows.tolist(), told, strict=True):
+                self.inventories[class_id].use_one(row, used)
+        else:
+            rows = self._use_many(np.array(told, np.int64))
         for tree in {*self.tree.values.take(rows.compress(rows >= 0)).tolist()}:
             self.tree_version.values[tree] += 1
             extent = self.rows_of(tree)
-            self.journal.note(tree, extent.start, extent.stop)
+            self.journal.note(tree, extent.start, extent.stop, is_usage=True)
+
+    def _use_many(self, told: NDArray[np.int64]) -> RowNumbers:
+        """Take in (provider id, class id, used), class by class; the rows."""
+        provider_ids, class_ids, used = told.T
+        rows: RowNumbers = self.row_of.values.take(provider_ids)
+        for class_id in {*class_ids.tolist()}:
+            mine = class_ids == class_id
+            self.inventories[class_id].use(rows.compress(mine), used.compress(mine))
+        return rows
 
     def rename(self, names: Names) -> None:
         """Take in all names. Another version only if they are others: they are told often."""
@@ -114,6 +130,7 @@ class Snapshot:
         self.class_ids = {name: id_ for id_, name in names.classes.items()}
         self.trait_ids = {name: id_ for id_, name in names.traits.items()}
         self.names_version += 1
+        self.layout = object()
         self._shared = None
 
     def copy(self) -> Snapshot:
@@ -377,14 +394,3 @@ class Snapshot:
         self.trait_sets = sets_in_use(self.traits, self.trait_sets)
         self.aggregate_sets = sets_in_use(self.aggregates, self.aggregate_sets)
         self.attribute_sets = sets_in_use(self.attributes, self.attribute_sets)
-
-
-def sets_in_use(column: Column, sets: S) -> S:
-    """The sets without those that no row has, if they are many; then the column is renumbered."""
-    used, which = np.unique(column.values, return_inverse=True)
-    if len(sets) <= 2 * len(used) + WORTH_COMPACTING:
-        return sets
-    kept = type(sets)()
-    numbers = [kept.number_of(sets.members(number)) for number in used.tolist()]
-    column.assign(np.array(numbers, np.int32).take(which))
-    return kept

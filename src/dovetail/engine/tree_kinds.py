@@ -29,6 +29,9 @@ KINDS = "kinds"
 WORTH_KINDS = 64
 """Trees fewer than which are looked at one by one: most searches look at the few that changed."""
 
+WORTH_SPREADING = 8
+"""Trees for each kind on average from which on what holds for one of a kind is spread over all."""
+
 TABLED = 2**22
 """Codes below that are renumbered by a table, which is much faster than sorting them."""
 
@@ -40,6 +43,22 @@ class TreeKinds:
         self.of: RowNumbers = np.empty(0, np.int32)
         self._mark = -1
         self._next = 0
+        self._samples: RowNumbers | None = None
+
+    @property
+    def are_few(self) -> bool:
+        """Whether they were made, and looking at one of each kind is much less than at all."""
+        return self._mark >= 0 and self._next * WORTH_SPREADING <= len(self.of)
+
+    @property
+    def samples(self) -> RowNumbers:
+        """By number of the kind its first tree; of a kind that is no more, any tree."""
+        if self._samples is None:
+            firsts = np.zeros(self._next, np.int32)
+            # Written backwards: what is written last stays, which is the first of its kind.
+            firsts[self.of[::-1]] = np.arange(len(self.of) - 1, -1, -1, dtype=np.int32)
+            self._samples = firsts
+        return self._samples
 
     def refresh(self, snapshot: Snapshot) -> Work[None]:
         """Make them those of the snapshot as it is; it must not change until this has ended."""
@@ -56,7 +75,7 @@ class TreeKinds:
         found = np.zeros(count, np.int32)
         found[: len(self.of)] = self.of
         found[trees] = first + kinds
-        self.of, self._mark = found, snapshot.journal.mark
+        self.of, self._mark, self._samples = found, snapshot.journal.mark, None
         self._next = first + int(kinds.max(initial=-1)) + 1
 
 
@@ -155,6 +174,18 @@ def kinds_in_steps(snapshot: Snapshot) -> Work[RowNumbers]:
     kinds = snapshot.cached(KINDS, TreeKinds)
     yield from kinds.refresh(snapshot)
     return kinds.of
+
+
+def few_kinds_in_steps(snapshot: Snapshot) -> Work[TreeKinds | None]:
+    """The kinds in the snapshot as it is, if they were made before and are few.
+
+    For those who look at everything where they are not: making them would cost more.
+    """
+    kinds = snapshot.cached(KINDS, TreeKinds)
+    if not kinds.are_few:
+        return None
+    yield from kinds.refresh(snapshot)
+    return kinds if kinds.are_few else None
 
 
 def warm(snapshot: Snapshot) -> None:

@@ -16,6 +16,16 @@ Work: TypeAlias = Generator[None, None, T]
 """Yields now and then and returns its result."""
 
 
+SLOTS_PER_YIELD = 16
+"""Slots that one step may look at in a few trees. A yield passes through all generators on the way
+to the clock, which costs more than the look."""
+
+
+def is_step(at: int) -> bool:
+    """Whether a step ends with the slot at this place."""
+    return at % SLOTS_PER_YIELD == SLOTS_PER_YIELD - 1
+
+
 def finished(work: Work[T]) -> T:
     """The result of all the steps, in one go."""
     while True:

@@ -24,7 +24,13 @@ from dovetail.engine.combine.patterns import (
     TreePatterns,
     trees_with_more,
 )
-from dovetail.engine.combine.round_robin import Blocks, batches, round_robin
+from dovetail.engine.combine.round_robin import (
+    FIRST_BATCH,
+    LARGEST_BATCH,
+    Blocks,
+    batches,
+    round_robin,
+)
 from dovetail.engine.combine.walks import OfferWalk, relations_of
 from dovetail.engine.feasible import Slot
 from dovetail.engine.inventories import RowNumbers
@@ -41,6 +47,9 @@ MOST_STORE_BYTES = 16 * 2**20
 
 BYTES_PER_SLOT = 1024
 """What a slot adds to a store's size: its part of the key."""
+
+BATCHES_AHEAD = 4
+"""Made out at once where a first batch has trees that nobody looked at: they cost little more."""
 
 OFFERS_PER_YIELD = 64
 """Made out before a step ends."""
@@ -65,6 +74,7 @@ class Combiner:
         self._pattern_of_kind: RowNumbers | None = None
         if self.is_needed:
             self._store = self._known.store = self._known.store or self._kept_store()
+            self._size_before = self._store.size
 
     def _kept_store(self) -> PatternStore:
         """Patterns of earlier requests that differ from this one at most in what offers tell."""
@@ -122,6 +132,8 @@ class Combiner:
         """Keep what is quickly told again; what grew too large is worked out again when needed."""
         store = self._store
         store.trim()
+        if store.size == self._size_before:
+            return
         if store.size > MOST_STORE_BYTES:
             self._stores.drop(self._store_key)
         else:
@@ -129,13 +141,31 @@ class Combiner:
             self._stores.put(self._store_key, store, store.size + overhead)
 
     def _parts(self, trees: RowNumbers) -> Iterator[PatternedTrees | None]:
-        for batch in batches(self._snapshot, trees, len(self._slots)):
-            part = yield from self._part(batch)
-            yield part if len(part) else None
+        left, size, passed = trees, FIRST_BATCH, 0
+        again = LARGEST_BATCH
+        while len(left):
+            first = passed
+            for batch in batches(self._snapshot, left, len(self._slots), size):
+                part = yield from self._part(batch, left[passed - first :])
+                yield part if len(part) else None
+                passed += len(batch)
+                if passed > again:
+                    break
+            # Kinds that turned out to be barren need not be looked at in batches. Each time after
+            # twice as many trees, so that going through those that are left costs little.
+            again, size = 2 * passed, LARGEST_BATCH
+            left = yield from self._possible_by_kind(left[passed - first :])
 
-    def _part(self, batch: RowNumbers) -> Work[PatternedTrees]:
-        """Those of some trees that may have combinations, with their patterns."""
+    def _part(self, batch: RowNumbers, ahead: RowNumbers | None = None) -> Work[PatternedTrees]:
+        """Those of some trees that may have combinations, with their patterns.
+
+        `ahead`: these and what comes after them.
+        """
         unknown = batch.compress(self._known.of(batch) < 0)
+        if ahead is not None and len(unknown) and len(batch) <= FIRST_BATCH:
+            # Whoever comes next begins behind these, or where they filled up.
+            some = ahead[: len(batch) * BATCHES_AHEAD]
+            unknown = some.compress(self._known.of(some) < 0)
         if len(unknown) > WORTH_KINDS and not any(len(slot.shared_tree) for slot in self._slots):
             yield from self._learn_by_kind(unknown)
             batch = self._known.possible(batch)
@@ -159,6 +189,16 @@ class Combiner:
             yield from self._learn(trees.take(samples))
             known[kinds.take(samples)] = self._known.of(trees.take(samples))
         self._known.learn(trees, known.take(kinds))
+
+    def _possible_by_kind(self, trees: RowNumbers) -> Work[RowNumbers]:
+        """The trees without those of a kind that is known to have no combination."""
+        if self._pattern_of_kind is None or not len(trees):
+            return trees
+        kinds = yield from kinds_in_steps(self._snapshot)
+        known = self._known.of(trees)
+        by_kind = self._pattern_of_kind.take(kinds.take(trees))
+        self._known.learn(trees, np.where(known == UNKNOWN, by_kind, known))
+        return self._known.possible(trees)
 
     def _learn(self, trees: RowNumbers) -> Work[None]:
         snapshot, numbers = self._snapshot, list[int]()

@@ -19,7 +19,7 @@ from dovetail.core.columns import Mask, spans
 from dovetail.engine.feasible import Slot
 from dovetail.engine.inventories import RowNumbers
 from dovetail.engine.snapshot import Snapshot
-from dovetail.engine.work import Work
+from dovetail.engine.work import Work, is_step
 
 Table = NDArray[np.int64]
 
@@ -74,6 +74,9 @@ class SlotOptions(NamedTuple):
 
     def in_turn(self) -> RowNumbers:
         """The rows of these trees alone, tree by tree."""
+        if len(self.firsts) == 1:
+            first = int(self.firsts[0])
+            return self.rows[first : first + int(self.counts[0])]
         return self.rows.take(spans(self.firsts, self.firsts + self.counts))
 
 
@@ -101,25 +104,33 @@ def offers_in_steps(
     """The offers of all trees below each other, and where each of them ends."""
     edges = extents(snapshot, trees)
     found = []
-    for slot in slots:
+    for at, slot in enumerate(slots):
         found.append(options_of(slot, trees, edges))
-        yield
-    totals = np.sum([each.counts for each in found], axis=0)
-    ends = np.cumsum(totals)
-    lines: Table = np.zeros((ends[-1], questions.width(slots)), np.int64)
-    places = ends - totals
-    for at, (slot, each) in enumerate(zip(slots, found, strict=True)):
-        rows, counts = each.in_turn(), each.counts
-        mine = spans(places, places + counts)
-        own = snapshot.tree.values.take(rows) == trees.repeat(counts)
-        starts = edges[0].repeat(counts)
-        lines[mine, SLOT] = at
-        lines[mine, OPTION] = np.where(own, rows - starts, ~rows)
-        for column, answer in _answers_of(snapshot, slot, questions, rows):
-            lines[mine, column] = answer
-        places = places + counts
-        yield
-    return lines, ends
+        if is_step(at):
+            yield
+    totals = np.array([each.counts for each in found])
+    rows = np.concatenate([each.in_turn() for each in found])
+    places = (np.arange(totals.size) % len(trees)).repeat(totals.ravel())
+    lines: Table = np.zeros((len(rows), questions.width(slots)), np.int64)
+    lines[:, SLOT] = np.arange(len(slots)).repeat(totals.sum(axis=1))
+    lines[:, OPTION] = _local_numbers(snapshot, trees.take(places), rows)
+    last = 0
+    for at, (slot, each) in enumerate(zip(slots, totals.sum(axis=1).tolist(), strict=True)):
+        first, last = last, last + each
+        for column, answer in _answers_of(snapshot, slot, questions, rows[first:last]):
+            lines[first:last, column] = answer
+        if is_step(at):
+            yield
+    if len(trees) > 1:
+        # So far slot by slot.
+        lines = lines.take(places.argsort(kind="stable"), axis=0)
+    return lines, totals.sum(axis=0).cumsum()
+
+
+def _local_numbers(snapshot: Snapshot, trees: RowNumbers, rows: RowNumbers) -> RowNumbers:
+    """How offers call each of the rows, which is an option in the tree beside it."""
+    own = snapshot.tree.values.take(rows) == trees
+    return np.where(own, rows - snapshot.tree_start.values.take(trees), ~rows)
 
 
 def _answers_of(

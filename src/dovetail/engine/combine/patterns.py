@@ -133,6 +133,13 @@ class TreePatterns:
         self._reach(trees)
         self._which[trees] = numbers
 
+    def of_one(self, tree: int) -> int:
+        return int(self._which[tree]) if tree < len(self._which) else UNKNOWN
+
+    def learn_one(self, tree: int, number: int) -> None:
+        if tree < len(self._which):
+            self._which[tree] = number
+
     def forget(self, trees: RowNumbers) -> None:
         """These trees have changed."""
         self._which[trees.compress(trees < len(self._which))] = UNKNOWN
@@ -165,10 +172,12 @@ class PatternedTrees:
         return len(self.starts)
 
     def blocks(self, low: int, high: int) -> Blocks:
-        numbers, firsts = np.unique(self.which, return_index=True)
+        firsts: dict[int, int] = {}
+        for at, number in enumerate(self.which.tolist()):
+            firsts.setdefault(number, at)
         done = made = 0
-        for at in np.argsort(firsts).tolist():
-            pattern, first = self.patterns[numbers[at]], int(firsts[at])
+        for number, first in firsts.items():
+            pattern = self.patterns[number]
             made -= len(pattern.found)
             while not pattern.reach(high):
                 if high == low + 1 and first > done:
@@ -184,8 +193,10 @@ class PatternedTrees:
 
     def _place(self, low: int, high: int, first: int, last: int) -> Block:
         """What the patterns have found, in rows of the trees `first` to `last`."""
-        numbers, which = np.unique(self.which[first:last], return_inverse=True)
-        lists = [self.patterns[number].found[low:high] for number in numbers.tolist()]
+        places: dict[int, int] = {}
+        numbers = self.which[first:last].tolist()
+        which = np.array([places.setdefault(number, len(places)) for number in numbers], np.intp)
+        lists = [self.patterns[number].found[low:high] for number in places]
         sizes = np.array([len(found) for found in lists])
         steps, trees = np.nonzero(np.arange(high - low)[:, None] < sizes[which])
         if not len(trees):

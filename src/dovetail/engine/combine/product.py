@@ -16,7 +16,7 @@ from dovetail.engine.combine.round_robin import Block, Blocks, batches, round_ro
 from dovetail.engine.feasible import Slot
 from dovetail.engine.inventories import RowNumbers
 from dovetail.engine.snapshot import Snapshot
-from dovetail.engine.work import Work
+from dovetail.engine.work import Work, is_step
 
 MOST_CELLS = 262_144
 """Candidates times slots of one block: what one step makes."""
@@ -74,9 +74,10 @@ def join_options(parts: Sequence[SlotOptions]) -> SlotOptions:
 def products(snapshot: Snapshot, slots: Sequence[Slot], trees: RowNumbers) -> Work[Products]:
     edges = extents(snapshot, trees)
     options = []
-    for slot in slots:
+    for at, slot in enumerate(slots):
         options.append(options_of(slot, trees, edges))
-        yield
+        if is_step(at):
+            yield
     return Products(options)
 
 

@@ -45,16 +45,21 @@ class TreeBatch(Protocol):
 P = TypeVar("P", bound=TreeBatch)
 
 
-def batches(snapshot: Snapshot, trees: RowNumbers, slots: int) -> Iterator[RowNumbers]:
-    """The trees in their order, some at a time, with at most so many options as a step may have."""
-    rows = snapshot.tree_size.values.take(trees).cumsum()
-    size, done = FIRST_BATCH, 0
+def batches(
+    snapshot: Snapshot, trees: RowNumbers, slots: int, size: int = FIRST_BATCH
+) -> Iterator[RowNumbers]:
+    """The trees in their order, some at a time, with at most so many options as a step may have.
+
+    `size`: of the first batch.
+    """
+    done = 0
     while done < len(trees):
-        before = int(rows[done - 1]) if done else 0
-        enough = int(rows.searchsorted(before + MOST_OPTIONS // slots, side="right"))
-        end = max(min(done + size, enough), done + 1)
-        yield trees[done:end]
-        done = end
+        some = trees[done : done + size]
+        rows = snapshot.tree_size.values.take(some).cumsum()
+        fitting = int(rows.searchsorted(MOST_OPTIONS // slots, side="right"))
+        some = some[: max(fitting, 1)]
+        yield some
+        done += len(some)
         size = min(size * 4, LARGEST_BATCH)
 
 

@@ -7,7 +7,6 @@ cannot fit (too little in all, fewer options than isolated groups) is refused be
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Mapping, Sequence
 
 import msgspec
@@ -55,15 +54,15 @@ class SlotRelations(msgspec.Struct, frozen=True):
 
 
 def relations_of(snapshot: Snapshot, request: Request, slots: Sequence[Slot]) -> SlotRelations:
-    times = Counter(name for slot in slots for name in slot.resources)
-    wanted: Counter[str] = Counter()
+    amounts: dict[str, list[int]] = {}
     for slot in slots:
-        wanted.update(slot.resources)
+        for name, amount in slot.resources.items():
+            amounts.setdefault(name, []).append(amount)
     spread = next((slot.group for slot in slots if not slot.group.suffix), None)
     suffixed = sum(1 for slot in slots if slot.group.suffix)
     return SlotRelations(
         Questions(
-            contended={name: wanted[name] for name, count in times.items() if count > 1},
+            contended={name: sum(each) for name, each in amounts.items() if len(each) > 1},
             required=[
                 trait_mask(snapshot, [alternatives], ())
                 for alternatives in (spread.required if spread else ())
