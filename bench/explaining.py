@@ -108,12 +108,23 @@ async def _explain(snapshot: Snapshot, request: Request, held: list[HeldRow] | N
     found = await explanations.diagnose(snapshot, request, SECONDS)
     if held is None:
         return
-    everything = held
+    await explanations.with_moves(found, snapshot, request, KnownHolders(held), SECONDS)
 
-    async def read(_: Sequence[int]) -> list[HeldRow]:
-        return everything
 
-    await explanations.with_moves(found, snapshot, request, read, SECONDS)
+class KnownHolders:
+    """Consumers of which nothing is on record but what they hold."""
+
+    def __init__(self, held: list[HeldRow]) -> None:
+        self._held = held
+
+    async def holders(self, _: Sequence[int]) -> list[HeldRow]:
+        return self._held
+
+    async def decisions(self, _: Sequence[str]) -> list[tuple[str, str]]:
+        return []
+
+    async def request_of(self, _: str) -> Request | None:
+        return None
 
 
 class Steps:

@@ -15,7 +15,7 @@ import pytest
 
 from dovetail.core.request import Affinity, Group, Request
 from dovetail.engine import Search, Snapshot
-from dovetail.engine.explain.fits import how_many
+from dovetail.engine.explain.fit_test.fits import how_many
 from dovetail.engine.rank import RankedSearch, Typical
 from tests.engine.answers import loaded
 from tests.engine.forest import grow, node

@@ -230,6 +230,8 @@ class HostAddition(msgspec.Struct, frozen=True, kw_only=True):
 
     host: NamedPlace
     added: tuple[MissingAmount, ...]
+    smallest: bool
+    """Whether it is certain that neither fewer entries nor less of one would do."""
     words: str
 
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
+from dovetail.ledger.database.loading import chunks, marks
 from dovetail.ledger.database.protocol import Row, Transaction
 
 KEPT = 10_000
@@ -37,3 +39,16 @@ def listing(
             WHERE {" AND ".join(conditions)} ORDER BY id DESC LIMIT ?""",  # noqa: S608
         (*parameters, limit),
     )
+
+
+def of_consumers(tx: Transaction, consumers: Sequence[str]) -> list[tuple[str, str]]:
+    """Consumer and document of all decisions about these, newest first."""
+    found: list[tuple[str, str]] = []
+    for some in chunks(consumers):
+        rows = tx.rows(
+            f"""SELECT consumer, document FROM decisions
+                WHERE consumer IN ({marks(len(some))}) ORDER BY id DESC""",  # noqa: S608
+            some,
+        )
+        found += [(consumer, document) for consumer, document in rows]
+    return found

@@ -5,7 +5,7 @@ The ledger holds them as JSON documents; GET /dovetail/v1/decisions shows them a
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 import msgspec
 
@@ -15,7 +15,11 @@ from dovetail.engine.combine.round_robin import Block
 SHOWN_CANDIDATES = 10
 """Candidates of one answer that a decision tells."""
 
+CLAIMED = "claimed"
+
 Scores = Mapping[str, int]
+Allocations = dict[str, dict[str, int]]
+"""Amounts by class, by UUID of the provider."""
 
 
 class CandidateAnswer(msgspec.Struct, frozen=True):
@@ -29,8 +33,8 @@ class CandidateAnswer(msgspec.Struct, frozen=True):
     """By candidate the provider of each slot."""
     scores: Sequence[Scores] = ()
 
-    def allocations(self, position: int) -> dict[str, dict[str, int]]:
-        found: dict[str, dict[str, int]] = {}
+    def allocations(self, position: int) -> Allocations:
+        found: Allocations = {}
         for uuid, share in zip(self.providers[position], self.shares, strict=True):
             held = found.setdefault(uuid.decode(), {}) if share else {}
             for name, amount in share.items():
@@ -41,7 +45,7 @@ class CandidateAnswer(msgspec.Struct, frozen=True):
 class RankedOption(msgspec.Struct, frozen=True, omit_defaults=True):
     position: int
     """From 1, in the order of the answer."""
-    allocations: dict[str, dict[str, int]]
+    allocations: Allocations
     scores: Scores = {}
 
 
@@ -88,8 +92,30 @@ def decision_of(
     )
 
 
+def queries_followed(
+    documents: Iterable[tuple[str, str]], held: Mapping[str, Allocations]
+) -> dict[str, str]:
+    """By consumer: the query of the claim that gave it what it holds, if that is on record.
+
+    `documents`: consumer and decision, newest first. Of a consumer that holds something else by now
+    than it claimed last, what it would ask for is not known.
+    """
+    found: dict[str, str] = {}
+    looked_at: set[str] = set()
+    for consumer, document in documents:
+        if consumer in looked_at:
+            continue
+        decision = msgspec.json.decode(document, type=ClaimDecision)
+        if decision.outcome != CLAIMED:
+            continue
+        looked_at.add(consumer)
+        if decision.chosen.allocations == held.get(consumer):
+            found[consumer] = decision.query
+    return found
+
+
 def outcome_of(refusal: str | None) -> str:
-    return "claimed" if refusal is None else "refused"
+    return CLAIMED if refusal is None else "refused"
 
 
 def words_of(answer: CandidateAnswer, chosen: RankedOption, refusal: str | None) -> str:

@@ -5,7 +5,8 @@ What it returns knows providers by row: `Diagnosis.explanation` makes of it what
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Iterable, Sequence
+from typing import Protocol
 
 import numpy as np
 from msgspec.structs import replace
@@ -25,7 +26,16 @@ from dovetail.engine.explain import (
     nearest,
     relaxations_in,
 )
-from dovetail.engine.moves import HeldRow, LeavingSearch, PlannedMoves, holders_of, planned_moves
+from dovetail.engine.moves import (
+    HeldRow,
+    Holder,
+    LeavingSearch,
+    PlannedMoves,
+    Requests,
+    holders_of,
+    planned_moves,
+)
+from dovetail.service.decisions import Allocations, queries_followed
 from dovetail.service.time_budget import OutOfTime, TimeBudget
 from dovetail.telemetry.phases import phase
 
@@ -38,8 +48,18 @@ REFUSAL_SECONDS = 0.25
 MOST_TREES = 1024
 """Hosts whose consumers are read to find out whom to move."""
 
-ReadHolders = Callable[[Sequence[int]], Awaitable[Sequence[HeldRow]]]
-"""From the ids of roots: all that those consumers hold who hold something there."""
+
+class HolderRecords(Protocol):
+    """What is on record about consumers; a door reads it from the ledger."""
+
+    async def holders(self, root_ids: Sequence[int]) -> Sequence[HeldRow]:
+        """From the ids of roots: all that those consumers hold who hold something there."""
+
+    async def decisions(self, consumers: Sequence[str]) -> Sequence[tuple[str, str]]:
+        """Consumer and document of the decisions about these, newest first."""
+
+    async def request_of(self, query: str) -> Request | None:
+        """The request of a query on record; None if it is understood no more."""
 
 
 class TooLong(DovetailError):
@@ -132,7 +152,7 @@ async def with_moves(
     diagnosis: Diagnosis,
     snapshot: Snapshot,
     request: Request,
-    read: ReadHolders,
+    records: HolderRecords,
     budget_seconds: float,
 ) -> Diagnosis:
     """The diagnosis with whom to move; the snapshot has to be held meanwhile."""
@@ -145,9 +165,13 @@ async def with_moves(
     try:
         trees = await budget.run(trees_fitting(snapshot.without_usage(), request))
         cut_short = cut_short or len(trees) > MOST_TREES
-        search = await leaving_search(budget, fleet, trees[:MOST_TREES], read)
-        for leaving in await budget.run(search.smallest()):
-            plan = await budget.run(planned_moves(snapshot, request, leaving))
+        search = await leaving_search(budget, fleet, trees[:MOST_TREES], records)
+        sets = await budget.run(search.smallest())
+        requests = await requests_of(
+            snapshot, [one for each in sets for one in each.leaving], records
+        )
+        for leaving in sets:
+            plan = await budget.run(planned_moves(fleet, leaving, requests))
             if plan is not None:
                 plans.append(plan)
     except OutOfTime:
@@ -165,12 +189,12 @@ async def with_moves(
 
 
 async def leaving_search(
-    budget: TimeBudget, fleet: FleetProblem, trees: Sequence[int], read: ReadHolders
+    budget: TimeBudget, fleet: FleetProblem, trees: Sequence[int], records: HolderRecords
 ) -> LeavingSearch:
     snapshot = fleet.snapshot
     sharing = snapshot.tree.values[snapshot.sharing.rows]
     all_trees = np.unique(np.concatenate((np.array(trees, np.int64), sharing)))
-    held = await read(snapshot.tree_root_id.values[all_trees].tolist())
+    held = await records.holders(snapshot.tree_root_id.values[all_trees].tolist())
     search = LeavingSearch(fleet)
     by_tree: dict[int, list[int]] = {}
     holders = holders_of(snapshot, held)
@@ -184,6 +208,24 @@ async def leaving_search(
         await budget.run(search.look_at(tree, [holders[number] for number in numbers]))
         await budget.yield_if_due()
     return search
+
+
+async def requests_of(
+    snapshot: Snapshot, holders: Iterable[Holder], records: HolderRecords
+) -> Requests:
+    """What these asked for when they got what they hold, as far as it is on record."""
+    held: dict[str, Allocations] = {}
+    for holder in holders:
+        own = held[holder.consumer] = {}
+        for (row, name), amount in holder.held.items():
+            own.setdefault(snapshot.uuid(row), {})[name] = amount
+    queries = queries_followed(await records.decisions(list(held)), held)
+    found: dict[str, Request] = {}
+    for consumer, query in queries.items():
+        request = await records.request_of(query)
+        if request is not None:
+            found[consumer] = request
+    return found
 
 
 def rows_of_plan(snapshot: Snapshot, plan: PlannedMoves) -> set[int]:

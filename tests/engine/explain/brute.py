@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import combinations, product
 
@@ -16,8 +16,8 @@ from dovetail.core.constraints import (
 )
 from dovetail.core.explanation import Reason
 from dovetail.core.request import Request
-from tests.engine.forest import Forest, Provider
-from tests.engine.oracle import fit_together, root_fits, ways
+from tests.engine.forest import Forest, Inventory, Provider
+from tests.engine.oracle import fit_together, reaches, root_fits, ways
 
 
 def fits(forest: Forest, anchor: Provider, request: Request) -> bool:
@@ -76,6 +76,41 @@ def without(request: Request, chosen: Sequence[Constraint]) -> Iterator[Request]
             lowered = with_changes(request, {**changes, one: with_amount(one, amount)})
             assert lowered
             yield lowered
+
+
+Entry = tuple[str, str]
+"""Name of a provider, and a resource class."""
+
+
+def entries(forest: Forest, anchor: Provider, request: Request) -> list[Entry]:
+    """Wherever something could be added to that tree."""
+    names = sorted({name for group in request.groups for name in group.resources})
+    reached = [provider.name for provider in forest if reaches(forest, anchor, provider)]
+    return [(provider, name) for provider in reached for name in names]
+
+
+def named(forest: Forest, entry: Entry) -> Provider:
+    found = forest.named(entry[0])
+    assert found
+    return found
+
+
+def with_more(forest: Forest, added: Mapping[Entry, int]) -> Forest:
+    """A class that is new there comes whole; capacity is raised, whatever the ratio."""
+    providers = []
+    for provider in forest:
+        held = dict(provider.inventories)
+        for (name, class_name), more in added.items():
+            if name != provider.name or not more:
+                continue
+            old = held.get(class_name)
+            if old is None:
+                held[class_name] = Inventory(more)
+            else:
+                room = int((old.total - old.reserved) * old.ratio) + more
+                held[class_name] = replace(old, total=room, reserved=0, ratio=1.0)
+        providers.append(replace(provider, inventories=held))
+    return Forest(providers)
 
 
 def without_usage(forest: Forest) -> Forest:

@@ -25,7 +25,7 @@ from dovetail.engine.explain import (
 from dovetail.engine.explain.refine import is_void, out_of_isolation, out_of_subtree
 from tests.engine.answers import by_uuid, loaded
 from tests.engine.explain import brute
-from tests.engine.forest import Forest, Inventory, grow, name_of, node
+from tests.engine.forest import SHARING, Forest, Inventory, grow, name_of, node
 from tests.engine.strategies import (
     alike_forests,
     examples,
@@ -254,3 +254,92 @@ def test_relaxations_that_are_not_shown_are_counted() -> None:
     snapshot = loaded(grow(node("host", VCPU=19)))
     more = done(relaxations_in(FleetProblem(snapshot, Request(groups=groups)), found))
     assert (len(found), more) == (16, 4)
+
+
+# -- what random worlds found ----------------------------------------------------------------------
+
+
+def test_pools_without_a_class_that_groups_contend_for_do_no_harm() -> None:
+    """The last row of the fleet is shared, and has nothing of the class."""
+    forest = grow(
+        node("host", VCPU=4, aggregates=["a"]),
+        node("pool", DISK_GB=8, traits=[SHARING], aggregates=["a"]),
+    )
+    groups = tuple(Group(suffix=f"_{n}", resources={"VCPU": n}) for n in (2, 3))
+    assert said(smallest(forest, Request(groups=groups))) == {
+        ("VCPU:2", "VCPU:1", 1),
+        ("VCPU:3", "VCPU:2", 1),
+    }
+
+
+def test_a_provider_that_brings_a_trait_hides_no_other_way_out() -> None:
+    """That processors alone come without the trait is no conflict: the network brings it."""
+    forest = grow(
+        node("host1", VCPU=4, VF=3, traits=["NET1"]),
+        node(
+            "host2",
+            node("near", node("net", traits=["NET1"]), VCPU=8, VF=Inventory(2, step_size=2)),
+            node("far"),
+            VF=8,
+            traits=["LARGE"],
+        ),
+    )
+    request = Request(
+        groups=(
+            Group(resources={"VF": 2, "VCPU": 1}, required=(frozenset(["LARGE"]),)),
+            Group(suffix="_B", resources={"VF": 1, "VCPU": 2}, required=(frozenset(["NET1"]),)),
+            Group(suffix="_C", in_tree="far"),
+        ),
+        affinities=(Affinity(frozenset(["_B", "_C"])),),
+    )
+    found = done(relaxations(loaded(forest), by_uuid(request), []))
+    sets = brute.smallest_sets(forest, request, most=2)
+    named = dict(zip(constraints(by_uuid(request)), constraints(request), strict=True))
+    assert {frozenset(named[one] for one in offer.changes) for offer in found} == sets
+
+
+def test_an_amount_that_only_fits_beside_another_is_asked_for_with_it() -> None:
+    """The trait is where the disk is: memory can be had once some disk is asked for."""
+    forest = grow(node("host", node("disk", DISK_GB=2, traits=["LARGE"]), MEMORY_MB=1))
+    unsuffixed = Group(resources={"MEMORY_MB": 2, "DISK_GB": 6}, required=(frozenset(["LARGE"]),))
+    assert said(smallest(forest, Request(groups=(unsuffixed,)))) == {
+        ("MEMORY_MB:2", "MEMORY_MB:1", 1),
+        ("DISK_GB:6", "DISK_GB:2", 1),
+    }
+
+
+def test_none_of_many_changes_could_be_left_out() -> None:
+    """Once all that a group asks for is gone, so is the rest that it demanded: others have room."""
+    request = Request(
+        groups=(
+            Group(
+                suffix="_A",
+                resources={"VCPU": 1, "MEMORY_MB": 1},
+                forbidden=frozenset(["NET1"]),
+            ),
+            Group(suffix="_B", resources={"MEMORY_MB": 2}, not_member_of=frozenset(["a"])),
+            Group(
+                suffix="_C",
+                resources={"MEMORY_MB": 6, "VCPU": 1},
+                member_of=(frozenset(["b"]),),
+            ),
+        ),
+        isolated=frozenset(["_C"]),
+    )
+    forest = grow(
+        node(
+            "host",
+            node("small", VCPU=Inventory(12, max_unit=2), MEMORY_MB=1),
+            VCPU=Inventory(3, step_size=2),
+            traits=["NET1"],
+            aggregates=["a", "b"],
+        ),
+        node("pool", MEMORY_MB=8, traits=[SHARING], aggregates=["a"]),
+    )
+    found = smallest(forest, request)
+    assert found
+    for offer in found:
+        for kept in offer.changes:
+            fewer = {one: other for one, other in offer.changes.items() if one != kept}
+            relaxed = with_changes(request, fewer)
+            assert relaxed is None or not brute.how_many(forest, relaxed)

@@ -5,22 +5,24 @@ from __future__ import annotations
 import random
 from itertools import combinations
 
+import msgspec
 import pytest
 
 from dovetail.core.request import Affinity, Group, Request
 from dovetail.engine import Snapshot
 from dovetail.engine.explain import FleetProblem, any_fits
-from dovetail.engine.explain.fits import fitting
+from dovetail.engine.explain.fit_test.fits import fitting
 from dovetail.engine.moves import (
     Holder,
     LeavingSearch,
     LeavingSet,
     PlannedMoves,
+    Requests,
     holders_of,
     planned_moves,
 )
 from dovetail.engine.moves.worlds import SupposedFleet
-from tests.engine.answers import loaded
+from tests.engine.answers import by_uuid, loaded
 from tests.engine.explain.test_explain import done
 from tests.engine.forest import CLASSES, Inventory, Node, grow, node
 
@@ -124,7 +126,7 @@ def test_after_the_moves_the_request_fits_and_nobody_lost_anything(seed: int) ->
     if fits_without(snapshot, [], request):
         return
     for one in found(snapshot, holders, request):
-        plan = done(planned_moves(snapshot, request, one))
+        plan = done(planned_moves(FleetProblem(snapshot, request), one, {}))
         assert plan is not None
         world = SupposedFleet(snapshot)
         for move in plan.moves:
@@ -136,10 +138,11 @@ def test_after_the_moves_the_request_fits_and_nobody_lost_anything(seed: int) ->
         assert done(any_fits(world.snapshot(), request))
 
 
-def planned(snapshot: Snapshot, held: Held, request: Request) -> PlannedMoves:
-    plan = done(
-        planned_moves(snapshot, request, found(snapshot, holders_of(snapshot, held), request)[0])
-    )
+def planned(
+    snapshot: Snapshot, held: Held, request: Request, requests: Requests | None = None
+) -> PlannedMoves:
+    leaving = found(snapshot, holders_of(snapshot, held), request)[0]
+    plan = done(planned_moves(FleetProblem(snapshot, request), leaving, requests or {}))
     assert plan is not None
     return plan
 
@@ -174,6 +177,82 @@ def test_a_place_has_the_traits_of_the_one_that_is_left() -> None:
     )
     (move,) = planned(snapshot, [("a", 1, VCPU, 4)], EIGHT).moves
     assert move.to == {(2, "VCPU"): 4}
+
+
+def test_of_two_providers_the_one_above_stays_above() -> None:
+    """As much is free on the second host the other way round; only the third is like the first."""
+    snapshot = loaded(
+        grow(
+            node("h1", node("n1", VCPU=Inventory(8, used=2)), VCPU=Inventory(8, used=1)),
+            node("h2", node("n2", VCPU=1), VCPU=2),
+            node("h3", node("n3", VCPU=2), VCPU=1),
+        )
+    )
+    held: Held = [("a", 1, VCPU, 1), ("a", 2, VCPU, 2)]
+    groups = (Group(suffix="_X", resources={"VCPU": 8}), Group(suffix="_Y", resources={"VCPU": 8}))
+    (move,) = planned(snapshot, held, Request(groups=groups)).moves
+    assert move.to == {(4, "VCPU"): 1, (5, "VCPU"): 2}
+
+
+def test_the_request_makes_way_where_it_has_another_place() -> None:
+    """The request finds the first node first; but that is the only one that takes the consumer."""
+    snapshot = loaded(
+        grow(
+            node(
+                "h1",
+                node("n0", VCPU=Inventory(4, used=3), traits=["LARGE"]),
+                node("n1", VCPU=Inventory(4, used=3)),
+                node("n2", VCPU=3, traits=["NET1"]),
+            )
+        )
+    )
+    held: Held = [("a", 2, VCPU, 3), ("a", 3, VCPU, 3)]
+    groups = (Group(suffix="_VM", resources={"VCPU": 3}, forbidden=frozenset(["NET1"])),)
+    plan = planned(snapshot, held, Request(groups=groups))
+    (move,) = plan.moves
+    assert move.to == {(1, "VCPU"): 3, (3, "VCPU"): 3}
+    assert not plan.swap, "what a consumer holds itself is not in its way"
+
+
+def test_a_consumer_leaves_the_only_place_of_another_to_it() -> None:
+    snapshot = loaded(
+        grow(
+            node(
+                "h1",
+                node("n0", VCPU=Inventory(4, used=4)),
+                node("n1", VCPU=Inventory(4, used=4), traits=["LARGE"]),
+            ),
+            node("h2", VCPU=4, traits=["LARGE"]),
+            node("h3", VCPU=4),
+        )
+    )
+    held: Held = [("a", 2, VCPU, 4), ("b", 3, VCPU, 4)]
+    groups = tuple(Group(suffix=f"_{name}", resources={"VCPU": 4}) for name in "XY")
+    plan = planned(snapshot, held, Request(groups=groups))
+    assert {move.holder.consumer: move.to for move in plan.moves} == {
+        "a": {(4, "VCPU"): 4},
+        "b": {(3, "VCPU"): 4},
+    }
+
+
+def test_a_place_is_what_the_consumer_asked_for_where_that_is_on_record() -> None:
+    """Not the nearest place that looks the same, but the one in the aggregate it asked for."""
+    snapshot = loaded(
+        grow(
+            node("h1", VCPU=Inventory(8, used=4), traits=["LARGE"], aggregates=["a"]),
+            node("h2", VCPU=4, traits=["LARGE"], aggregates=["b"]),
+            node("h3", VCPU=4, aggregates=["a"]),
+        )
+    )
+    held: Held = [("a", 1, VCPU, 4)]
+    (group,) = by_uuid(
+        Request(groups=(Group(resources={"VCPU": 4}, member_of=(frozenset(["a"]),)),))
+    ).groups
+    asked = Request(groups=(msgspec.structs.replace(group, in_tree=snapshot.uuid(0)),))
+    (like,) = planned(snapshot, held, EIGHT).moves
+    (recorded,) = planned(snapshot, held, EIGHT, {"a": asked}).moves
+    assert like.to == {(1, "VCPU"): 4}
+    assert recorded.to == {(2, "VCPU"): 4}
 
 
 def test_larger_sets_have_no_part_that_would_do() -> None:

@@ -7,7 +7,7 @@ import pytest
 from dovetail.rest.server.policy import HOLDERS, RuleSet, admin, everybody
 from tests.rest.client import Client
 from tests.rest.conftest import Make
-from tests.rest.fleets import load, tree
+from tests.rest.fleets import load, tree, uid
 
 EXPLAIN = "/dovetail/v1/explain"
 
@@ -232,3 +232,56 @@ def test_six_missing_traits_are_found_at_once(serve: Make) -> None:
     (change,) = answer["relaxations"]
     assert [one["from"] for one in change["changes"]] == traits
     assert (change["hosts"], change["smallest"], answer["cut_short"]) == (8, True, False)
+
+
+# -- what consumers asked for ----------------------------------------------------------------------
+
+
+def place_like(client: Client, query: str) -> tuple[str, str]:
+    """Claim with a query, fill the rest, and ask for the room: who has to move, and where to."""
+    reply = client.call("POST", "/dovetail/v1/claims", {"query": query})
+    assert reply.status_code in (200, 201), reply.text
+    consumer: str = reply.json()["consumer"]
+    (plan,) = client.get(f"{EXPLAIN}?resources=VCPU:8&moves=1").json()["moves"]
+    (move,) = plan["moves"]
+    assert move["consumer"] == consumer
+    return consumer, move["to"]["name"]
+
+
+@pytest.fixture
+def zones(serve: Make) -> Client:
+    client = serve()
+    load(
+        client,
+        tree("host1", inventories={"VCPU": 8}, aggregates=[uid("zone1")]),
+        tree("host2", inventories={"VCPU": 4}, aggregates=[uid("zone2")]),
+        tree("host3", inventories={"VCPU": 4}, aggregates=[uid("zone1")]),
+    )
+    return client
+
+
+IN_ZONE = f"resources=VCPU:4&member_of={uid('zone1')}&in_tree={uid('host1')}"
+
+
+def test_a_place_is_in_the_aggregate_that_the_consumer_asked_for(zones: Client) -> None:
+    """That is on record; and the host that it named it has to leave."""
+    assert place_like(zones, IN_ZONE)[1] == "host3"
+
+
+def test_a_consumer_that_was_resized_is_known_by_what_it_holds(zones: Client) -> None:
+    consumer, _ = place_like(zones, IN_ZONE)
+    held = zones.get(f"/allocations/{consumer}").json()
+    body = {
+        "allocations": {uid("host1"): {"resources": {"VCPU": 3}}},
+        **{key: held[key] for key in ("project_id", "user_id", "consumer_generation")},
+        "consumer_type": "INSTANCE",
+    }
+    reply = zones.call("PUT", f"/allocations/{consumer}", body)
+    assert reply.status_code == 204, reply.text
+    (plan,) = zones.get(f"{EXPLAIN}?resources=VCPU:8&moves=1").json()["moves"]
+    assert plan["moves"][0]["to"]["name"] == "host2"
+
+
+def test_additions_say_whether_they_are_the_fewest(hosts: Client) -> None:
+    answer = hosts.get(f"{EXPLAIN}?{NEAR_THE_CARD.format(6)}").json()
+    assert [(len(one["added"]), one["smallest"]) for one in answer["additions"]] == [(1, True)] * 2

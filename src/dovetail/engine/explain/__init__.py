@@ -6,8 +6,8 @@ result. `Diagnosis` collects the results and makes a `core.explanation.Explanati
 """
 
 from dovetail.engine.explain.diagnosis import Diagnosis, Names
-from dovetail.engine.explain.fits import Work, any_fits, fitting, how_many
-from dovetail.engine.explain.fleet_problem import FleetProblem
+from dovetail.engine.explain.fit_test.fits import Work, any_fits, fitting, how_many
+from dovetail.engine.explain.fit_test.fleet_problem import FleetProblem
 from dovetail.engine.explain.funnel import funnel
 from dovetail.engine.explain.host import HostFindings, findings, host_findings
 from dovetail.engine.explain.nearest import nearest

@@ -6,8 +6,8 @@ fit drops one constraint of every conflict, so `resolutions` branches over the m
 conflict after the other (a hitting set tree, Reiter 1987), and leaves a branch where what the
 groups lack one by one is more than may still be dropped: all sets of just so many constraints
 without which the tree fits, found without trying the others. A larger set is grown instead: what
-can be kept is, constraint by constraint, in as many tests as there are constraints; no part of what
-is left over would do.
+can be kept is, constraint by constraint, in as many tests as there are constraints; what could be
+kept later, when groups are gone, `relax` finds.
 """
 
 from __future__ import annotations
@@ -15,10 +15,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from dovetail.core.constraints import Constraint, with_amount
-from dovetail.engine.explain.demands import Demands, Groups, Kept, numbers_in
-from dovetail.engine.explain.fits import Work
+from dovetail.engine.explain.fit_test.demands import Demands, Groups, Kept, numbers_in
+from dovetail.engine.explain.fit_test.fits import Work
+from dovetail.engine.explain.fit_test.tree_problem import TreeProblem
 from dovetail.engine.explain.lacks import Lacks
-from dovetail.engine.explain.tree_problem import TreeProblem
 
 Lowered = dict[int, Constraint]
 """The one amount that is left when all are dropped: to be lowered, to whatever can be had."""
@@ -71,6 +71,12 @@ class Conflicts:
             if self._amounts >> at & 1
         ]
 
+    def fits_without(self, tree: TreeProblem, dropped: Kept) -> Work[bool]:
+        for lowered in self._ways_to_ask(dropped):
+            if (yield from self._fits(tree, dropped, lowered)):
+                return True
+        return False
+
     def _fits(self, tree: TreeProblem, dropped: Kept, lowered: Lowered) -> Work[bool]:
         kept = sum(1 << at for at in lowered)
         return (yield from tree.fits(self._demands.without(dropped & ~kept, lowered)))
@@ -95,7 +101,8 @@ class Conflicts:
     def _conflict(self, tree: TreeProblem, dropped: Kept, lowered: Lowered) -> Work[Kept]:
         """Constraints of those not dropped that the tree cannot keep at once; none could be left.
 
-        Nothing if the amount cannot even be lowered.
+        Nothing if the amount cannot even be lowered. All of them where only a provider is missing
+        that went with what was dropped: that is no conflict, and anything may help.
         """
         droppable, gone = self._demands.droppable, self._demands.bare(dropped)
         known = self._known.setdefault(gone, []) if not lowered else []
@@ -105,14 +112,14 @@ class Conflicts:
         if not (yield from self.keeps(tree, 0, lowered, gone)):
             return 0
         if (yield from self.keeps(tree, droppable & ~dropped, lowered, gone)):
-            return 0
+            return droppable & ~dropped
         kept = list(numbers_in(droppable & ~dropped))
         conflict = yield from QuickXplain(self, tree, lowered, gone).explain(0, kept)
         known.insert(0, conflict)
         return conflict
 
     def grown(self, tree: TreeProblem) -> Work[Kept | None]:
-        """A set without which the tree fits, and no part of which would do, if there is one."""
+        """A set without which the tree fits, with as little as is needed in this order."""
         droppable = self._demands.droppable
         dropped = yield from self._shrink(tree, droppable, {})
         if self._amounts & ~dropped:

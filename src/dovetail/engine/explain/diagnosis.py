@@ -118,7 +118,7 @@ class Diagnosis(msgspec.Struct, frozen=True):
             (one.provider or one.provider_uuid, one.resource_class, one.amount) for one in added
         ]
         words = explanation_text.addition(place.name or place.uuid, texts)
-        return HostAddition(host=place, added=added, words=words)
+        return HostAddition(host=place, added=added, smallest=host.fewest_additions, words=words)
 
     def _plan(self, plan: PlannedMoves, names: Names) -> MovePlan:
         moves = tuple(self._move(move, names) for move in plan.moves)

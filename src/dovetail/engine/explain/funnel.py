@@ -16,9 +16,9 @@ from dovetail.core.columns import Mask
 from dovetail.core.constraints import RELATIONS, Constraint, only
 from dovetail.core.explanation import Reason, Stage
 from dovetail.core.request import Request
-from dovetail.engine.explain.conditions import Conditions
-from dovetail.engine.explain.demands import Demands
-from dovetail.engine.explain.fits import Work, how_many
+from dovetail.engine.explain.fit_test.conditions import Conditions
+from dovetail.engine.explain.fit_test.demands import Demands
+from dovetail.engine.explain.fit_test.fits import Work, how_many
 from dovetail.engine.snapshot import Snapshot
 
 

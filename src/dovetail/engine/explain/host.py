@@ -13,7 +13,6 @@ step is a fit test of one tree: about as many as there are constraints.
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable, Sequence
 
 import msgspec
@@ -22,10 +21,12 @@ from dovetail.core.constraints import Constraint
 from dovetail.core.explanation import Reason
 from dovetail.core.inventory import Supply
 from dovetail.core.request import Request
-from dovetail.engine.explain.conditions import Conditions
-from dovetail.engine.explain.demands import Demands, Kept, bits
-from dovetail.engine.explain.fits import Work
-from dovetail.engine.explain.tree_problem import Place, SlotKey, TreeProblem
+from dovetail.engine.explain.additions import NOTHING, additions
+from dovetail.engine.explain.fit_test.conditions import Conditions
+from dovetail.engine.explain.fit_test.demands import Demands, Kept, PartialRequest, bits
+from dovetail.engine.explain.fit_test.fits import Work
+from dovetail.engine.explain.fit_test.offers import Place
+from dovetail.engine.explain.fit_test.tree_problem import NO_PINS, Pins, SlotKey, TreeProblem
 from dovetail.engine.snapshot import Snapshot
 
 
@@ -72,6 +73,8 @@ class HostFindings(msgspec.Struct, frozen=True):
     findings: Sequence[ProviderFinding]
     additions: Sequence[Addition] = ()
     """With these it would fit; none if it fits, or if it lacks more than amounts."""
+    fewest_additions: bool = True
+    """Whether fewer of them, or less of one, would certainly not do."""
 
 
 def findings(snapshot: Snapshot, request: Request, tree: int) -> Work[list[ProviderFinding]]:
@@ -83,10 +86,14 @@ def findings(snapshot: Snapshot, request: Request, tree: int) -> Work[list[Provi
 def host_findings(conditions: Conditions, tree: int) -> Work[HostFindings]:
     demands = conditions.demands
     names = {name for group in demands.groups for name in group.amounts}
-    judgement = TreeJudgement(demands, TreeProblem(conditions, tree, sorted(names)))
+    problem = TreeProblem(conditions, tree, sorted(names))
+    judgement = TreeJudgement(demands, problem)
     found = yield from judgement.findings()
-    additions = yield from judgement.additions()
-    return HostFindings(int(conditions.snapshot.tree_start.values[tree]), found, additions)
+    added = NOTHING
+    if not all(one.met for one in found):
+        added = yield from additions(demands, problem)
+    entries = [(problem.rows[place], name, more) for (place, name), more in added.amounts.items()]
+    return HostFindings(problem.root, found, entries, added.smallest)
 
 
 class TreeJudgement:
@@ -96,8 +103,6 @@ class TreeJudgement:
         self._demands, self._now, self._idle = demands, now, now.idle()
         self._pins: dict[SlotKey, Place] = {}
         """Where groups are looked at that cannot be served as a whole."""
-        self._met: Kept = 0
-        self._places: dict[SlotKey, Place] = {}
 
     def findings(self) -> Work[list[ProviderFinding]]:
         ever = yield from self._keep(self._idle, self._demands.droppable)
@@ -110,7 +115,6 @@ class TreeJudgement:
         places = {
             (slot.group, slot.class_name): place for slot, place in zip(slots, chosen, strict=True)
         }
-        self._met, self._places = met, places
         shared = self._demands.shared
         found = []
         for at, one in enumerate(self._demands.constraints):
@@ -149,18 +153,25 @@ class TreeJudgement:
     def _keep_most(self, kept: Kept) -> Work[Kept]:
         """What the tree could keep beside these if groups were not looked at in one place each.
 
-        What is left out then can never be met beside the rest, wherever the groups are served.
+        First at providers that have all classes of their group, then at any. What is left out then
+        can never be met beside the rest, wherever the groups are served.
         """
         idle, demands = self._idle, self._demands
-        for at in range(len(demands.constraints)):
-            more = kept | (1 << at & demands.droppable)
-            if more != kept and (yield from idle.fits(demands.only(more))):
-                kept = more
-            yield
-        chosen = yield from idle.assignment(demands.only(kept), self._pins)
-        if chosen is None:
-            chosen = yield from idle.assignment(demands.only(kept))
-            assert chosen is not None
+        for partial in (demands.only, demands.only_anywhere):
+            for at in range(len(demands.constraints)):
+                more = kept | (1 << at & demands.droppable)
+                if more != kept and (yield from idle.fits(partial(more))):
+                    kept = more
+                yield
+        ways: list[tuple[PartialRequest, Pins]] = [
+            (demands.only(kept), self._pins),
+            (demands.only(kept), NO_PINS),
+            (demands.only_anywhere(kept), NO_PINS),
+        ]
+        chosen = None
+        for asked, pins in ways:
+            chosen = chosen or (yield from idle.assignment(asked, pins))
+        assert chosen is not None
         for slot, place in zip(demands.only(kept).slots, chosen, strict=True):
             if (slot.group, slot.class_name) in self._pins:
                 self._pins[slot.group, slot.class_name] = place
@@ -217,43 +228,6 @@ class TreeJudgement:
             )
 
         return min(tree.places, key=distance)
-
-    def additions(self) -> Work[list[Addition]]:
-        """What to add so that the tree fits; call it last.
-
-        Where the groups are looked at, if only amounts are lacking; else where all but the amounts
-        can be met at once. Tried out: the tree fits with them. Nothing where that cannot be, or
-        where an allocation of such a size would not be allowed.
-        """
-        demands = self._demands
-        amounts = bits(at for group in demands.groups for at in group.amounts.values())
-        unmet = demands.droppable & ~self._met
-        if not unmet:
-            return []
-        places: dict[SlotKey, Place] = self._places
-        if unmet & ~amounts:
-            rest = demands.only(demands.droppable & ~amounts)
-            chosen = yield from self._now.assignment(rest)
-            if chosen is None:
-                return []
-            keys = [(slot.group, slot.class_name) for slot in rest.slots]
-            places = dict(zip(keys, chosen, strict=True))
-        return (yield from self._missing_at(places))
-
-    def _missing_at(self, places: dict[SlotKey, Place]) -> Work[list[Addition]]:
-        demands, now = self._demands, self._now
-        wanted: Counter[tuple[Place, str]] = Counter()
-        for number, group in enumerate(demands.groups):
-            for name, at in group.amounts.items():
-                place = places[number, "" if group.suffix else name]
-                wanted[place, name] += demands.constraints[at].amount
-        missing = {
-            at: amount - max(now.supply(*at).free, 0)
-            for at, amount in wanted.items()
-            if amount > now.supply(*at).free
-        }
-        fits = yield from now.with_more(missing).fits(demands.only(demands.droppable))
-        return [(now.rows[place], name, more) for (place, name), more in missing.items() if fits]
 
     # -- what is told ----------------------------------------------------------------------------
 

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from dovetail.engine.explain.demands import Demands, Kept, bits
-from dovetail.engine.explain.tree_problem import TreeProblem
+from dovetail.engine.explain.fit_test.demands import Demands, Kept, bits
+from dovetail.engine.explain.fit_test.tree_problem import TreeProblem
 
 GroupLack = tuple[Kept, frozenset[Kept]]
 """The amounts of a group, and what places leave unmet of it: one or the other has to go."""

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dovetail.core.request import Request
-from dovetail.engine.explain.fits import Work
+from dovetail.engine.explain.fit_test.fits import Work
 from dovetail.engine.feasible import Slot, slots_of, suitable_roots, trees_with
 from dovetail.engine.inventories import RowNumbers
 from dovetail.engine.snapshot import Snapshot

@@ -16,13 +16,14 @@ from dovetail.core.columns import Mask
 from dovetail.core.constraints import Constraint, isolation, same_subtree, with_amount
 from dovetail.core.explanation import Reason
 from dovetail.core.request import Affinity
-from dovetail.engine.explain.alike import Kind, TreeViews
-from dovetail.engine.explain.conditions import largest_units
-from dovetail.engine.explain.demands import Kept, PartialRequest, numbers_in
-from dovetail.engine.explain.distance import Counts, fewest_changes, left_to_trees
-from dovetail.engine.explain.fits import Work
-from dovetail.engine.explain.fleet_problem import FleetProblem
-from dovetail.engine.explain.tree_problem import Pins, Place, TreeProblem, smallest_unit
+from dovetail.engine.explain.fit_test.alike import Kind, TreeViews
+from dovetail.engine.explain.fit_test.conditions import largest_units
+from dovetail.engine.explain.fit_test.demands import Kept, PartialRequest, numbers_in
+from dovetail.engine.explain.fit_test.distance import Counts, fewest_changes, left_to_trees
+from dovetail.engine.explain.fit_test.fits import Work
+from dovetail.engine.explain.fit_test.fleet_problem import FleetProblem
+from dovetail.engine.explain.fit_test.offers import Place
+from dovetail.engine.explain.fit_test.tree_problem import Pins, TreeProblem, smallest_unit
 
 Changes = dict[Constraint, Constraint | None]
 """What becomes of constraints; None: dropped."""
@@ -65,9 +66,17 @@ class Refining:
                 yield from self._let_out(at, len(members(one.affinity)), out_of_subtree)
             elif one.reason is Reason.ISOLATION:
                 yield from self._let_out(at, len(one.names), out_of_isolation)
-        for at in numbers:
-            if constraints[at].reason is Reason.AMOUNT:
+        amounts = [at for at in numbers if constraints[at].reason is Reason.AMOUNT]
+        before: Changed | None = None
+        while before != self._changed:
+            before = dict(self._changed)
+            for at in amounts:
+                yield
                 yield from self._largest_amount(at)
+            if not self._demands.together:
+                break
+            # What is asked for by now may bring a provider that has a trait which was missing.
+        yield
         return {constraints[at]: self._changed.get(at) for at in numbers}
 
     def trees(self) -> Work[int]:
@@ -174,6 +183,7 @@ class Refining:
                 left -= len(alike)
                 if (yield from self._fleet.problem(alike[0]).fits(partial)):
                     helped.update(alike)
+                yield
         return len(helped)
 
     # -- amounts ---------------------------------------------------------------------------------
@@ -187,6 +197,7 @@ class Refining:
         every smaller one does that can be had of it.
         """
         one, best = self._demands.constraints[at], 0
+        self._changed.pop(at, None)
         number = next(n for n, g in enumerate(self._demands.groups) if g.suffix == one.group)
         key = (number, "" if one.group else one.name)
         others = self._kept(self._changed)
@@ -195,13 +206,13 @@ class Refining:
         for most, tree, row in self._by_largest(one, others):
             if most <= best:
                 break
+            yield
             if tried.before(tree, row):
                 continue
             problem = self._fleet.problem(tree)
             place = problem.rows.index(row)
             amount = yield from self._most_of(problem, at, {key: place}, best, most)
             best = max(best, amount)
-            yield
         if best:
             self._changed[at] = with_amount(one, best)
 
@@ -221,19 +232,21 @@ class Refining:
         held = problem.supply(place, one.name)
         step = held.step_size
         low, high = max(best, smallest_unit(held) - step) // step, most // step
-        found, tried = 0, high
+        # The next step first: that most trees cannot give it is known from others.
+        if low >= high or not (yield from self._gives(problem, at, (low + 1) * step, pins)):
+            return 0
+        low, tried = low + 1, high
         while low < high:
-            partial = self._with_amount(at, tried * step)
-            if (yield from problem.fits(partial, pins)):
-                low = found = tried
-            elif one.name not in partial.contended:
-                break
+            if (yield from self._gives(problem, at, tried * step, pins)):
+                low = tried
             else:
                 high = tried - 1
-            # If more than the best is to be had at all, it begins at the next step.
-            tried = (low + high + 1) // 2 if found else low + 1
+            tried = (low + high + 1) // 2
             yield
-        return found * step
+        return low * step
+
+    def _gives(self, problem: TreeProblem, at: int, amount: int, pins: Pins) -> Work[bool]:
+        return (yield from problem.fits(self._with_amount(at, amount), pins))
 
     def _met_by_row(self, one: Constraint) -> list[int]:
         """What the row that gives an amount has to meet by itself, whoever speaks for it."""
@@ -266,7 +279,8 @@ class Refining:
         live = np.flatnonzero((fleet.snapshot.tree.values >= 0) & (by_row > 0)).astype(np.int32)
         all_rows = np.concatenate((live, rows))
         all_trees = np.concatenate((fleet.snapshot.tree.values[live], trees))
-        possible = self._possible[all_trees]
+        # Rows that are shared may have none of the class.
+        possible = self._possible[all_trees] & (by_row[all_rows] > 0)
         all_rows, all_trees = all_rows[possible], all_trees[possible]
         amounts = by_row[all_rows]
         taken = sum(each.amount for each in others if each.name == one.name and each.amount)

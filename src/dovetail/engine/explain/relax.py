@@ -15,9 +15,10 @@ import msgspec
 from dovetail.core.constraints import Constraint, with_changes
 from dovetail.core.request import Request
 from dovetail.engine.explain.conflicts import Conflicts
-from dovetail.engine.explain.demands import Kept, numbers_in
-from dovetail.engine.explain.fits import Work
-from dovetail.engine.explain.fleet_problem import FleetProblem
+from dovetail.engine.explain.fit_test.demands import Kept, numbers_in
+from dovetail.engine.explain.fit_test.distance import fewest_changes
+from dovetail.engine.explain.fit_test.fits import Work
+from dovetail.engine.explain.fit_test.fleet_problem import FleetProblem
 from dovetail.engine.explain.refine import Changes, refined
 from dovetail.engine.snapshot import Snapshot
 
@@ -83,9 +84,38 @@ def smallest_sets(fleet: FleetProblem) -> Work[tuple[set[Kept], bool]]:
             grown.append(dropped)
         yield
     fewest = min((one.bit_count() for one in grown), default=0)
+    nearly = sorted({one for one in grown if one.bit_count() == fewest})[:MOST_SHOWN]
+    grown = yield from needed(fleet, conflicts, nearly)
+    fewest = min((one.bit_count() for one in grown), default=0)
     least = min((int(fleet.distance[alike[0]]) for alike in nearest), default=0)
     proven = fewest <= max(least, EXACT_SIZE + 1)
     return {one for one in grown if one.bit_count() == fewest}, proven
+
+
+def needed(fleet: FleetProblem, conflicts: Conflicts, sets: Sequence[Kept]) -> Work[list[Kept]]:
+    """Of each set what is left without constraints that some tree, of whatever kind, could keep."""
+    found: list[Kept] = []
+    for dropped in sets:
+        left, untried = dropped, dropped
+        while untried and left.bit_count() > EXACT_SIZE + 1:
+            lowest = untried & -untried
+            untried ^= lowest
+            if (yield from anywhere(fleet, conflicts, left ^ lowest)):
+                left ^= lowest
+                untried = left
+        found.append(left)
+    return found
+
+
+def anywhere(fleet: FleetProblem, conflicts: Conflicts, dropped: Kept) -> Work[bool]:
+    """Whether some tree fits without these."""
+    distance = yield from fewest_changes(fleet.conditions, dropped)
+    for alike in fleet.kinds.values():
+        if distance[alike[0]] == 0:
+            if (yield from conflicts.fits_without(fleet.problem(alike[0]), dropped)):
+                return True
+            yield
+    return False
 
 
 def vanishing(fleet: FleetProblem, changes: Changes, relaxed: Request) -> list[Constraint]:

@@ -1,16 +1,18 @@
 """Whom to move: the fewest consumers whose leaving makes a request fit, and where they could go.
 
-`service/move_plans` calls it with what the ledger says about who holds what; it is pure.
+`service/explanations` calls it with what the ledger says about who holds what; it is pure.
 
     holders       consumers and what they hold, by row
     worlds        the fleet with some of it freed and some of it taken
     leaving       the smallest sets of consumers whose leaving makes a tree fit
+    wanted_places what a consumer needs of its new place
     destinations  a place for each of them, and an order in which they can go there
 """
 
 from dovetail.engine.moves.destinations import PlannedMoves, planned_moves
 from dovetail.engine.moves.holders import HeldRow, Holder, holders_of
 from dovetail.engine.moves.leaving import EXACT_MOVES, LeavingSearch, LeavingSet
+from dovetail.engine.moves.wanted_places import Requests
 
 __all__ = [
     "EXACT_MOVES",
@@ -19,6 +21,7 @@ __all__ = [
     "LeavingSearch",
     "LeavingSet",
     "PlannedMoves",
+    "Requests",
     "holders_of",
     "planned_moves",
 ]

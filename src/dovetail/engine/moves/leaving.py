@@ -15,10 +15,11 @@ from collections.abc import Iterable, Mapping, Sequence
 
 import msgspec
 
-from dovetail.engine.explain.demands import PartialSlot
-from dovetail.engine.explain.fits import Work
-from dovetail.engine.explain.fleet_problem import FleetProblem
-from dovetail.engine.explain.tree_problem import Place, TreeProblem
+from dovetail.engine.explain.fit_test.demands import PartialSlot
+from dovetail.engine.explain.fit_test.fits import Work
+from dovetail.engine.explain.fit_test.fleet_problem import FleetProblem
+from dovetail.engine.explain.fit_test.offers import Place
+from dovetail.engine.explain.fit_test.tree_problem import TreeProblem
 from dovetail.engine.moves.holders import Holder
 
 EXACT_MOVES = 3

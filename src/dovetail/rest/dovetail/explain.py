@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 from dovetail.core.explanation import document
+from dovetail.core.request import Request
 from dovetail.engine.explain import Diagnosis, Names
-from dovetail.ledger import provider_names, usages
-from dovetail.rest.query.parse import classes_for, newest_request
+from dovetail.ledger import decisions, provider_names, usages
+from dovetail.rest.query.parse import classes_for, newest_request, request_in
 from dovetail.rest.query.query_text import query_text
 from dovetail.rest.server.errors import HttpError, bad_request
 from dovetail.rest.server.http import Call, Reply
 from dovetail.rest.server.policy import HOLDERS
 from dovetail.service.asking import refuse_unknown_names
-from dovetail.service.explanations import ReadHolders, diagnose, with_moves
+from dovetail.service.explanations import diagnose, with_moves
 from dovetail.telemetry.phases import phase
 
 
@@ -31,7 +32,7 @@ async def show(call: Call) -> Reply:
         seconds = call.backend.limits.search_seconds
         found = await diagnose(snapshot, request, seconds, host)
         if moves:
-            found = await with_moves(found, snapshot, request, reading_holders(call), seconds)
+            found = await with_moves(found, snapshot, request, LedgerRecords(call), seconds)
     names = await names_in(call, found)
     with phase("encode"):
         return call.json(document(found.explanation(names, query_text)))
@@ -52,11 +53,27 @@ def refuse_strangers(call: Call) -> None:
         raise HttpError(403, f"{HOLDERS}: you may not see who holds what, so not whom to move.")
 
 
-def reading_holders(call: Call) -> ReadHolders:
-    async def read(root_ids: Sequence[int]) -> Sequence[usages.HolderUnits]:
-        return await call.read(lambda tx: usages.of_trees(tx, root_ids))
+class LedgerRecords:
+    """What the ledger has about consumers, for `service.explanations.with_moves`."""
 
-    return read
+    def __init__(self, call: Call, released: Collection[str] = ()) -> None:
+        """`released`: consumers that are supposed to be gone."""
+        self._call, self._released = call, released
+
+    async def holders(self, root_ids: Sequence[int]) -> Sequence[usages.HolderUnits]:
+        found = await self._call.read(lambda tx: usages.of_trees(tx, root_ids))
+        return [held for held in found if held[0] not in self._released]
+
+    async def decisions(self, consumers: Sequence[str]) -> Sequence[tuple[str, str]]:
+        return await self._call.read(lambda tx: decisions.of_consumers(tx, consumers))
+
+    async def request_of(self, query: str) -> Request | None:
+        """None as well for decisions of machines and devices, which follow no such query."""
+        backend = self._call.backend
+        try:
+            return await request_in(backend.keeper, query, backend.limits)
+        except HttpError:
+            return None
 
 
 async def uuid_of_host(call: Call, key: str | None) -> str | None:

@@ -7,12 +7,12 @@ import numpy as np
 from dovetail.core.constraints import with_amount
 from dovetail.core.explanation import Reason
 from dovetail.core.request import Request
-from dovetail.engine.explain.alike import Kind, TreeViews
-from dovetail.engine.explain.conditions import Conditions
-from dovetail.engine.explain.demands import Demands
-from dovetail.engine.explain.distance import Counts, fewest_changes
-from dovetail.engine.explain.fits import Work
-from dovetail.engine.explain.tree_problem import TreeProblem
+from dovetail.engine.explain.fit_test.alike import BETWEEN_ROWS, Kind, TreeViews
+from dovetail.engine.explain.fit_test.conditions import Conditions
+from dovetail.engine.explain.fit_test.demands import Demands
+from dovetail.engine.explain.fit_test.distance import Counts, fewest_changes
+from dovetail.engine.explain.fit_test.fits import Work
+from dovetail.engine.explain.fit_test.tree_problem import TreeProblem
 from dovetail.engine.inventories import RowNumbers
 from dovetail.engine.snapshot import Snapshot
 
@@ -41,7 +41,12 @@ class FleetProblem:
             for one in self.demands.constraints
             if one.reason is Reason.AMOUNT
         ]
-        views = TreeViews(self.conditions, [*self.demands.constraints, *lowered])
+        seen = [*self.demands.constraints, *lowered]
+        for one in seen:
+            if one.reason not in BETWEEN_ROWS:
+                self.conditions.met(one)
+                yield
+        views = TreeViews(self.conditions, seen)
         self.kinds = yield from views.kinds(trees[order])
 
     def problem(self, tree: int) -> TreeProblem:

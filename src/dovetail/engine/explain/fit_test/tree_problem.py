@@ -1,14 +1,16 @@
 """Fit test of one tree: can it serve these constraints, as it is or with other amounts free?
 
 The explainers of hosts, relaxations and moves ask it thousands of times about one tree, so it is
-plain Python over the few rows a tree can be served from: its own and those shared with it. A slot's
-options are the rows whose bits cover what is needed and that have room; slots that have nothing to
-do with each other need no search, the others are filled by backtracking with the rules of the
-search itself (`combine/rules`). It ends since backtracking does, and yields as that does.
+plain Python over the few rows a tree can be served from (places): its own and those shared with it.
+What was found out about other trees answers most of it (`offers`). A slot's options are the rows
+whose bits cover what is needed and that have room; slots that have nothing to do with each other
+need no search, the others are filled by backtracking with the rules of the search itself
+(`combine/rules`). It ends since backtracking does, and yields as that does.
 """
 
 from __future__ import annotations
 
+from bisect import insort
 from collections.abc import Mapping, Sequence
 
 from dovetail.core.inventory import Supply
@@ -20,13 +22,13 @@ from dovetail.engine.combine.rules import (
     Rule,
     SubtreeRule,
 )
-from dovetail.engine.explain.conditions import Conditions
-from dovetail.engine.explain.demands import PartialRequest, PartialSlot
-from dovetail.engine.explain.fits import Work
+from dovetail.engine.explain.fit_test.conditions import Conditions
+from dovetail.engine.explain.fit_test.demands import PartialRequest, PartialSlot
+from dovetail.engine.explain.fit_test.fits import Work
+from dovetail.engine.explain.fit_test.offers import Offer, Offering, Place
 from dovetail.engine.inventories import ClassInventories
+from dovetail.engine.snapshot import Snapshot
 
-Place = int
-"""A row that the tree can be served from, by its number in `TreeProblem.rows`."""
 SlotKey = tuple[int, str]
 """Group and class of a slot, whatever is kept of it."""
 Pins = Mapping[SlotKey, Place]
@@ -49,46 +51,68 @@ class TreeProblem:
         self._met: dict[int, list[tuple[int, ...]]] = {}
         self.roots_met = conditions.row_bits(conditions.demands.roots, self.root)
         self.supplies: dict[tuple[Place, str], Supply] = {}
+        self._holding: dict[str, list[Place]] = {}
+        """By class: the places that have it."""
         for name in classes:
             inventories = snapshot.inventories_of(name)
             if inventories is not None:
                 self._read_supplies(name, inventories, own, shared)
-        parent = snapshot.parent.values
-        at = {row: place for place, row in enumerate(self.rows)}
-        self.ancestry: dict[Place, int] = {}
-        """By place: the bits of itself and of those above it."""
-        for place, row in enumerate(self.rows):
-            mask, up = 0, row
-            while up >= 0:
-                mask |= 1 << at[up] if up in at else 0
-                up = int(parent[up])
-            self.ancestry[place] = mask
+        self.form = conditions.form(self._above(snapshot, own, shared))
+        self.ancestry = self.form.ancestry
         self._bits = {place: 1 << place for place in self.places}
-        self._options: dict[PartialSlot, list[Place]] = {}
+        self._options: dict[int, list[Place]] = {}
+        """By number of the slot."""
+        self._roomy: dict[tuple[str, int], list[Place]] = {}
+        """By class and amount: the places that have room for it."""
+        self._offer: tuple[Offering, Offer] | None = None
+        """The last that was made, without pins."""
+
+    def _above(
+        self, snapshot: Snapshot, own: range, shared: Sequence[int]
+    ) -> tuple[Place | None, ...]:
+        """By place: the next place above it."""
+        parents = snapshot.parent.values
+        above = [
+            None if parent < 0 else parent - own.start
+            for parent in parents[own.start : own.stop].tolist()
+        ]
+        at = {row: place for place, row in enumerate(shared, len(own))}
+        for row in shared:
+            up = int(parents[row])
+            while up >= 0 and up not in at:
+                up = int(parents[up])
+            above.append(at.get(up))
+        return tuple(above)
 
     def _read_supplies(
         self, name: str, inventories: ClassInventories, own: range, shared: Sequence[int]
     ) -> None:
         rows = inventories.rows.values
         low, high = rows.searchsorted((own.start, own.stop)).tolist()
-        entries = [*range(low, high)]
-        entries += [at for row in shared if (at := inventories.entry(row)) is not None]
-        places = {row: place for place, row in enumerate(self.rows)}
-        for at in entries:
-            place = places[int(rows[at])]
-            self.supplies[place, name] = Supply(
-                int(inventories.free.values[at]),
-                int(inventories.capacity.values[at]),
-                int(inventories.min_unit.values[at]),
-                int(inventories.max_unit.values[at]),
-                int(inventories.step_size.values[at]),
-            )
+        columns = (
+            inventories.free,
+            inventories.capacity,
+            inventories.min_unit,
+            inventories.max_unit,
+            inventories.step_size,
+        )
+        values = [column.values[low:high].tolist() for column in columns]
+        places = [row - own.start for row in rows[low:high].tolist()]
+        for place, *held in zip(places, *values, strict=True):
+            self.supplies[place, name] = Supply(*held)
+        for place, row in enumerate(shared, len(own)):
+            at = inventories.entry(row)
+            if at is not None:
+                held = [int(column.values[at]) for column in columns]
+                self.supplies[place, name] = Supply(*held)
+                places.append(place)
+        self._holding[name] = places
 
     def with_free(self, free: Mapping[tuple[Place, str], int]) -> TreeProblem:
         """The same tree where so much is free instead."""
         twin = object.__new__(TreeProblem)
         vars(twin).update(vars(self))
-        twin._options = {}
+        twin._options, twin._roomy, twin._offer = {}, {}, None
         twin.supplies = dict(self.supplies)
         for at, amount in free.items():
             old = self.supplies[at]
@@ -97,17 +121,26 @@ class TreeProblem:
             )
         return twin
 
-    def with_more(self, added: Mapping[tuple[Place, str], int]) -> TreeProblem:
-        """The same tree where so much is there besides; a class that is new there comes whole."""
+    def with_more(
+        self, added: Mapping[tuple[Place, str], int], slots: Sequence[PartialSlot]
+    ) -> TreeProblem:
+        """The same tree where so much is there besides; a class that is new there comes whole.
+
+        `slots` are those it will be asked for: where nothing is added of what one wants, its
+        options stay.
+        """
         twin = self.with_free({})
+        names = {name for _, name in added}
+        for slot in slots:
+            if not any(name in names for name, _ in slot.amounts):
+                twin._options[slot.number] = self.options(slot)
+        twin._holding = {name: list(places) for name, places in self._holding.items()}
         for at, more in added.items():
+            if at not in twin.supplies:
+                insort(twin._holding.setdefault(at[1], []), at[0])
             old = twin.supplies.get(at, Supply(max_unit=more))
             twin.supplies[at] = Supply(
-                max(old.free, 0) + more,
-                max(old.capacity, 0) + more,
-                old.min_unit,
-                max(old.max_unit, more) if not old.capacity else old.max_unit,
-                old.step_size,
+                old.free + more, old.capacity + more, old.min_unit, old.max_unit, old.step_size
             )
         return twin
 
@@ -139,23 +172,35 @@ class TreeProblem:
         return held.free >= amount and held.allows(amount)
 
     def options(self, slot: PartialSlot) -> list[Place]:
-        found = self._options.get(slot)
+        found = self._options.get(slot.number)
         if found is None:
-            places = self._having(slot.unasked) if slot.unasked else self.places
-            found = self._options[slot] = [place for place in places if self._serves(place, slot)]
+            found = self._options[slot.number] = self._serving(slot)
         return found
 
     def _only(self, place: Place, slot: PartialSlot) -> list[Place]:
-        return [place] if self._serves(place, slot) else []
+        has_room = all(self.has_room(place, name, amount) for name, amount in slot.amounts)
+        return [place] if has_room and self._meets(place, slot) else []
 
-    def _serves(self, place: Place, slot: PartialSlot) -> bool:
+    def _serving(self, slot: PartialSlot) -> list[Place]:
+        places: Sequence[Place] = self._having(slot.unasked) if slot.unasked else self.places
+        for name, amount in slot.amounts:
+            roomy = self._with_room(name, amount)
+            places = roomy if places is self.places else [each for each in places if each in roomy]
+        if not slot.need:
+            return list(places)
+        return [place for place in places if self._meets(place, slot)]
+
+    def _with_room(self, name: str, amount: int) -> list[Place]:
+        found = self._roomy.get((name, amount))
+        if found is None:
+            having = self._holding.get(name, ())
+            found = [place for place in having if self.has_room(place, name, amount)]
+            self._roomy[name, amount] = found
+        return found
+
+    def _meets(self, place: Place, slot: PartialSlot) -> bool:
         need = slot.need
-        for told in self.met(slot.group)[place]:
-            if told & need == need:
-                break
-        else:
-            return False
-        return all(self.has_room(place, name, amount) for name, amount in slot.amounts)
+        return any(told & need == need for told in self.met(slot.group)[place])
 
     def _having(self, class_names: Sequence[str]) -> Sequence[Place]:
         """The places that have all of these classes, in use or not; everywhere if none has."""
@@ -167,26 +212,57 @@ class TreeProblem:
         return found or self.places
 
     def fits(self, partial: PartialRequest, pins: Pins = NO_PINS) -> Work[bool]:
-        return (yield from self.assignment(partial, pins)) is not None
+        if partial.roots & ~self.roots_met:
+            return False
+        offering = partial.offering
+        if not pins and self._offer is not None and self._offer[0] is offering:
+            known = partial.verdicts.of(self._offer[1])
+            if known is not None:
+                return known
+        options = self._all_options(partial, pins)
+        if options is None:
+            return False
+        if not partial.bound:
+            return True
+        if not offering.is_comparable:
+            return (yield from self._choice(partial, options)) is not None
+        traits = self._traits_of(partial.together) if partial.together else ()
+        offer = offering.offer(self.form, options, self.supplies, traits)
+        if not pins:
+            self._offer = (offering, offer)
+        known = partial.verdicts.of(offer)
+        if known is None:
+            known = (yield from self._choice(partial, options)) is not None
+            partial.verdicts.add(offer, fits=known)
+        return known
 
     def assignment(self, partial: PartialRequest, pins: Pins = NO_PINS) -> Work[list[Place] | None]:
         """A place for each slot, if there are such places."""
         if partial.roots & ~self.roots_met:
             return None
-        slots, options = partial.slots, []
-        for slot in slots:
+        options = self._all_options(partial, pins)
+        return None if options is None else (yield from self._choice(partial, options))
+
+    def _all_options(self, partial: PartialRequest, pins: Pins) -> list[list[Place]] | None:
+        """By slot; None if one has none."""
+        options = []
+        for slot in partial.slots:
             pin = pins.get((slot.group, slot.class_name)) if pins else None
             found = self.options(slot) if pin is None else self._only(pin, slot)
             if not found:
                 return None
             options.append(found)
+        return options
+
+    def _choice(
+        self, partial: PartialRequest, options: Sequence[list[Place]]
+    ) -> Work[list[Place] | None]:
         chosen = [found[0] for found in options]
-        bound = self._bound(partial)
-        if not bound:
+        if not partial.bound:
             return chosen
-        order = sorted(bound, key=lambda at: len(options[at]))
+        order = sorted(partial.bound, key=lambda at: len(options[at]))
         steps = [options[at] for at in order]
-        rules = self._rules(partial, [slots[at] for at in order], steps)
+        rules = self._rules(partial, [partial.slots[at] for at in order], steps)
         if rules is None:
             return None
         for combination in Backtracking(range(len(order)), steps, rules).combinations():
@@ -197,19 +273,6 @@ class TreeProblem:
                 chosen[at] = place
             return chosen
         return None
-
-    def _bound(self, partial: PartialRequest) -> list[int]:
-        """The slots that have to do with others."""
-        tied = {name for one in partial.affinities for name in one.together | one.apart}
-        groups = self._conditions.demands.groups
-        return [
-            at
-            for at, slot in enumerate(partial.slots)
-            if any(name in partial.contended for name, _ in slot.amounts)
-            or (partial.together and not groups[slot.group].suffix)
-            or (partial.isolated and groups[slot.group].suffix)
-            or groups[slot.group].suffix in tied
-        ]
 
     def _rules(
         self, partial: PartialRequest, slots: Sequence[PartialSlot], steps: Sequence[list[Place]]
@@ -237,7 +300,8 @@ class TreeProblem:
             )
         if partial.together:
             giving = [
-                bool(slot.amounts) and not name for slot, name in zip(slots, suffixes, strict=True)
+                not name and bool(slot.amounts or not slot.unasked)
+                for slot, name in zip(slots, suffixes, strict=True)
             ]
             spread = giving if any(giving) else [not name for name in suffixes]
             rules.append(self._collective_rule(partial.together, spread, steps))
@@ -266,16 +330,18 @@ class TreeProblem:
         self, together: int, spread: Sequence[bool], steps: Sequence[list[Place]]
     ) -> CollectiveTraitsRule:
         """`spread`: by slot, whether its provider counts; one of which nothing is kept does not."""
+        meets = dict(enumerate(self._traits_of(together)))
+        return CollectiveTraitsRule(spread, steps, meets, together.bit_count())
+
+    def _traits_of(self, together: int) -> list[int]:
+        """By place: which of the traits it has that are wanted of several together, a bit each."""
         numbers = self._conditions.demands.together
         wanted = [place for place in range(len(numbers)) if together >> place & 1]
-        meets: dict[Place, int] = {}
-        for is_spread, options in zip(spread, steps, strict=True):
-            for place in options if is_spread else ():
-                found = self._conditions.row_bits(numbers, self.rows[place])
-                meets[place] = sum(
-                    1 << at for at, number in enumerate(wanted) if found >> number & 1
-                )
-        return CollectiveTraitsRule(spread, steps, meets, len(wanted))
+        found = []
+        for row in self.rows:
+            has = self._conditions.row_bits(numbers, row)
+            found.append(sum(1 << at for at, number in enumerate(wanted) if has >> number & 1))
+        return found
 
 
 def smallest_unit(held: Supply) -> int:

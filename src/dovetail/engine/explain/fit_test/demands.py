@@ -8,21 +8,26 @@ to be fitted into a tree (`tree_problem`).
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 
 import msgspec
+from msgspec.structs import replace
 
 from dovetail.core.constraints import Constraint, constraints, tidy_affinities
 from dovetail.core.explanation import Reason
 from dovetail.core.request import Affinity, Request
+from dovetail.engine.explain.fit_test.offers import Offering, Verdicts
 
 Kept = int
 """A set of constraints: bit n is the constraint with number n."""
-
-
 Groups = frozenset[int]
 """Groups, by number."""
+ANY = ("",)
+"""In place of classes that are not kept: one that no provider has, so that any will do."""
+MOST_REMEMBERED = 1024
+"""Partial requests; beyond that all are forgotten. Thousands, of a hundred slots each, would keep
+the garbage collector busy for a tenth of a second at a time."""
 
 
 class GroupDemands(msgspec.Struct, frozen=True):
@@ -50,6 +55,8 @@ class PartialSlot(msgspec.Struct, frozen=True):
     amounts: tuple[tuple[str, int], ...]
     unasked: tuple[str, ...]
     """Classes that are not kept: the provider is to be one of those that have them, if any has."""
+    number: int = -1
+    """Of all slots that were made of the request."""
 
 
 class PartialRequest(msgspec.Struct, frozen=True):
@@ -61,6 +68,11 @@ class PartialRequest(msgspec.Struct, frozen=True):
     """Bit n: the n-th trait that the unsuffixed group's providers have to have between them."""
     isolated: frozenset[str]
     affinities: Sequence[Affinity]
+    bound: Sequence[int]
+    """The slots that have to do with others."""
+    offering: Offering
+    verdicts: Verdicts
+    """What was found out about trees."""
 
     def asks_for_something(self) -> bool:
         return any(slot.amounts for slot in self.slots)
@@ -89,8 +101,10 @@ class Demands:
         self.group_bits: list[Kept] = [bits(group.numbers) for group in self.groups]
         """The constraints of each group."""
         self.amount_bits: list[Kept] = [bits(group.amounts.values()) for group in self.groups]
-        self._partial: dict[tuple[Kept, Groups | None], PartialRequest] = {}
+        self._partial: dict[tuple[Kept, Groups | None, bool, bool], PartialRequest] = {}
         self._bare: dict[Kept, Groups] = {}
+        self._slots: dict[PartialSlot, PartialSlot] = {}
+        self._offerings: dict[Hashable, Offering] = {}
 
     def _group(self, suffix: str, own: Mapping[str | None, list[int]]) -> GroupDemands:
         mine = own.get(suffix, [])
@@ -119,16 +133,21 @@ class Demands:
     def without_groups(
         self, dropped: Kept, changed: Mapping[int, Constraint] | None, gone: Groups
     ) -> PartialRequest:
-        """The same where only these groups go for demanding nothing.
+        """The same where only these groups go for demanding nothing, and no provider does.
 
         Then what fits with more constraints fits with fewer; while without a group that others
-        have to be below, they may be harder to place.
+        have to be below, they may be harder to place, and without a provider that has a trait
+        which several have to have between them.
         """
-        return self._cached(self.everything & ~dropped, changed, gone)
+        return self._cached(self.everything & ~dropped, changed, gone, spare=bool(self.together))
 
     def only(self, kept: Kept) -> PartialRequest:
         """These constraints alone; no provider less is to be found for that."""
         return self._cached(kept, None, None)
+
+    def only_anywhere(self, kept: Kept) -> PartialRequest:
+        """The same where a group's provider need not have the classes that are not kept of it."""
+        return self._cached(kept, None, None, loose=True)
 
     def bare(self, dropped: Kept) -> Groups:
         """The groups that demand nothing without these."""
@@ -140,17 +159,33 @@ class Demands:
         return found
 
     def _cached(
-        self, kept: Kept, changed: Mapping[int, Constraint] | None, gone: Groups | None
+        self,
+        kept: Kept,
+        changed: Mapping[int, Constraint] | None,
+        gone: Groups | None,
+        *,
+        spare: bool = False,
+        loose: bool = False,
     ) -> PartialRequest:
         if changed:
-            return self._make(kept, changed, gone)
-        found = self._partial.get((kept, gone))
+            return self._make(kept, changed, gone, spare=spare, loose=loose)
+        key = (kept, gone, spare, loose)
+        found = self._partial.get(key)
         if found is None:
-            found = self._partial[kept, gone] = self._make(kept, {}, gone)
+            if len(self._partial) >= MOST_REMEMBERED:
+                self._partial.clear()
+                self._offerings.clear()
+            found = self._partial[key] = self._make(kept, {}, gone, spare=spare, loose=loose)
         return found
 
     def _make(
-        self, kept: Kept, changed: Mapping[int, Constraint], gone: Groups | None
+        self,
+        kept: Kept,
+        changed: Mapping[int, Constraint],
+        gone: Groups | None,
+        *,
+        spare: bool,
+        loose: bool,
     ) -> PartialRequest:
         def form(at: int) -> Constraint:
             return changed.get(at, self.constraints[at])
@@ -165,26 +200,81 @@ class Demands:
             amounts = tuple(
                 (name, form(at).amount) for name, at in group.amounts.items() if kept >> at & 1
             )
-            unasked = (
-                ()
-                if gone is not None
-                else tuple(n for n, at in group.amounts.items() if not kept >> at & 1)
-            )
+            dropped = tuple(name for name, at in group.amounts.items() if not kept >> at & 1)
+            unasked = dropped if gone is None else ()
             need = bits(place for place, at in enumerate(group.conditions) if kept >> at & 1)
-            slots += slots_of_group(number, group.suffix, need, amounts, unasked)
+            for slot in slots_of_group(number, group.suffix, need, amounts, unasked):
+                is_free = loose and slot.unasked
+                slots.append(self._numbered(replace(slot, unasked=ANY) if is_free else slot))
+            if spare and not group.suffix and amounts:
+                anywhere = [PartialSlot(number, name, need, (), ()) for name in dropped]
+                slots += map(self._numbered, anywhere)
         asked = Counter(name for slot in slots for name, _ in slot.amounts)
         suffixes = frozenset(group.suffix for _, group in groups if group.suffix)
         isolated = frozenset(
             name for one in relations if one.reason is Reason.ISOLATION for name in one.names
         )
+        contended = frozenset(name for name, times in asked.items() if times > 1)
+        together = bits(place for place, at in enumerate(self.together) if kept >> at & 1)
+        isolated = isolated & suffixes if len(suffixes) > 1 else frozenset()
+        ties = [one for one in affinities if len(one.together) + len(one.apart) > 1]
+        bound = tuple(self._bound(slots, contended, bool(together), bool(isolated), ties))
         return PartialRequest(
             roots=bits(place for place, at in enumerate(self.roots) if kept >> at & 1),
             slots=slots,
-            contended=frozenset(name for name, times in asked.items() if times > 1),
-            together=bits(place for place, at in enumerate(self.together) if kept >> at & 1),
-            isolated=isolated & suffixes if len(suffixes) > 1 else frozenset(),
-            affinities=[one for one in affinities if len(one.together) + len(one.apart) > 1],
+            contended=contended,
+            together=together,
+            isolated=isolated,
+            affinities=ties,
+            bound=bound,
+            offering=self._offering(slots, bound, contended, together, is_tied=bool(ties)),
+            verdicts=Verdicts(),
         )
+
+    def _numbered(self, slot: PartialSlot) -> PartialSlot:
+        """The same slot is one object, and has one number."""
+        found = self._slots.get(slot)
+        if found is None:
+            found = self._slots[slot] = replace(slot, number=len(self._slots))
+        return found
+
+    def _bound(
+        self,
+        slots: Iterable[PartialSlot],
+        contended: frozenset[str],
+        together: bool,
+        isolated: bool,
+        affinities: Iterable[Affinity],
+    ) -> Iterator[int]:
+        """The slots that have to do with others."""
+        tied = {name for one in affinities for name in one.together | one.apart}
+        for at, slot in enumerate(slots):
+            suffix = self.groups[slot.group].suffix
+            if (
+                (isolated if suffix else together)
+                or suffix in tied
+                or any(name in contended for name, _ in slot.amounts)
+            ):
+                yield at
+
+    def _offering(
+        self,
+        slots: Sequence[PartialSlot],
+        bound: tuple[int, ...],
+        contended: frozenset[str],
+        together: int,
+        *,
+        is_tied: bool,
+    ) -> Offering:
+        """One for all that see trees alike, so that those are looked at once."""
+        key = (tuple(slot.number for slot in slots), bound, contended, together, is_tied)
+        found = self._offerings.get(key)
+        if found is None:
+            amounts = [dict(slot.amounts) for slot in slots]
+            traits = together.bit_count()
+            found = Offering(amounts, bound, contended, traits, is_tied=is_tied)
+            self._offerings[key] = found
+        return found
 
     def _tidied(
         self, kept: Kept, affinities: Iterable[Affinity], gone: Groups

@@ -13,10 +13,11 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from dovetail.core.columns import Mask
 from dovetail.core.constraints import Constraint
 from dovetail.core.explanation import Reason
-from dovetail.engine.explain.conditions import Conditions
-from dovetail.engine.explain.fits import Work
+from dovetail.engine.explain.fit_test.conditions import Conditions
+from dovetail.engine.explain.fit_test.fits import Work
 from dovetail.engine.inventories import ClassInventories, RowNumbers
 
 Kind = bytes
@@ -66,7 +67,7 @@ def seen_of_rows(
     """By row: bytes that differ wherever the constraints see a difference."""
     rows = conditions.snapshot.tree.size
     masks = [conditions.met(one) for one in kept if one.reason not in BETWEEN_ROWS]
-    columns = [np.packbits(np.stack(masks, axis=1), axis=1)] if masks else []
+    columns = [packed(masks[at : at + 8]) for at in range(0, len(masks), 8)]
     wanted: dict[str, list[int]] = {}
     for one in kept:
         if one.reason is Reason.AMOUNT and one.amount > 0:
@@ -82,6 +83,14 @@ def seen_of_rows(
     if not columns:
         return np.zeros((rows, 1), np.uint8)
     return np.ascontiguousarray(np.concatenate(columns, axis=1))
+
+
+def packed(masks: Sequence[Mask]) -> NDArray[np.uint8]:
+    """Up to eight masks as one column of bytes, a bit each."""
+    found = np.zeros(len(masks[0]), np.uint8)
+    for place, mask in enumerate(masks):
+        found |= mask.view(np.uint8) << place
+    return found.reshape(-1, 1)
 
 
 def level_seen(

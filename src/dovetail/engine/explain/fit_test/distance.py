@@ -14,9 +14,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dovetail.core.explanation import Reason
-from dovetail.engine.explain.conditions import Conditions
-from dovetail.engine.explain.demands import Demands, GroupDemands, Kept
-from dovetail.engine.explain.fits import Work
+from dovetail.engine.explain.fit_test.conditions import Conditions
+from dovetail.engine.explain.fit_test.demands import Demands, GroupDemands, Kept
+from dovetail.engine.explain.fit_test.fits import Work
 
 Counts = NDArray[np.int64]
 FAR = 2**30

@@ -17,7 +17,8 @@ from numpy.typing import NDArray
 from dovetail.core.columns import Mask
 from dovetail.core.constraints import Constraint
 from dovetail.core.explanation import Reason
-from dovetail.engine.explain.demands import Demands, bits
+from dovetail.engine.explain.fit_test.demands import Demands, bits
+from dovetail.engine.explain.fit_test.offers import Form, Place
 from dovetail.engine.feasible import aggregate_mask, shared_pairs, trait_mask
 from dovetail.engine.inventories import ClassInventories, RowNumbers
 from dovetail.engine.snapshot import Snapshot
@@ -36,6 +37,7 @@ class Conditions:
         self._masks: dict[int, Mask] = {}
         self._met: dict[Constraint, Mask] = {}
         self._columns: dict[tuple[int, ...], NDArray[np.int64]] = {}
+        self._forms: dict[tuple[Place | None, ...], Form] = {}
         self.speaking = [
             bits(
                 place for place, at in enumerate(group.conditions) if self._is(at, Reason.AGGREGATE)
@@ -68,6 +70,13 @@ class Conditions:
         trees, rows = self.pairs
         low, high = np.searchsorted(trees, (tree, tree + 1))
         found: list[int] = rows[low:high].tolist()
+        return found
+
+    def form(self, above: tuple[Place | None, ...]) -> Form:
+        """One for all trees whose places lie to each other like this."""
+        found = self._forms.get(above)
+        if found is None:
+            found = self._forms[above] = Form(above)
         return found
 
     def mask(self, at: int) -> Mask:
