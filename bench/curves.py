@@ -26,7 +26,13 @@ TRACES = (
     "cpu050",
     "cpu250",
 )
-MIXES = (("default", EVENLY), ("default", BY_STOCK), ("cpu250", EVENLY), ("multigpu50", BY_STOCK))
+MIXES = (
+    ("default", EVENLY),
+    ("default", BY_STOCK),
+    ("cpu250", EVENLY),
+    ("multigpu50", BY_STOCK),
+    ("gpushare40", EVENLY),
+)
 NAMED = 30
 BASELINES = ("first-fit", "fragmentation")
 POLICIES = (*BASELINES, "scarcity")

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Hashable, Iterable, Sequence
-from math import exp, floor
+from math import exp, floor, isqrt
 
 from dovetail.core.request import Group, Request
 from dovetail.engine import Search
@@ -65,7 +65,8 @@ class Judge:
             left = self.over_classes(line, lambda p, n: self.left(p, n, self.total(p, n)))
             return (left if policy == "spread" else MILLION - left) * 100 // MILLION
         if policy in {"fragmentation", "scarcity"}:
-            return floor(100 / (1 + exp(-self.drop(policy, line) / 1000)))
+            parts = 4 if policy == "scarcity" else 1
+            return floor(100 / (1 + exp(-self.drop(policy, line) / (1000 * parts))))
         return 0
 
     def drop(self, policy: str, line: Line) -> float:
@@ -214,7 +215,7 @@ class Fragments:
 
 
 class Scarcity(Fragments):
-    """The same, with devices that cannot be fed and devices that others will be short of."""
+    """The same, with room, devices that cannot be fed and those that others will be short of."""
 
     def __init__(self, forest: Forest, typical: Typical) -> None:
         super().__init__(forest, typical)
@@ -224,8 +225,21 @@ class Scarcity(Fragments):
 
     def expected(self, tree: dict[int, Free]) -> int:
         short = sum(self.weight * self.short(name, tree) // 4 for name in self.measured)
-        worth = 2 * self.weight * self.worth(tree) // 1000
-        return super().expected(tree) + 2 * short - worth
+        worth = 8 * self.weight * self.worth(tree) // 1000
+        return super().expected(tree) + 2 * self.room(tree) + 5 * short - worth
+
+    def room(self, tree: dict[int, Free]) -> int:
+        """What could be fed by what is free, for each request without devices that does not run."""
+        unserved = sum(
+            count
+            for request, count in self.typical.requests
+            if not self.takes_devices(request) and not self.runs(request, tree)
+        )
+        mixes = [self.mix(name) for name in self.measured]
+        return unserved * sum(self.fed(tree, *mix, 2) for mix in mixes if mix[1])
+
+    def takes_devices(self, request: Request) -> bool:
+        return any(name in self.measured for group in request.groups for name in group.resources)
 
     def worth(self, tree: dict[int, Free]) -> int:
         """The free units, each at the highest price of a request that could use it."""
@@ -241,7 +255,7 @@ class Scarcity(Fragments):
         return found
 
     def price(self, request: Request) -> int:
-        """In thousandths: pressure squared, times the share of demand that is easier to place."""
+        """In thousandths: pressure to the 3/2, times the share of demand easier to place."""
         asked = sum(count * self.taken(each) for each, count in self.held)
         competing = sum(
             count * self.taken(other)
@@ -262,7 +276,7 @@ class Scarcity(Fragments):
         if supply:
             demand = competing * free_units // asked + self.taken(request)
             pressure = min(2000, 1000 * demand // supply)
-        price = pressure**2 * (asked - competing) // (1000 * asked)
+        price = isqrt(pressure**3 // 1000) * (asked - competing) // asked
         return price * 1000 // self.hunger(request, asked)
 
     def hunger(self, request: Request, asked: int) -> int:
@@ -311,6 +325,15 @@ class Scarcity(Fragments):
 
     def short(self, name: str, tree: dict[int, Free]) -> int:
         """Summed over four mixes: half, once, one and a half times and twice as hungry."""
+        asked, others = self.mix(name)
+        if not others:
+            return 0
+        there = sum(self.units(name, held.get(name, 0)) for held in tree.values())
+        fed = [self.fed(tree, asked, others, halves) for halves in range(1, 5)]
+        return sum(max(0, there - each) for each in fed)
+
+    def mix(self, name: str) -> tuple[int, Counter[str]]:
+        """Units of a class that typical requests take, and what they take beside it."""
         asked, others = 0, Counter[str]()
         for request, count in self.typical.requests:
             if any(name in group.resources for group in request.groups):
@@ -318,17 +341,14 @@ class Scarcity(Fragments):
                     asked += count * self.units(name, group.resources.get(name, 0))
                     for other in group.resources.keys() - self.measured:
                         others[other] += count * group.resources[other]
-        if not others:
-            return 0
-        there = sum(self.units(name, held.get(name, 0)) for held in tree.values())
-        found = 0
-        for halves in range(1, 5):
-            fed = min(
-                total_free(tree, other) * (2**21 * asked // (amount * halves)) // 2**20
-                for other, amount in others.items()
-            )
-            found += max(0, there - fed)
-        return found
+        return asked, others
+
+    def fed(self, tree: dict[int, Free], asked: int, others: Counter[str], halves: int) -> int:
+        """The devices for which there is enough beside them, so hungry in halves of the mean."""
+        return min(
+            total_free(tree, other) * (2**21 * asked // (amount * halves)) // 2**20
+            for other, amount in others.items()
+        )
 
 
 def total_free(tree: dict[int, Free], name: str) -> int:

@@ -111,6 +111,14 @@ def test_scarcity_keeps_processors_for_devices_that_would_starve() -> None:
     assert names(snapshot, task(4), "scarcity", typical)[0] == "many"
 
 
+def test_scarcity_keeps_room_for_requests_without_devices() -> None:
+    """No device is lost on either host, and none starves: a small request breaks no large room."""
+    snapshot = fleet_of(gpu_host("large", 40, 1000), gpu_host("small", 24, 1000))
+    typical = Typical.of([(task(1, 1000), 1), (task(40), 1), (task(4), 1)])
+    assert names(snapshot, task(4), "fragmentation", typical)[0] == "large"
+    assert names(snapshot, task(4), "scarcity", typical)[0] == "small"
+
+
 @pytest.mark.parametrize("rank", ["best-fit", "fragmentation"])
 def test_trees_with_very_many_candidates_are_ranked_under_a_limit(rank: str) -> None:
     request = isolating(devices(8))

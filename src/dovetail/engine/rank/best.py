@@ -137,9 +137,7 @@ def _leading(
     """The best of those trees that lead, given the best of each."""
     chosen = tops.best(trees, limit)
     if limit == 1 and tops.exact:
-        return RankedCandidates(
-            tops.lines[chosen], tops.totals[chosen], tops.parts_of(chosen, scores.names)
-        )
+        return RankedCandidates(*tops.ranked(searching.snapshot, chosen, scores.names))
     blocks = searching.first_per_tree(np.sort(chosen), max(MOST_PER_TREE, limit))
     lines = yield from _gather(searching, blocks)
     return (yield from _sorted(searching, scores, lines, limit))

@@ -11,7 +11,9 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
+from dovetail.core.columns import FIRST_TABLE, enlarged
 from dovetail.engine.combine.round_robin import Block
 from dovetail.engine.inventories import RowNumbers
 from dovetail.engine.rank.cache import cache_entry, names_version, with_zeros
@@ -36,21 +38,27 @@ CELLS_PER_STEP = 2048
 
 
 class BestPerTree:
-    """By number of the tree: its best candidate and what that scores."""
+    """By number of the tree: what its best candidate scores, and where in a table that stands.
+
+    The table has a line for each tree that was looked at: the rows that were chosen, counted from
+    the first of the tree, then the points of each policy. Trees of a kind share the line of one.
+    """
 
     def __init__(self, slots: int, policies: int, exact: bool) -> None:
         self.exact = exact
-        """Whether the lines are the best of their trees, not just any."""
+        """Whether the candidates are the best of their trees, not just any."""
+        self._slots = slots
         self._versions: Numbers = np.zeros(0, np.int64)
-        self.totals: Numbers = np.zeros(0, np.int64)
-        self.lines: Block = np.zeros((0, slots), np.int32)
-        self.parts: list[Numbers] = [np.zeros(0, np.int64) for _ in range(policies)]
-        """The points of each policy."""
+        self._totals: Numbers = np.zeros(0, np.int64)
+        self._entries: RowNumbers = np.zeros(0, np.int32)
+        self._table: Numbers = np.zeros((FIRST_TABLE, slots + policies), np.int64)
+        self.lines = 0
+        """Of the table that are in use, or were until trees changed."""
 
     @property
     def nbytes(self) -> int:
-        of_parts = sum(points.nbytes for points in self.parts)
-        return self._versions.nbytes + self.totals.nbytes + self.lines.nbytes + of_parts
+        of_trees = self._versions.nbytes + self._totals.nbytes + self._entries.nbytes
+        return of_trees + self._table.nbytes
 
     def stale_trees(self, snapshot: Snapshot, trees: RowNumbers) -> RowNumbers:
         """Those of the trees that changed; what is known of them is forgotten."""
@@ -58,9 +66,8 @@ class BestPerTree:
         missing = len(versions) - len(self._versions)
         if missing:
             self._versions = with_zeros(self._versions, missing)
-            self.totals = with_zeros(self.totals, missing)
-            self.lines = with_zeros(self.lines, missing)
-            self.parts = [with_zeros(points, missing) for points in self.parts]
+            self._totals = with_zeros(self._totals, missing)
+            self._entries = with_zeros(self._entries, missing)
         found: RowNumbers = trees.compress(self._versions.take(trees) != versions.take(trees))
         return found
 
@@ -72,32 +79,50 @@ class BestPerTree:
         lines = lines[::-1]
         scored = yield from scores.score_in_steps(lines)
         self._versions[trees] = snapshot.tree_version.values[trees]
-        self.totals[trees] = NO_CANDIDATE
+        self._totals[trees] = NO_CANDIDATE
+        self._entries[trees] = self._new_entries(len(trees))
         if len(lines):
             order = np.lexsort((scored.nuances, scored.totals))
             lines = lines.take(order, axis=0)
             home = trees_of(snapshot, lines)
-            self.totals[home] = scored.totals.take(order)
-            self.lines[home] = lines
-            for known, points in zip(self.parts, scored.parts.values(), strict=True):
-                known[home] = points.take(order)
+            self._totals[home] = scored.totals.take(order)
+            entries = self._entries.take(home)
+            starts = snapshot.tree_start.values.take(home)
+            self._table[entries, : self._slots] = lines - starts[:, None]
+            for at, points in enumerate(scored.parts.values(), self._slots):
+                self._table[entries, at] = points.take(order)
+
+    def _new_entries(self, count: int) -> RowNumbers:
+        """Lines of the table for so many trees."""
+        if self.lines + count > 2 * len(self._entries) + FIRST_TABLE:
+            # Half of them are left behind by trees that changed since.
+            kept, which = np.unique(self._entries, return_inverse=True)
+            self._entries = which.astype(np.int32)
+            self._table[: len(kept)] = self._table.take(kept, axis=0)
+            self.lines = len(kept)
+        first, self.lines = self.lines, self.lines + count
+        self._table = enlarged(self._table, self.lines, self._table.shape[1])
+        return np.arange(first, self.lines, dtype=np.int32)
 
     def spread(self, snapshot: Snapshot, trees: RowNumbers, samples: RowNumbers) -> None:
         """Take over for trees what is known of those that are of the same kind, one for each."""
         self._versions[trees] = snapshot.tree_version.values.take(trees)
-        self.totals[trees] = self.totals.take(samples)
-        starts = snapshot.tree_start.values
-        shifts = starts.take(trees) - starts.take(samples)
-        self.lines[trees] = self.lines.take(samples, axis=0) + shifts[:, None]
-        for known in self.parts:
-            known[trees] = known.take(samples)
+        self._totals[trees] = self._totals.take(samples)
+        self._entries[trees] = self._entries.take(samples)
 
-    def parts_of(self, trees: RowNumbers, policies: Iterable[str]) -> dict[str, Numbers]:
-        return {name: self.parts[at][trees] for at, name in enumerate(policies)}
+    def ranked(
+        self, snapshot: Snapshot, trees: RowNumbers, policies: Iterable[str]
+    ) -> tuple[Block, Numbers, dict[str, Numbers]]:
+        """The best candidates of some trees: rows, totals, and by policy the points."""
+        found = self._table.take(self._entries.take(trees), axis=0)
+        starts = snapshot.tree_start.values.take(trees)
+        lines = (found[:, : self._slots] + starts[:, None]).astype(np.int32)
+        parts = {name: found[:, at] for at, name in enumerate(policies, self._slots)}
+        return lines, self._totals.take(trees), parts
 
     def best(self, trees: RowNumbers, limit: int) -> RowNumbers:
         """Those of some trees, in their fixed order, that lead the answer; best first."""
-        totals = self.totals.take(trees)
+        totals = self._totals.take(trees)
         if limit == 1:
             at = int(totals.argmax())
             return trees[at : at + 1] if totals[at] > NO_CANDIDATE else trees[:0]
@@ -148,25 +173,24 @@ class _Alike(NamedTuple):
 
     samples: RowNumbers
     trees: RowNumbers
-    """All of them, those of the first sample's kind first."""
-    ends: Numbers
-    """Where in `trees` those of each kind end."""
+    which: NDArray[np.intp]
+    """For each tree which of the samples stands for it."""
 
     def members(self, low: int, high: int) -> tuple[RowNumbers, RowNumbers]:
         """The trees of some kinds, and for each its sample."""
-        edges = np.concatenate(([0], self.ends))[low : high + 1]
-        counts = np.diff(edges)
-        return self.trees[edges[0] : edges[-1]], self.samples[low:high].repeat(counts)
+        if low == 0 and high == len(self.samples):
+            return self.trees, self.samples.take(self.which)
+        mine = np.flatnonzero((self.which >= low) & (self.which < high))
+        return self.trees.take(mine), self.samples.take(self.which.take(mine))
 
 
 def _alike(searching: Search, trees: RowNumbers) -> Work[_Alike]:
     """Ranking with a limit, which asks for it, is only for trees that nothing is shared with."""
     if len(trees) <= WORTH_KINDS:
-        return _Alike(trees, trees, np.arange(1, len(trees) + 1))
+        return _Alike(trees, trees, np.arange(len(trees)))
     kinds = yield from kinds_in_steps(searching.snapshot)
     firsts, which = samples_of(kinds.take(trees))
-    order = np.argsort(which, kind="stable")
-    return _Alike(trees.take(firsts), trees.take(order), np.bincount(which).cumsum())
+    return _Alike(trees.take(firsts), trees, which)
 
 
 def _join_blocks(blocks: list[Block], slots: int) -> Block:

@@ -252,6 +252,11 @@ class TypicalDemand:
             found += np.add.reduce(paid * trees.units(name))
         return found
 
+    def weight_not_running(self, trees: Trees) -> Numbers:
+        """For each tree the weights of the requests that do not run there."""
+        served: Numbers = self._weights @ self._runs(trees, self._fits(trees))
+        return self.weight - served
+
     def _union_fits(self, fits: Cube) -> Cube:
         """By row, union and tree: whether the row gives what one of the kinds asks for."""
         if self._each_kind:

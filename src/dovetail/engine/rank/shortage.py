@@ -18,6 +18,9 @@ from dovetail.engine.rank.trees import Trees
 HALVES = (1, 2, 3, 4)
 """How hungry: in halves of the mean."""
 
+MEAN_MIX = HALVES.index(2)
+"""Where the mean itself stands among them."""
+
 FINE = 20
 """Bits behind the point of how much one unit of a companion feeds."""
 
@@ -29,13 +32,7 @@ Rates = tuple[Numbers, Numbers]
 class CompanionShortage:
     def __init__(self, demand: TypicalDemand) -> None:
         self._weight = demand.weight
-        self._rates = {
-            name: {
-                companion: rates(demand.units_requested(name), amount)
-                for companion, amount in demand.companions(name).items()
-            }
-            for name in demand.measured
-        }
+        self._rates = companion_rates(demand)
 
     def of(self, trees: Trees) -> Numbers:
         """Of each tree, times the weight of all requests."""
@@ -55,6 +52,17 @@ class CompanionShortage:
         short = np.maximum(devices - reduce(np.minimum, fed), 0)
         found: Numbers = np.add.reduce(short)
         return found
+
+
+def companion_rates(demand: TypicalDemand) -> dict[str, dict[str, Rates]]:
+    """By measured class and companion."""
+    return {
+        name: {
+            companion: rates(demand.units_requested(name), amount)
+            for companion, amount in demand.companions(name).items()
+        }
+        for name in demand.measured
+    }
 
 
 def rates(asked: int, amount: int) -> Rates:

@@ -14,6 +14,8 @@ from dovetail.core.columns import spans
 from dovetail.engine.inventories import ClassInventories, RowNumbers
 from dovetail.engine.rank.cache import cache_entry, with_zeros
 from dovetail.engine.snapshot import Snapshot
+from dovetail.engine.tree_kinds import few_kinds_in_steps
+from dovetail.engine.work import finished
 
 Numbers = NDArray[np.int64]
 
@@ -47,7 +49,14 @@ class TreeTotals:
         stale = np.flatnonzero(self._versions != now).astype(np.int32)
         if len(stale):
             self._versions[stale] = now[stale]
+            kinds = None
             if 2 * len(stale) > len(now):
+                kinds = finished(few_kinds_in_steps(snapshot))
+            if kinds is not None:
+                self._add_up(snapshot, inventories, kinds.samples)
+                alike = kinds.samples.take(kinds.of)
+                self.free, self.capacity = self.free.take(alike), self.capacity.take(alike)
+            elif 2 * len(stale) > len(now):
                 self._add_up_all(snapshot, inventories)
             else:
                 self._add_up(snapshot, inventories, stale)

@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from typing import TypeVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from dovetail.core.columns import Column, Mask
 from dovetail.engine.combine.round_robin import Block
@@ -25,6 +26,9 @@ NO_ROW = -1
 
 AFTER_NO_ROW = 1
 """What turns rows into places behind that of no row."""
+
+ROWS_PER_SEARCH = 8
+"""Rows that are written into a table in the time in which one is searched for."""
 
 DEVICE = 1000
 """What a whole device counts, whatever the unit of its class."""
@@ -121,7 +125,7 @@ def free_of(snapshot: Snapshot, name: str, after: RowNumbers) -> Numbers:
     if inventories is None or not inventories.rows.size:
         return np.zeros(after.shape, np.int64)
     entries = cache_entry(snapshot, ("entries", snapshot.class_ids[name]), Entries)
-    at = entries.of(snapshot, inventories).take(after)
+    at = entries.of(snapshot, inventories, after)
     found: Numbers = inventories.free.values.take(at)
     np.multiply(found, at >= 0, out=found)
     return np.maximum(found, 0, out=found)
@@ -130,19 +134,27 @@ def free_of(snapshot: Snapshot, name: str, after: RowNumbers) -> Numbers:
 class Entries:
     """By row, where its inventory of a class stands; -1 if it has none. Rows come, none move.
 
-    What stands for no row comes first, so that it is looked up as the others are.
+    Few rows are searched for. A table of all rows is made once so many were that it would have cost
+    no more. What stands for no row comes first in it, to be looked up as the others are.
     """
 
     def __init__(self) -> None:
         self._places = Column(np.int32)
-        self._places.extend(np.array([-1], np.int32))
         self._known = 0
+        self._searched = 0
 
     @property
     def nbytes(self) -> int:
         return self._places.values.nbytes
 
-    def of(self, snapshot: Snapshot, inventories: ClassInventories) -> RowNumbers:
+    def of(
+        self, snapshot: Snapshot, inventories: ClassInventories, after: RowNumbers
+    ) -> NDArray[np.intp] | RowNumbers:
+        """The entries of rows, which are told by their places after that of no row."""
+        if not self._places.size:
+            self._searched += after.size
+            if self._searched * ROWS_PER_SEARCH < snapshot.parent.size:
+                return searched_entries(inventories, after - AFTER_NO_ROW)
         missing = snapshot.parent.size + AFTER_NO_ROW - self._places.size
         if missing or self._known < inventories.rows.size:
             fresh = inventories.rows.values[self._known :]
@@ -150,4 +162,10 @@ class Entries:
             places = np.arange(self._known, inventories.rows.size, dtype=np.int32)
             self._places.values[fresh + AFTER_NO_ROW] = places
             self._known = inventories.rows.size
-        return self._places.values
+        return self._places.values.take(after)
+
+
+def searched_entries(inventories: ClassInventories, rows: RowNumbers) -> NDArray[np.intp]:
+    entries = inventories.rows.values
+    at = np.minimum(entries.searchsorted(rows), len(entries) - 1)
+    return np.where(entries.take(at) == rows, at, -1)

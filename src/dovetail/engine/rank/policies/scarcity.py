@@ -1,11 +1,12 @@
 """scarcity: as `fragmentation`, and what is scarce is kept for who needs it, as pressure rises.
 
-Two things are added to d. First, twice the drop of the shortage: free devices that the processors
-and memory beside them cannot feed, as typical requests mix them. Then, less twice the drop of
-worth: each free device unit of a tree is worth the highest price among the requests that could use
-it there (`pressure`), so that those who can go elsewhere leave alone what others will be short of:
-devices with the traits that they name, and hosts with many devices free. Points as in
-`fragmentation`.
+Three things are added to d. First, the drop of the room lost to requests without devices (`room`):
+they would rather leave whole what others of them need. Then that of the shortage: free devices that
+the processors and memory beside them cannot feed, as typical requests mix them. Then, less the drop
+of worth: each free device unit of a tree is worth the highest price among the requests that could
+use it there (`pressure`), so that those who can go elsewhere leave alone what others will be short
+of: devices with the traits that they name, and hosts with many devices free. Points as in
+`fragmentation`, for a quarter of the sum: it has more terms, and is to be as coarse.
 """
 
 from __future__ import annotations
@@ -18,12 +19,17 @@ from dovetail.engine.rank.demand import demand_of
 from dovetail.engine.rank.losses import Losses
 from dovetail.engine.rank.policies.policy import Numbers, PolicyCase, PolicyScores
 from dovetail.engine.rank.pressure.held import PRICE, held_demand_of
+from dovetail.engine.rank.room import room_of
 from dovetail.engine.rank.shortage import CompanionShortage
 from dovetail.engine.rank.trees import Trees
 
-SHORTAGE = 2
-WORTH = 2
+ROOM = 2
+SHORTAGE = 5
+WORTH = 8
 """What they count beside fragmentation."""
+
+PARTS = 4
+"""Of so many units of the sum one counts for the points."""
 
 
 class Scarcity:
@@ -43,14 +49,16 @@ class Scarcity:
     def _make_losses(self) -> Losses:
         demand, held, prices = self._demand, self._held.requests, self._prices
         shortage = CompanionShortage(demand)
+        room = room_of(self._case.snapshot, self._case.typical, demand)
         kept = WORTH * demand.weight
 
         def measure(trees: Trees) -> Numbers:
-            lost = demand.units_lost(trees) + SHORTAGE * shortage.of(trees)
+            lost = demand.units_lost(trees) + ROOM * room.lost(trees)
+            lost += SHORTAGE * shortage.of(trees)
             found: Numbers = lost - kept * held.worth(trees, prices) // PRICE
             return found
 
-        return Losses(measure, demand.whole, demand.weight)
+        return Losses(measure, demand.whole, PARTS * demand.weight)
 
     @property
     def basis(self) -> Hashable:

@@ -6,15 +6,17 @@ simulator.
 Suppose the free devices will be asked for as devices were so far, until all are taken. Then the
 demand for the places of a request is that of all requests that are as hard to place (`hardness`),
 and one more of its own; its supply is the free units that it could use. Their ratio is the pressure
-on it; 1 is balance. The price is the square of the pressure, at most 4, times the share of demand
-that is easier to place: for who can go anywhere nothing need be kept. Who takes more processors and
-memory for a device than others do pays as much less: what is kept for him feeds fewer.
+on it; 1 is balance, and more than 2 counts as 2. The price is its power of three halves times the
+share of demand that is easier to place: for who can go anywhere nothing need be kept. Who takes
+more processors and memory for a device than others do pays as much less: what is kept for him feeds
+fewer.
 """
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Container, Mapping, Sequence
+from math import isqrt
 
 import numpy as np
 
@@ -66,7 +68,7 @@ class HeldDemand:
             demand = self._competing[request] * free // self._asked + self._sizes[request]
             pressure = min(PRICE * demand // supply, MOST_PRESSURE)
         easier = self._asked - self._competing[request]
-        price = pressure**2 * easier // (PRICE * self._asked)
+        price = isqrt(pressure**3 // PRICE) * easier // self._asked
         return price * PRICE // self._hunger[request]
 
     def _supply(self, snapshot: Snapshot) -> tuple[Numbers, int]:

@@ -1,0 +1,63 @@
+"""Room for requests without devices: free processors and memory that such requests cannot use.
+
+The policy `scarcity` counts it as fragmentation of what is not a device. Each typical request that
+takes no device loses what is free in a tree on which it does not run. It is counted in the devices
+that could be fed by it at the mean mix (`shortage`), so that it compares with lost devices.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Container
+from functools import reduce
+
+import numpy as np
+
+from dovetail.core.request import Request
+from dovetail.engine.rank.cache import cache_entry
+from dovetail.engine.rank.demand import TypicalDemand
+from dovetail.engine.rank.policies.policy import Numbers
+from dovetail.engine.rank.shortage import FINE, MEAN_MIX, companion_rates
+from dovetail.engine.rank.trees import Trees
+from dovetail.engine.rank.typical import Typical
+from dovetail.engine.snapshot import Snapshot
+
+MOST_FED = 2**32
+"""Device units; what would feed more in one tree makes no difference, and sums fit 64 bits."""
+
+
+class CompanionRoom:
+    def __init__(self, demand: TypicalDemand, deviceless: TypicalDemand) -> None:
+        """`deviceless`: those of the typical requests that take no measured class."""
+        self._deviceless = deviceless
+        self._rates = [
+            {companion: (rate[MEAN_MIX], most[MEAN_MIX]) for companion, (rate, most) in of.items()}
+            for of in companion_rates(demand).values()
+            if of
+        ]
+
+    def lost(self, trees: Trees) -> Numbers:
+        """Of each tree, times the weights of the requests that lose it."""
+        found: Numbers = np.zeros(len(trees), np.int64)
+        if self._rates and self._deviceless.weight:
+            unserved = self._deviceless.weight_not_running(trees)
+            for rates in self._rates:
+                fed = [
+                    np.minimum(np.add.reduce(trees.free[companion]), most) * rate >> FINE
+                    for companion, (rate, most) in rates.items()
+                ]
+                found += unserved * np.minimum(reduce(np.minimum, fed), MOST_FED)
+        return found
+
+
+def room_of(snapshot: Snapshot, typical: Typical, demand: TypicalDemand) -> CompanionRoom:
+    """Made once for a demand."""
+    return cache_entry(snapshot, ("room", demand), lambda: _make_room(snapshot, typical, demand))
+
+
+def _make_room(snapshot: Snapshot, typical: Typical, demand: TypicalDemand) -> CompanionRoom:
+    without = tuple(each for each in typical.requests if not takes_any(each[0], demand.whole))
+    return CompanionRoom(demand, TypicalDemand(snapshot, Typical(without), demand.whole))
+
+
+def takes_any(request: Request, classes: Container[str]) -> bool:
+    return any(name in classes for group in request.groups for name in group.resources)
