@@ -10,7 +10,7 @@ import pytest
 from dovetail.core.request import Group, Request
 from dovetail.ledger import Ledger
 from dovetail.service import asking
-from dovetail.service.claiming.equals import Order, Shifted, Shuffled
+from dovetail.service.claiming.equals import Dealer, Order, Shifted
 from dovetail.service.snapshots import SnapshotKeeper
 from tests.ledger.world import claim, make
 
@@ -35,14 +35,14 @@ async def found(keeper: SnapshotKeeper, order: Order | None, **more: Any) -> lis
     return list(zip(scores, rows[:, 0].tolist(), strict=True))
 
 
-@pytest.mark.parametrize("order", [Shuffled(7), Shifted(0.4)])
+@pytest.mark.parametrize("order", [Dealer(7).deal(None), Shifted(0.4)])
 async def test_without_a_ranking_all_are_equal(keeper: SnapshotKeeper, order: Order) -> None:
     plain, other = await found(keeper, None), await found(keeper, order)
     assert other != plain
     assert sorted(other) == sorted(plain)
 
 
-@pytest.mark.parametrize("order", [Shuffled(7), Shifted(0.4)])
+@pytest.mark.parametrize("order", [Dealer(7).deal(None), Shifted(0.4)])
 async def test_better_candidates_stay_before_worse_ones(
     keeper: SnapshotKeeper, order: Order
 ) -> None:
@@ -63,7 +63,7 @@ async def test_a_limit_keeps_any_of_the_best(keeper: SnapshotKeeper) -> None:
     best = {row for score, row in everything if score == top}
     seen: set[int] = set()
     for seed in range(20):
-        limited = await found(keeper, Shuffled(seed), rank=RANKED, limit=5)
+        limited = await found(keeper, Dealer(seed).deal(5), rank=RANKED, limit=5)
         assert [score for score, _ in limited] == [top] * 5
         seen |= {row for _, row in limited}
     assert seen <= best
@@ -71,9 +71,17 @@ async def test_a_limit_keeps_any_of_the_best(keeper: SnapshotKeeper) -> None:
 
 
 async def test_a_seed_gives_the_same_order_again(keeper: SnapshotKeeper) -> None:
-    first = await found(keeper, Shuffled(7), limit=10)
-    assert await found(keeper, Shuffled(7), limit=10) == first
-    assert await found(keeper, Shuffled(8), limit=10) != first
+    first = await found(keeper, Dealer(7).deal(10), limit=10)
+    assert await found(keeper, Dealer(7).deal(10), limit=10) == first
+    assert await found(keeper, Dealer(8).deal(10), limit=10) != first
+
+
+async def test_nobody_is_dealt_what_another_was_until_all_was_dealt(keeper: SnapshotKeeper) -> None:
+    dealer = Dealer()
+    dealt = [await found(keeper, dealer.deal(10), limit=10) for _ in range(8)]
+    for four in (dealt[:4], dealt[4:]):
+        assert len({row for answer in four for _, row in answer}) == 40
+    assert dealt[:4] != dealt[4:]
 
 
 async def test_a_shift_goes_around(keeper: SnapshotKeeper) -> None:

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from secrets import randbits
-
-from dovetail.rest.query.candidate_json import SummaryWriter, candidates_json, cut_short
+from dovetail.rest.query.candidate_json import candidates_json, cut_short
 from dovetail.rest.query.parse import classes_for, request_kept, shows_scores
+from dovetail.rest.query.summary_json import SummaryWriter
 from dovetail.rest.server.http import Call, Reply
 from dovetail.rest.server.pieces.writing import gathered
 from dovetail.service import asking
-from dovetail.service.claiming.equals import Shuffled
 from dovetail.service.decisions import answer_of
 from dovetail.telemetry.phases import phase
 
@@ -23,7 +21,7 @@ async def listing(call: Call) -> Reply:
     with phase("parse"):
         request = request_kept(call, asked, classes, backend.limits)
     limits = backend.limits
-    order = Shuffled(randbits(64)) if limits.randomize_allocation_candidates else None
+    order = backend.dealer.deal(request.limit) if limits.randomize_allocation_candidates else None
     search, found = await asking.find(backend.keeper, request, limits.search_seconds, order=order)
     scores = asking.scores_of(search)
     backend.recent_answers.remember(answer_of(asked, search, found, scores))

@@ -2,7 +2,7 @@
 
 The engine answers alike wherever it is asked alike. That is what explanations and tests want, and
 what makes many clients, or several replicas, run for one place. An `Order` changes what comes first
-among candidates of equal score, and nothing else; without a ranking all are equal. `Shuffled` is
+among candidates of equal score, and nothing else; without a ranking all are equal. A `Dealer` is
 for those who ask in two calls (GET, then PUT), `Shifted` for claims of a replica that met another.
 """
 
@@ -34,17 +34,44 @@ class Order(Protocol):
         ...
 
 
-class Shuffled:
-    """At random; the same seed gives the same order."""
+class Dealer:
+    """Deals the fleet out: each who asks is offered the trees behind those that were dealt before.
 
-    def __init__(self, seed: int) -> None:
+    So those who ask at once are offered different ones until all were dealt, and a claim fails only
+    if somebody of another process was offered the same. Where to begin, and the order of what is
+    dealt, are random.
+    """
+
+    def __init__(self, seed: int | None = None) -> None:
+        """The same seed deals alike."""
         self._random = np.random.default_rng(seed)
+        self._next = int(self._random.integers(2**32))
+
+    def deal(self, limit: int | None) -> Dealt:
+        """For a request with this limit; without one, it is offered everything."""
+        dealt = Dealt(self._random, self._next, limit)
+        self._next += limit or 0
+        return dealt
+
+
+class Dealt:
+    """What one who asks is offered, in any order."""
+
+    def __init__(self, random: np.random.Generator, start: int, limit: int | None) -> None:
+        self._random, self._start, self._limit = random, start, limit
 
     def of(self, count: int) -> Places:
         return self._random.permutation(count)
 
     def of_trees(self, trees: RowNumbers) -> RowNumbers:
-        return trees[self.of(len(trees))]
+        """From the first that is dealt on, around; candidates are one of each tree at first."""
+        if not len(trees):
+            return trees
+        start = self._start % len(trees)
+        found = np.concatenate((trees[start:], trees[:start]))
+        dealt = found[: self._limit]
+        found[: len(dealt)] = dealt[self.of(len(dealt))]
+        return found
 
 
 class Shifted:
