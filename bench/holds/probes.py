@@ -14,7 +14,7 @@ import orjson
 
 from dovetail.core.fleet import LONGEST_LINE
 from dovetail.rest.doors import DOORS
-from dovetail.rest.server.app import mounted
+from dovetail.rest.server.site import mounted
 
 from .. import fleet
 from ..client import HEADERS

@@ -17,6 +17,7 @@ class Client:
     """Synchronous calls on one event loop that lives as long as the client."""
 
     def __init__(self, application: Application) -> None:
+        self.application = application
         self._loop = asyncio.new_event_loop()
         self._http = httpx2.AsyncClient(
             transport=httpx2.ASGITransport(application), base_url="http://testserver"

@@ -101,3 +101,23 @@ async def threads_of_change(keeper: SnapshotKeeper) -> set[int]:
     with patch.object(Snapshot, "_append", noting):
         await keeper.fresh()
     return seen
+
+
+async def test_a_forest_that_was_taken_in_is_held_by_nobody(ledger: Ledger) -> None:
+    """Its memory is given back then: whoever still knew its columns would keep them."""
+    make(ledger, "host", VCPU=10)
+    told: list[Delta] = []
+
+    class TellingLedger(CountingLedger):
+        def poll(self, cursor: Cursor | None) -> Future[Delta | None]:
+            polled = super().poll(cursor)
+            delta = polled.result()
+            assert delta is not None
+            told.append(delta)
+            return polled
+
+    telling: Any = TellingLedger(ledger)
+    assert fits(await SnapshotKeeper(telling).fresh(), 10) == 1
+    (delta,) = told
+    assert delta.forest is not None
+    assert (delta.forest.providers, delta.forest.inventories, delta.forest.traits) == ((), (), ())

@@ -15,7 +15,7 @@ import ctypes
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 
-from dovetail.aio.pace import collect_again, collector_paused
+from dovetail.aio.pace import collector_spared
 from dovetail.aio.single_flight import NextRun
 from dovetail.core.columns import Column
 from dovetail.core.tables import Names, TableColumns
@@ -51,6 +51,8 @@ class SnapshotKeeper:
         self._snapshot = Snapshot()
         self._cursor: Cursor | None = None
         self._looks = NextRun(self._take_in)
+        self.is_catching_up = False
+        """Whether a fleet is being taken in that the ledger has told in full, after another one."""
         self._holders = 0
         self._under_way = ClaimsUnderWay()
         self._subtracted: dict[Place, int] = {}
@@ -95,6 +97,11 @@ class SnapshotKeeper:
         return has_room(self._snapshot, amounts)
 
     @property
+    def cursor(self) -> Cursor | None:
+        """Where the snapshot stands in the change log; while that is the same, so is the fleet."""
+        return self._cursor
+
+    @property
     def claims_under_way(self) -> ClaimsUnderWay:
         return self._under_way
 
@@ -132,9 +139,19 @@ class SnapshotKeeper:
     async def _take_in(self) -> None:
         granted = len(self._under_way.granted)
         polled = self._ledger.poll(self._cursor)
-        delta = polled.result() if polled.done() else await asyncio.wrap_future(polled)
+        if polled.done():
+            delta = polled.result()
+        else:
+            # It may read a fleet: very many rows.
+            with collector_spared():
+                delta = await asyncio.wrap_future(polled)
         if delta is not None and is_large(delta):
-            await self._change_elsewhere(delta)
+            self.is_catching_up = self._cursor is not None
+            try:
+                with collector_spared():
+                    await self._change_elsewhere(delta)
+            finally:
+                self.is_catching_up = False
         # What was written before this look began is in it, or was in one before. From here on there
         # is no wait until it is in the snapshot: its place is never free in between.
         for amounts in self._under_way.granted[:granted]:
@@ -144,8 +161,6 @@ class SnapshotKeeper:
             self._apply(delta)
         SNAPSHOT_CHECKED.set_to_current_time()
         if delta is not None and delta.forest is not None:
-            # The forest in columns is as large as the snapshot: let go of it first.
-            del polled, delta
             await asyncio.to_thread(give_back_memory)
 
     def _leave_to_holders(self) -> None:
@@ -165,9 +180,7 @@ class SnapshotKeeper:
         else:
             self._show_ledger()
             twin = self._snapshot.copy()
-            with collector_paused():
-                await asyncio.to_thread(change_trees, twin, delta)
-            collect_again()
+            await asyncio.to_thread(change_trees, twin, delta)
         # Claims that began meanwhile were subtracted from the old one, if at all.
         self._snapshot, self._holders, self._subtracted = twin, 0, {}
         self._under_way.changed.update(self._under_way.taken)
@@ -208,10 +221,15 @@ class SnapshotKeeper:
 
 
 def loaded(forest: TableColumns, names: Names | None) -> Snapshot:
-    """A new snapshot of a whole forest."""
+    """A new snapshot of a whole forest, which is emptied.
+
+    Thread and event loop keep it a little longer than they need it, in no certain order, and its
+    memory is to be free when it is given back.
+    """
     assert names is not None
     snapshot = Snapshot()
     snapshot.load(forest, names)
+    forest.clear()
     warm(snapshot)
     return snapshot
 

@@ -30,7 +30,7 @@ from schemathesis.specs.openapi.schemas import OpenApiSchema
 from dovetail.intents.documents.kinds import KINDS
 from dovetail.rest.intents.door import INTENTS
 from dovetail.rest.openapi.document import document
-from dovetail.rest.server.app import server_door
+from dovetail.rest.server.site import server_door
 from tests.rest.conftest import Make
 from tests.rest.intents.client import IntentsClient
 from tests.rest.intents.fake_actions import FakeActions

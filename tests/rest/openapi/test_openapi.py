@@ -35,8 +35,8 @@ from dovetail.rest.doors import DOORS
 from dovetail.rest.dovetail.door import DOVETAIL
 from dovetail.rest.dovetail.fleet import MEDIA
 from dovetail.rest.intents.door import INTENTS
-from dovetail.rest.openapi.document import document
-from dovetail.rest.server.app import server_door
+from dovetail.rest.openapi.document import document, part_of
+from dovetail.rest.server.site import server_door
 from tests.rest.client import Client
 from tests.rest.conftest import Make
 from tests.support import server
@@ -56,9 +56,10 @@ BARE = "6a1b5d6c-7f0e-4c6e-9d0a-0c4c2f9c1112"
 ASKED = "resources=CUSTOM_A:1"
 RESHAPED = {"resource_provider_generation": 2}
 STOCKED = {"resource_provider_generation": 0, "inventories": {"CUSTOM_A": {"total": 1}}}
-ALL_DOORS = (*DOORS, server_door(DOORS))
+API_DOORS = tuple(door for door in DOORS if door.describe is not None)
+ALL_DOORS = (*API_DOORS, server_door(DOORS))
 ALL_ROUTES = {path: methods for door in ALL_DOORS for path, methods in door.mounted().items()}
-DOORS_HERE = tuple(door for door in DOORS if door is not INTENTS)
+DOORS_HERE = tuple(door for door in API_DOORS if door is not INTENTS)
 """Those whose story is told here; tests/rest/intents has that of hardware intents."""
 ROUTES_HERE = {
     path: methods
@@ -71,7 +72,7 @@ def test_every_route_is_described() -> None:
     """If not: describe it in the openapi.py of its door."""
     for door in ALL_DOORS:
         routes = {(method, path) for path, methods in door.routes.items() for method in methods}
-        described = set(door.describe().operations)
+        described = set(part_of(door).operations)
         assert routes - described == set()
         assert described - routes == set()
 
@@ -150,6 +151,8 @@ def known(live: str) -> dict[str, str]:
         "name": "CUSTOM_THERE",
         "class_name": "all.gpus",
         "consumer_uuid": CONSUMER,
+        "consumer": CONSUMER,
+        "host": "rack1-host1",
     }
 
 
@@ -166,6 +169,8 @@ def described() -> OpenApiSchema:
     return schemathesis.openapi.from_dict(document(DOORS_HERE, ALL_DOORS[-1]), config=config)
 
 
+STREAMS = frozenset({"/dovetail/v1/map/events"})
+"""They do not end by themselves: tests of their own read them."""
 DESCRIBED = described()
 
 
@@ -224,6 +229,11 @@ STORY: list[tuple[str, str, Any]] = [
     ("GET", f"{AT_HOST}/allocations", None),
     ("GET", f"{AT_HOST}/usages", None),
     ("GET", "/usages?project_id=p", None),
+    ("GET", "/dovetail/v1/map", None),
+    ("GET", "/dovetail/v1/map/holders", None),
+    ("GET", f"/dovetail/v1/hosts/{HOST}", None),
+    ("GET", "/dovetail/v1/consumers?limit=1&project=p", None),
+    ("GET", f"/dovetail/v1/consumers/{CONSUMER}", None),
     ("DELETE", f"/allocations/{CONSUMER}", None),
     ("GET", f"/allocations/{CONSUMER}", None),
     ("POST", "/allocations", {CONSUMER: claim(1)}),
@@ -232,6 +242,7 @@ STORY: list[tuple[str, str, Any]] = [
     ("GET", "/dovetail/v1/decisions", None),
     ("GET", f"/dovetail/v1/explain?{ASKED}&host=told%20again", None),
     ("GET", "/dovetail/v1/explain?resources=CUSTOM_A:100", None),
+    ("GET", "/dovetail/v1/explain/hosts?resources=CUSTOM_A:100", None),
     ("POST", "/dovetail/v1/whatif", {"query": ASKED, "drain": [HOST]}),
     ("POST", "/dovetail/v1/whatif", {"query": f"{ASKED}&rank=pack&scores=1"}),
     ("POST", "/dovetail/v1/names", {"providers": ["told again"]}),
@@ -242,6 +253,9 @@ STORY: list[tuple[str, str, Any]] = [
     ("GET", "/dovetail/v1/classes/all.gpus", None),
     ("GET", "/allocation_candidates?resources_G=CUSTOM_A:1&class_G=all.gpus", None),
     ("GET", "/dovetail/v1/classes", None),
+    ("GET", "/dovetail/v1/classes/availability", None),
+    ("GET", "/dovetail/v1/machines", None),
+    ("GET", "/dovetail/v1/intents", None),
     ("DELETE", "/dovetail/v1/classes/all.gpus", None),
     ("GET", "/dovetail/v1/devices", None),
     ("GET", "/dovetail/v1/audit", None),
@@ -260,7 +274,12 @@ STORY: list[tuple[str, str, Any]] = [
 
 
 def test_every_operation_succeeds_as_described(live: str) -> None:
-    unseen = {(method, path) for path, methods in ROUTES_HERE.items() for method in methods}
+    unseen = {
+        (method, path)
+        for path, methods in ROUTES_HERE.items()
+        if path not in STREAMS
+        for method in methods
+    }
     with httpx2.Client(base_url=live) as http:
         for method, path, body in STORY:
             lines = {"content": body} if isinstance(body, bytes) else {"json": body}
@@ -274,7 +293,7 @@ def test_every_operation_succeeds_as_described(live: str) -> None:
     assert unseen == set()
 
 
-@DESCRIBED.parametrize()
+@DESCRIBED.exclude(path=[*STREAMS]).parametrize()
 @settings(
     max_examples=EXAMPLES,
     deadline=None,

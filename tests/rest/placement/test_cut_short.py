@@ -19,7 +19,7 @@ RANKED = "resources=VCPU:1&rank=spread&limit=3"
 class StepBudget(TimeBudget):
     """Over after some steps of a search, however fast the machine is."""
 
-    most = 7
+    most = 4
     _steps = 0
 
     async def yield_if_due(self) -> None:

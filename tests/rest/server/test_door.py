@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gc
+import weakref
 from collections.abc import Iterator
 from typing import Any
 
@@ -26,6 +28,7 @@ from tests.rest.conftest import Make
 
 class ToyVersions:
     header: str | None = "toy-version"
+    latest: str = "9"
     dated_since: Version = 99
 
     def negotiate(self, header: str | None) -> Version:
@@ -45,10 +48,24 @@ def shout(error: HttpError, request: RefusedRequest) -> Reply:
     return Reply(error.status, body, error.headers, content_type="application/toy+json")
 
 
+class HeavyToy:
+    """What the work for a request has in its hands."""
+
+
+WEIGHTS: list[weakref.ref[HeavyToy]] = []
+
+
 async def show(call: Call) -> Reply:
     """A toy."""
     if call.params["toy"] == "broken":
         raise domain.ProviderInUse
+    if call.params["toy"] == "heavy":
+        weight = HeavyToy()
+        WEIGHTS.append(weakref.ref(weight))
+        try:
+            raise domain.ProviderInUse
+        except domain.ProviderInUse as error:
+            raise bad_request("too heavy") from error
     return call.json({"toy": call.params["toy"], "part": call.params.get("part")})
 
 
@@ -91,6 +108,16 @@ def test_a_door_has_a_prefix_versions_and_headers_of_its_own(client: Client) -> 
     assert "openstack-api-version" not in reply.headers
     assert client.get("/box/of/toys/bear/left%2Fear", toy_version="2").json()["part"] == "left/ear"
     assert client.get("/box/of/toys/bear/ear", toy_version="1").status_code == 404
+
+
+def test_a_refused_request_leaves_nothing_to_the_garbage_collector(client: Client) -> None:
+    """Documents of megabytes would wait for a pass over all objects, and hold it up."""
+    gc.disable()
+    try:
+        assert client.get("/box/of/toys/heavy", toy_version="1").status_code == 400
+        assert [weight() for weight in WEIGHTS] == [None]
+    finally:
+        gc.enable()
 
 
 @pytest.mark.parametrize(
@@ -212,6 +239,7 @@ SHAPES = {
     "": "application/json",
     "/dovetail": "application/problem+json",
     "/v2": "application/problem+json",
+    "/console": "application/problem+json",
 }
 
 

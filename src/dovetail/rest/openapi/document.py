@@ -20,13 +20,14 @@ VERSION_SEGMENT = re.compile(r"v\d+")
 
 def document(doors: Sequence[Door], server: Door) -> Document:
     """`server` is the door of the server itself."""
-    everything = (*doors, server)
+    described = [door for door in doors if door.describe is not None]
+    everything = (*described, server)
     return {
         "openapi": "3.1.0",
         "info": {
             "title": "Dovetail",
             "version": __version__,
-            "description": about([door.describe() for door in doors]),
+            "description": about([part_of(door) for door in described]),
         },
         "paths": {
             path: methods for door in everything for path, methods in paths(door, everything)
@@ -35,7 +36,7 @@ def document(doors: Sequence[Door], server: Door) -> Document:
             "schemas": {
                 name: schema
                 for door in everything
-                for name, schema in schemas_of(door.describe()).items()
+                for name, schema in schemas_of(part_of(door)).items()
             },
             "securitySchemes": {
                 "token": {"type": "apiKey", "in": "header", "name": "X-Auth-Token"},
@@ -46,6 +47,11 @@ def document(doors: Sequence[Door], server: Door) -> Document:
     }
 
 
+def part_of(door: Door) -> DoorDescription:
+    assert door.describe is not None
+    return door.describe()
+
+
 def about(parts: Sequence[DoorDescription]) -> str:
     *others, last = [part.about for part in parts] or [""]
     apis = f"{', '.join(others)}, and {last}" if others else last
@@ -53,7 +59,7 @@ def about(parts: Sequence[DoorDescription]) -> str:
 
 
 def paths(door: Door, everything: Sequence[Door]) -> Iterator[tuple[str, Document]]:
-    part = door.describe()
+    part = part_of(door)
     for below, methods in door.routes.items():
         path = f"{door.prefix}{below}"
         # What the server itself answers is refused by whichever door has the path.
@@ -102,7 +108,7 @@ def operation_document(
         "summary": operation.summary,
         "tags": [tag_of(path.removeprefix(at.prefix))],
         "parameters": list(parameters(path, endpoint, operation, part)),
-        "responses": dict(responses(path, endpoint, operation, at.describe().errors)),
+        "responses": dict(responses(path, endpoint, operation, part_of(at).errors)),
     }
     if operation.body is not None:
         bodies = {operation.body_type: operation.body, **operation.more_bodies}

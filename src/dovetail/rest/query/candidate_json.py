@@ -1,30 +1,25 @@
 """JSON encoder of allocation candidates, made of templates: each part is written once.
 
 GET /allocation_candidates and what-if questions are answered with it. An answer can hold tens of
-thousands of candidates that hardly differ. So their common text is written once per answer, a
-tree's summaries once per change of the tree, and what is left per candidate is filling in UUIDs.
+thousands of candidates that hardly differ. So their common text is written once per answer, and
+what is left per candidate is filling in UUIDs; `summary_json` tells the trees they are in.
 """
 
 from __future__ import annotations
 
-from collections import OrderedDict
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
 
 import numpy as np
 import orjson
 from numpy.typing import NDArray
 
-from dovetail.engine import Search, Snapshot
+from dovetail.engine import Search
 from dovetail.engine.combine.round_robin import Block
-from dovetail.engine.feasible import Slot
+from dovetail.rest.query.summary_json import SummaryWriter
 from dovetail.rest.server.http import Version
 from dovetail.service.asking import unranked_trees
 
 TemplateDraft = tuple[str, list[int]]
-
-SUMMARY_CACHE_BYTES = 64 * 2**20
-"""Summaries of trees kept for the next answer."""
 
 VALUES_AT_ONCE = 8_192
 """UUIDs that are filled in at a time."""
@@ -178,99 +173,6 @@ def kinds_of(firsts: Block) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
 
 def text(value: object) -> str:
     return orjson.dumps(value).decode()
-
-
-class SummaryWriter:
-    """Summaries of providers, remembered per tree until the tree changes."""
-
-    def __init__(self) -> None:
-        self._summaries: OrderedDict[int, tuple[tuple[int, int], bytes]] = OrderedDict()
-        self._size = 0
-
-    def summaries(
-        self,
-        snapshot: Snapshot,
-        slots: Sequence[Slot],
-        combinations: Block,
-        version: Version,
-    ) -> Iterator[bytes]:
-        """The providers of every tree that gives something; before 1.29 only those that give."""
-        last = b""
-        for text in self._texts(snapshot, slots, combinations, version):
-            yield last
-            last = text
-        yield last[:-1]
-
-    def _texts(
-        self, snapshot: Snapshot, slots: Sequence[Slot], combinations: Block, version: Version
-    ) -> Iterator[bytes]:
-        """Of each provider or tree, with a comma after it."""
-        giving = combinations[:, [at for at, slot in enumerate(slots) if slot.resources]]
-        if version < 29:
-            asked = {name for slot in slots for name in slot.resources}
-            for row in np.unique(giving).tolist():
-                yield providers_json(snapshot, range(row, row + 1), version, asked)
-        else:
-            given = np.zeros(snapshot.tree_size.size, np.bool_)
-            given[snapshot.tree.values[giving]] = True
-            trees = np.flatnonzero(given)
-            roots = snapshot.tree_root_id.values[trees].tolist()
-            changes = snapshot.tree_version.values[trees].tolist()
-            for tree, root, change in zip(trees.tolist(), roots, changes, strict=True):
-                yield self._tree(snapshot, tree, root, (snapshot.names_version, change))
-
-    def _tree(self, snapshot: Snapshot, tree: int, root: int, change: tuple[int, int]) -> bytes:
-        kept = self._summaries.get(root)
-        if kept is not None and kept[0] == change:
-            return kept[1]
-        text = providers_json(snapshot, snapshot.rows_of(tree), 29)
-        self._size += len(text) - (len(kept[1]) if kept else 0)
-        self._summaries[root] = (change, text)
-        self._summaries.move_to_end(root)
-        while self._size > SUMMARY_CACHE_BYTES:
-            _, (_, dropped) = self._summaries.popitem(last=False)
-            self._size -= len(dropped)
-        return text
-
-
-def providers_json(
-    snapshot: Snapshot, rows: range, version: Version, asked: set[str] | None = None
-) -> bytes:
-    """The summaries of neighbouring rows, each with a comma after it.
-
-    Before 1.27 only the classes `asked` for are shown.
-    """
-    resources: dict[int, dict[str, dict[str, int]]] = {row: {} for row in rows}
-    for class_id, inventories in snapshot.inventories.items():
-        low, high = np.searchsorted(inventories.rows.values, (rows.start, rows.stop))
-        if low == high:
-            # Perhaps of a class that is no more: only what is in use has to have a name.
-            continue
-        name = snapshot.class_names[class_id]
-        if version < 27 and asked is not None and name not in asked:
-            continue
-        entries = zip(
-            inventories.rows.values[low:high].tolist(),
-            inventories.capacity.values[low:high].tolist(),
-            inventories.free.values[low:high].tolist(),
-            strict=True,
-        )
-        for row, capacity, free in entries:
-            resources[row][name] = {"capacity": capacity, "used": capacity - free}
-    texts = snapshot.uuids.values[rows.start : rows.stop].tolist()
-    uuids = {row: text.decode() for row, text in zip(rows, texts, strict=True)}
-    shown: dict[str, dict[str, Any]] = {}
-    for row, amounts in resources.items():
-        summary = shown[uuids[row]] = {"resources": amounts}
-        if version >= 17:
-            held = snapshot.trait_sets.members(snapshot.traits.values[row])
-            summary["traits"] = [snapshot.trait_names[trait] for trait in sorted(held)]
-        if version >= 29:
-            # From here on the rows are those of a whole tree, so parent and root are among them.
-            parent = int(snapshot.parent.values[row])
-            summary["parent_provider_uuid"] = uuids.get(parent)
-            summary["root_provider_uuid"] = uuids[rows.start]
-    return orjson.dumps(shown)[1:-1] + b","
 
 
 def candidates_json(

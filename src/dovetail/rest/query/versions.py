@@ -5,6 +5,8 @@ Both doors negotiate by it: the language of candidate queries is what they have 
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 from dovetail.rest.server.errors import HttpError, bad_request
 from dovetail.rest.server.http import Version
 
@@ -20,6 +22,7 @@ class Microversions:
     """The minor number of 1.0 to 1.39."""
 
     header: str | None = HEADER
+    latest: str = f"{SERVICE} latest"
     dated_since: Version = DATED_SINCE
 
     def negotiate(self, header: str | None) -> Version:
@@ -40,6 +43,8 @@ def shown(version: Version) -> str:
     return f"1.{version}"
 
 
+# Few: clients of a server speak few versions, and a stranger's header may have kilobytes.
+@lru_cache(32)
 def version_asked(header: str | None) -> Version:
     wanted = None
     for part in (header or "").split(","):

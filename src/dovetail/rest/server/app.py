@@ -13,30 +13,30 @@ from __future__ import annotations
 import time
 import uuid
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import structlog
+from starlette.datastructures import Headers
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
-from dovetail.aio.pace import collect_again
+from dovetail.aio.pace import work_of_any_length
 from dovetail.ledger import LedgerBusy
 from dovetail.rest.auth.admission import CallerAdmission
 from dovetail.rest.auth.hosts import refuse_unclear_host
 from dovetail.rest.auth.identity import NOBODY, Identity
-from dovetail.rest.openapi import serving
 from dovetail.rest.server import health, metrics
 from dovetail.rest.server.audit_log import AuditedWrite
 from dovetail.rest.server.backend import ServerBackend
-from dovetail.rest.server.door import Door, Unversioned, by_prefix, door_at
+from dovetail.rest.server.door import Door
 from dovetail.rest.server.errors import (
     HttpError,
     RefusedRequest,
     answer_of,
     bad_request,
+    forget_frames,
     ledger_refusal,
-    problem_details,
 )
 from dovetail.rest.server.headers import (
     REQUEST_ID,
@@ -44,10 +44,13 @@ from dovetail.rest.server.headers import (
     cors_headers,
     protect,
     require_json,
+    vary_by,
 )
 from dovetail.rest.server.http import JSON, Call, Query, Reply, Version
-from dovetail.rest.server.pieces.sending import PiecewiseResponse
-from dovetail.rest.server.routing import Endpoint, Router, Routes
+from dovetail.rest.server.inner_request import inner_request, target_of
+from dovetail.rest.server.pieces.sending import PiecewiseResponse, StreamResponse
+from dovetail.rest.server.routing import Endpoint
+from dovetail.rest.server.site import Site, mounted
 from dovetail.telemetry.tracing import TRACING
 
 if TYPE_CHECKING:
@@ -58,29 +61,6 @@ log = structlog.get_logger("dovetail.rest")
 SAFE_METHODS = {"GET", "HEAD", "OPTIONS", "QUERY"}
 LONGEST_FOREIGN_ID = 100
 """Others' request ids are repeated in logs, which strangers shall not fill with them."""
-
-
-def server_door(doors: Sequence[Door]) -> Door:
-    """What the server itself answers, whatever is mounted on it: health, metrics, description."""
-
-    def described() -> dict[str, Any]:
-        from dovetail.rest.openapi.document import document
-
-        return document(doors, own)
-
-    routes: Routes = {
-        "/livez": {"GET": Endpoint(health.livez, public=True)},
-        "/readyz": {"GET": Endpoint(health.readyz, public=True)},
-        "/metrics": {"GET": Endpoint(metrics.show, public=True)},
-        serving.PATH: {"GET": Endpoint(serving.endpoint(described), public=True)},
-    }
-    own = Door("", routes, Unversioned(), problem_details, serving.describe)
-    return own
-
-
-def mounted(doors: Sequence[Door]) -> tuple[Door, ...]:
-    """The doors and the server's own, in the order in which they are looked at."""
-    return by_prefix((*doors, server_door(doors)))
 
 
 class Application:
@@ -98,17 +78,17 @@ class Application:
         started = time.perf_counter()
         request = Request(scope, receive)
         exchange = Exchange(request, self._backend, self._site, self._admission)
-        with TRACING.request(request.method, request.headers) as span:
+        with TRACING.request(request.method, request.headers) as span, work_of_any_length():
             try:
                 reply = await exchange.answer()
             except ClientDisconnect:
                 return
-            finally:
-                # Of others that are still at it, their next step spares the collector again.
-                collect_again()
             exchange.audit(reply)
+            seconds = time.perf_counter() - started
             await response(exchange, reply)(scope, receive, send)
-            self._tell(exchange, reply, span, time.perf_counter() - started)
+            if not reply.is_stream:
+                seconds = time.perf_counter() - started
+            self._tell(exchange, reply, span, seconds)
         self._log(exchange, reply, started)
 
     async def _live(self, receive: Receive, send: Send) -> None:
@@ -142,12 +122,13 @@ class Application:
 
     @staticmethod
     def _log(exchange: Exchange, reply: Reply, started: float) -> None:
-        request = exchange.request
+        request, endpoint = exchange.request, exchange.endpoint
+        hides = endpoint is not None and endpoint.private_query
         log.info(
             "request",
             method=request.method,
             path=request.scope["path"],
-            query=request.scope["query_string"].decode("latin-1"),
+            query="" if hides else request.scope["query_string"].decode("latin-1"),
             status=reply.status,
             bytes=reply.length,
             milliseconds=round((time.perf_counter() - started) * 1000, 3),
@@ -163,35 +144,20 @@ def response(exchange: Exchange, reply: Reply) -> Response:
     versioning = exchange.door.version
     if exchange.version is not None and versioning.header is not None:
         headers[versioning.header] = versioning.answer(exchange.version)
-        headers["vary"] = versioning.header
+        vary_by(headers, versioning.header)
     exchange.allow_origin(headers)
     protect(headers, exchange.door.headers)
-    built = (
-        Response(reply.body, reply.status, headers)
-        if reply.parts is None
-        else PiecewiseResponse(reply.parts, reply.status, headers)
-    )
+    built: Response
+    if reply.parts is None:
+        built = Response(reply.body, reply.status, headers)
+    else:
+        kind = StreamResponse if reply.is_stream else PiecewiseResponse
+        built = kind(reply.parts, reply.status, headers)
     if reply.content_type is not None:
         built.headers["content-type"] = reply.content_type
+    for each in reply.cookies:
+        built.headers.append("set-cookie", each)
     return built
-
-
-class Site:
-    """What is mounted: the doors, and one router over the routes of all."""
-
-    def __init__(self, doors: Sequence[Door]) -> None:
-        self.doors = doors
-        routes = {
-            path: methods
-            for door in doors
-            for path, methods in {**door.also_mounted(), **door.mounted()}.items()
-        }
-        self.router = Router(routes)
-        self.public = frozenset(
-            path for path, methods in routes.items() if all(one.public for one in methods.values())
-        )
-        named = (door.version.header for door in doors)
-        self.version_headers = tuple(dict.fromkeys(name for name in named if name is not None))
 
 
 class Exchange:
@@ -211,8 +177,9 @@ class Exchange:
         self.endpoint: Endpoint | None = None
         self.call: Call | None = None
         self._params: Mapping[str, str] = {}
-        self._path = raw_path(request)
-        self.door = door_at(site.doors, self._path)
+        self._path, self.door, self._entrance = site.way(request)
+        self.headers: Headers = request.headers
+        """Of a caller that is recognised by something else, with what stands for it."""
         self.client = request.client.host if request.client else None
 
     async def answer(self) -> Reply:
@@ -225,6 +192,7 @@ class Exchange:
             return self._refuse(error)
         except LedgerBusy as error:
             log.warning("ledger busy", request_id=self.request_id, error=str(error))
+            forget_frames(error)
             return self._refuse(ledger_refusal(error))
         except ClientDisconnect:
             raise
@@ -233,6 +201,7 @@ class Exchange:
             if answer is None:
                 log.exception("unexpected error", request_id=self.request_id)
                 answer = HttpError(500, f"See the log for {self.request_id}.")
+            forget_frames(error)
             return self._refuse(answer)
 
     async def _handle(self) -> Reply:
@@ -250,11 +219,26 @@ class Exchange:
             params=params,
             query=self._query(),
             dated_since=self.door.version.dated_since,
+            ask=self._ask,
+            admit=self._admit,
         )
         self._authorise(endpoint, call)
         if not endpoint.streams:
             call.body = await self._body()
         return await endpoint.handler(call)
+
+    async def _admit(self, headers: Headers) -> Identity:
+        self.identity = await self._admission.admit(headers, self.client)
+        return self.identity
+
+    async def _ask(self, target: str) -> Reply:
+        """What GET of another address of this server answers the same caller."""
+        inner = Exchange(
+            inner_request(self.request, target, self._site.newest),
+            *(self._backend, self._site, self._admission),
+        )
+        inner.identity = self.identity
+        return await inner.answer()
 
     @property
     def is_unmade_claim(self) -> bool:
@@ -267,8 +251,14 @@ class Exchange:
             self._backend.allowed_hosts.refuse_foreign(self.request)
 
     async def _recognise(self) -> None:
-        if not self._is_public():
-            self.identity = await self._admission.admit(self.request.headers, self.client)
+        if self.identity is not NOBODY or self._is_public():
+            return
+        if self._entrance is not None:
+            headers = await self._entrance.headers(self.request, self._path, self._backend)
+            if headers is None:
+                return
+            self.headers = headers
+        self.identity = await self._admission.admit(self.headers, self.client)
 
     def _is_public(self) -> bool:
         if self._path == "/metrics":
@@ -277,7 +267,7 @@ class Exchange:
 
     def _negotiated(self) -> Version:
         header = self.door.version.header
-        asked = None if header is None else self.request.headers.get(header)
+        asked = None if header is None else self.headers.get(header)
         return self.door.version.negotiate(asked)
 
     @property
@@ -331,12 +321,14 @@ class Exchange:
         return b"".join(parts)
 
     def _refuse(self, error: HttpError) -> Reply:
+        forget_frames(error)
         self.refusal = error
         refused = RefusedRequest(
             method=self.request.method,
             headers=self.request.headers,
             version=self.version,
             request_id=self.request_id,
+            target=target_of(self.request),
         )
         return self.door.problem(error, refused)
 
@@ -363,15 +355,9 @@ class Exchange:
         """Tell browsers whether a page may have the answer, and caches that it depends on that."""
         origin = self._backend.cors_origin
         if origin is not None:
-            headers["vary"] = f"{headers['vary']}, origin" if "vary" in headers else "origin"
+            vary_by(headers, "origin")
             asked, versions = self.request.headers, self._site.version_headers
             headers.update(cors_headers(origin, asked, versions))
-
-
-def raw_path(request: Request) -> str:
-    """The path as sent: names in it may hold encoded slashes."""
-    raw: bytes = request.scope.get("raw_path") or request.scope["path"].encode()
-    return raw.partition(b"?")[0].decode("latin-1") or "/"
 
 
 def describe(

@@ -7,7 +7,7 @@ import signal
 import sys
 import threading
 from collections.abc import Callable, Coroutine, Mapping
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
 import msgspec
 import structlog
@@ -18,9 +18,14 @@ from dovetail.ledger import Ledger
 from dovetail.rest.auth.hosts import AllowedHosts
 from dovetail.rest.auth.identity import Authenticator
 from dovetail.rest.auth.rate_limit import RateLimiter
+from dovetail.rest.auth.sealing import Seal
+from dovetail.rest.auth.settings import OidcSettings
 from dovetail.rest.server.audit_log import AuditLog
 from dovetail.rest.server.policy import RuleSet
 from dovetail.rest.server.settings import RequestLimits
+from dovetail.service.claiming.equals import Dealer
+from dovetail.service.fleet_map.following import FleetFollowers
+from dovetail.service.fleet_map.maps import FleetMaps
 from dovetail.service.intents.ports import IntentActions, ObjectHook
 from dovetail.service.intents.settings import IntentSettings
 from dovetail.service.recent_answers import RecentAnswers
@@ -45,6 +50,7 @@ class ServerBackend(msgspec.Struct):
     rate_limiter: RateLimiter | None = None
     audit_log: AuditLog | None = None
     recent_answers: RecentAnswers = msgspec.field(default_factory=RecentAnswers)
+    dealer: Dealer = msgspec.field(default_factory=Dealer)
     intents: IntentActions | None = None
     intent_hooks: Mapping[str, ObjectHook] = {}
     """By kind of document: who acts on what users write."""
@@ -54,6 +60,16 @@ class ServerBackend(msgspec.Struct):
     closers: tuple[Callable[[], None], ...] = ()
     """Called when it stops, after the errands."""
     background: Background = msgspec.field(default_factory=Background)
+    oidc: OidcSettings = OidcSettings()
+    """Of the issuer at which people sign in to the console, if it has a client there."""
+    seal: Seal = msgspec.field(default=cast("Seal", None))
+    """Of cookies; made from the ledger."""
+    fleet: FleetFollowers = msgspec.field(default=cast("FleetFollowers", None))
+    """The map of the fleet, and who follows it; made from the ledger and the keeper."""
+
+    def __post_init__(self) -> None:
+        self.seal = Seal(self.ledger)
+        self.fleet = FleetFollowers(FleetMaps(self.ledger, self.keeper))
 
     def start(self) -> None:
         self.reload_on_hangup()
@@ -73,6 +89,7 @@ class ServerBackend(msgspec.Struct):
 
     async def close(self) -> None:
         await self.background.stop()
+        await self.fleet.close()
         for each in self.closers:
             each()
         self.ledger.close()

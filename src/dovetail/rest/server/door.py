@@ -8,7 +8,7 @@ looks up the door of each request by its path and has no rule about any one of t
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 import msgspec
 
@@ -17,6 +17,12 @@ from dovetail.rest.server.errors import DOMAIN_ERRORS, ErrorTable, Problem
 from dovetail.rest.server.http import Version
 from dovetail.rest.server.routing import Routes
 
+if TYPE_CHECKING:
+    from starlette.datastructures import Headers
+    from starlette.requests import Request
+
+    from dovetail.rest.server.backend import ServerBackend
+
 
 class Versioning(Protocol):
     """How a client and a door agree on a version of the door's API."""
@@ -24,6 +30,10 @@ class Versioning(Protocol):
     @property
     def header(self) -> str | None:
         """In which clients ask for a version and answers tell theirs; None: there is no version."""
+
+    @property
+    def latest(self) -> str:
+        """What to send in the header to be spoken to in the newest version."""
 
     @property
     def dated_since(self) -> Version:
@@ -43,6 +53,7 @@ class Unversioned:
     """An API with one version, of which nobody speaks."""
 
     header: str | None = None
+    latest: str = ""
     dated_since: Version = 0
 
     def negotiate(self, _header: str | None) -> Version:
@@ -55,6 +66,17 @@ class Unversioned:
         return ""
 
 
+class Entrance(Protocol):
+    """How a door recognises callers that do not send a token in a header."""
+
+    async def headers(self, request: Request, path: str, backend: ServerBackend) -> Headers | None:
+        """The head of a request as if its caller had sent a token; None: it needs no caller.
+
+        `path` is where the request leads, as the doors know it. Raises HttpError: it may not come
+        in this way.
+        """
+
+
 class Door(msgspec.Struct, frozen=True):
     prefix: str
     """All paths that begin so are the door's, whether it has a route for them or not; of two doors
@@ -64,14 +86,19 @@ class Door(msgspec.Struct, frozen=True):
     version: Versioning
     problem: Problem
     """The shape of its errors."""
-    describe: Callable[[], DoorDescription]
-    """Its part of the OpenAPI description; called when somebody first asks for that."""
+    describe: Callable[[], DoorDescription] | None
+    """Its part of the OpenAPI description, asked for when somebody first wants that; None: it has
+    pages for people, and no API."""
     errors: ErrorTable = msgspec.field(default_factory=lambda: DOMAIN_ERRORS)
     """How errors of the domain are answered that no handler had anything to add to."""
     headers: Mapping[str, str] = {}
     """What every answer says that does not say otherwise."""
     aliases: tuple[str, ...] = ()
     """Beginnings of routes that are the door's without the prefix, too."""
+    entrance: Entrance | None = None
+    """None: callers send a token in a header."""
+    passage: str = ""
+    """Below the prefix and this, all doors' paths are there again, for those who come in here."""
 
     def mounted(self) -> Routes:
         """The routes by their whole path."""
@@ -86,7 +113,8 @@ class Door(msgspec.Struct, frozen=True):
         }
 
     def has(self, path: str) -> bool:
-        return is_below(path, self.prefix) or any(is_at(path, each) for each in self.aliases)
+        own = is_below(path, self.prefix) or (path == self.prefix and "" in self.routes)
+        return own or any(is_at(path, each) for each in self.aliases)
 
 
 def is_below(path: str, prefix: str) -> bool:

@@ -53,6 +53,18 @@ class HttpError(Exception):
         self.extra = extra or {}
 
 
+def forget_frames(error: BaseException) -> None:
+    """Let go of the frames that an error and its causes came through, once it is answered.
+
+    They hold what was worked on, documents of megabytes among it, and the error again: a cycle that
+    would wait for the garbage collector to go through all objects.
+    """
+    left: BaseException | None = error
+    while left is not None and left.__traceback__ is not None:
+        left.__traceback__ = None
+        left = left.__cause__ or left.__context__
+
+
 def bad_request(message: str, code: str = "") -> HttpError:
     return HttpError(400, message, code=code)
 
@@ -119,6 +131,8 @@ class RefusedRequest(msgspec.Struct, frozen=True, kw_only=True):
     version: Version | None
     """None if it was refused before its version was known."""
     request_id: str
+    target: str
+    """Path and query, as asked for."""
 
 
 Problem = Callable[[HttpError, RefusedRequest], Reply]

@@ -45,6 +45,15 @@ def accepts_json(accept: str) -> bool:
     return False
 
 
+def accepts_gzip(headers: Headers) -> bool:
+    """Whether the caller can read it and does not rule it out."""
+    qualities: dict[str, float] = {}
+    for part in headers.get("accept-encoding", "").split(","):
+        coding, *parameters = (word.strip().lower() for word in part.split(";"))
+        qualities[coding] = quality(parameters)
+    return qualities.get("gzip", qualities.get("*", 0)) > 0
+
+
 def quality(parameters: list[str]) -> float:
     for parameter in parameters:
         if parameter.startswith("q="):
@@ -59,6 +68,17 @@ def require_json(headers: Headers) -> None:
     media = headers.get("content-type", "").partition(";")[0].strip()
     if media != JSON:
         raise HttpError(415, f"The media type {media or None} is not supported, use {JSON}")
+
+
+def has_seen(headers: Headers, tag: str) -> bool:
+    """Whether the caller has the state with this tag; on the way tags may have been weakened."""
+    known = headers.get("if-none-match", "").split(",")
+    return tag in {each.strip().removeprefix("W/") for each in known}
+
+
+def vary_by(headers: MutableMapping[str, str], name: str) -> None:
+    """Tell caches that the answer depends on a header, beside those named already."""
+    headers["vary"] = f"{headers['vary']}, {name}" if "vary" in headers else name
 
 
 def cors_headers(allowed: str, asked: Headers, versions: Sequence[str]) -> dict[str, str]:
@@ -85,7 +105,7 @@ def sendable(asked: Headers, allowed: Sequence[str]) -> list[str]:
 
 def protect(headers: MutableMapping[str, str], usual: Mapping[str, str]) -> None:
     """Add what is missing; `usual` is what the door says."""
-    for name, value in (*ALWAYS.items(), *usual.items()):
+    for name, value in (*usual.items(), *ALWAYS.items()):
         headers.setdefault(name, value)
 
 

@@ -21,11 +21,21 @@ async def livez(_call: Call) -> Reply:
     return Reply(200, b"ok\n", content_type=PLAIN)
 
 
-async def readyz(call: Call) -> Reply:
-    """Ready when the snapshot could be brought up to date, and the ledger takes writes."""
+async def readyz(call: Call, patience_seconds: float = PATIENCE_SECONDS) -> Reply:
+    """Ready when the snapshot could be brought up to date, and the ledger takes writes.
+
+    After a load, taking in the fleet may take longer. The ledger has told all of it by then, and
+    all replicas are at it at the same time: those who ask wait for it, and are answered.
+    """
+    keeper = call.backend.keeper
     try:
-        async with asyncio.timeout(PATIENCE_SECONDS):
-            await call.backend.keeper.fresh()
+        try:
+            async with asyncio.timeout(patience_seconds):
+                await keeper.fresh()
+        except TimeoutError:
+            if not keeper.is_catching_up:
+                raise
+        async with asyncio.timeout(patience_seconds):
             await asyncio.wrap_future(call.backend.ledger.check())
     except (LedgerBusy, TimeoutError) as error:
         # Everybody may ask; where the database is and why it is away, only the log tells.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from email.utils import formatdate
 from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qsl
@@ -17,6 +17,7 @@ from dovetail.rest.server.pieces.writing import written_json
 from dovetail.telemetry.phases import phase
 
 if TYPE_CHECKING:
+    from starlette.datastructures import Headers
     from starlette.requests import Request
 
     from dovetail.rest.auth.identity import Identity
@@ -32,8 +33,11 @@ class Reply(msgspec.Struct):
     body: bytes = b""
     headers: dict[str, str] = {}
     content_type: str | None = JSON
+    cookies: tuple[str, ...] = ()
+    """To be set, each with its attributes."""
     parts: AsyncIterator[bytes] | None = None
-    """A long body, sent piece by piece instead of `body`; `headers` have its length."""
+    """A long body, sent piece by piece instead of `body`; `headers` have its length, unless it is a
+    stream of events."""
 
     @classmethod
     def in_pieces(
@@ -48,11 +52,22 @@ class Reply(msgspec.Struct):
             return cls(status, pieces[0], {**(headers or {})}, content_type)
         length = {"content-length": str(sum(map(len, pieces)))}
         parts = forgotten_when_sent(pieces)
-        return cls(status, b"", {**(headers or {}), **length}, content_type, parts)
+        return cls(status, b"", {**(headers or {}), **length}, content_type, parts=parts)
+
+    async def whole(self) -> bytes:
+        """The body in one piece; what was sent piece by piece can be had once."""
+        if self.parts is None:
+            return self.body
+        return b"".join([part async for part in self.parts])
 
     @property
     def length(self) -> int:
-        return len(self.body) if self.parts is None else int(self.headers["content-length"])
+        """Of a stream, nothing: it goes on until somebody ends it."""
+        return len(self.body) if self.parts is None else int(self.headers.get("content-length", 0))
+
+    @property
+    def is_stream(self) -> bool:
+        return self.parts is not None and "content-length" not in self.headers
 
 
 class Query:
@@ -102,6 +117,10 @@ class Call(VersionedQuery):
     backend: ServerBackend
     identity: Identity
     params: Mapping[str, str]
+    ask: Callable[[str], Awaitable[Reply]]
+    """What GET of another address (path and query) of this server answers the same caller."""
+    admit: Callable[[Headers], Awaitable[Identity]]
+    """Whose token these headers hold, found out as for any request. Raises HttpError."""
     body: bytes = b""
     dated_since: Version = 0
     """The first version whose answers say when what they show was last changed."""

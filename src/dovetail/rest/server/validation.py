@@ -6,6 +6,7 @@ microseconds whether a document is good; only a bad one is looked at again to wo
 
 from __future__ import annotations
 
+import re
 import uuid
 from collections.abc import Callable
 from functools import cached_property
@@ -29,10 +30,15 @@ MOST_WORDS = 500
 """Choosing and printing the best of many errors takes seconds for a body of megabytes."""
 
 
+USUAL_UUID = re.compile("[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
+
+
 def is_uuid_like(value: object) -> bool:
     """Any writing of a UUID: with or without dashes, in braces, upper case."""
     if not isinstance(value, str):
         return False
+    if USUAL_UUID.fullmatch(value):
+        return True
     bare = value.replace("urn:", "").replace("uuid:", "").strip("{}").replace("-", "").lower()
     try:
         return uuid.UUID(value).hex == bare

@@ -14,6 +14,9 @@ from typing import Any
 
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
+from dovetail.rest.server.listening.joined_writes import JoinedWrites
+from dovetail.rest.server.pieces.sending import STREAMS
+
 HEAD_BYTES = 64 * 2**10
 HEAD_SECONDS = 30.0
 STALLED_SECONDS = 60.0
@@ -43,6 +46,13 @@ class BoundedHttpProtocol(HttpToolsProtocol):
         self._expect_no_head()
         self._read_on()
         super().connection_lost(exc)
+
+    def shutdown(self) -> None:
+        """The server stops: answers that do not end by themselves are not waited for."""
+        if self.cycle is not None and self.cycle.scope.get(STREAMS):
+            self.transport.close()
+        else:
+            super().shutdown()
 
     def pause_writing(self) -> None:
         # Closing would wait for what is still to be sent: nobody reads it.
@@ -82,7 +92,10 @@ class BoundedHttpProtocol(HttpToolsProtocol):
         self._reading_head = False
         self._expect_no_head()
         self._heed_target()
+        before = self.cycle
         super().on_headers_complete()
+        if self.cycle is not before:
+            self.cycle.transport = JoinedWrites(self.transport, self.loop)
 
     def _heed_target(self) -> None:
         """Where the target of a request has a host, that one counts (RFC 9112, 3.2.2): what is
