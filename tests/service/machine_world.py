@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Mapping
 from fractions import Fraction
 
 from dovetail.core.device import Device
 from dovetail.ledger import Ledger, inventories, providers
+from dovetail.ledger.machines.queue import GroupQueue, QueuedGuest
 from dovetail.ledger.machines.stock import TypeStock, class_of, group_provider
 from dovetail.ledger.machines.units import UnitClaim
 from dovetail.machines.names import GPU_TYPE
 from dovetail.machines.shapes import UnitShape
 from dovetail.podfit.pod_sum import CPU, MEMORY
 from tests.ledger.world import new
+from tests.rest.fleets import uid
 
 GROUP = "general"
 GIBIBYTE = 2**30
@@ -87,3 +91,34 @@ def stocked(ledger: Ledger, provider: str) -> dict[str, tuple[int, int, int]]:
 
 def group_stock(ledger: Ledger, machine_type: str, group: str = GROUP) -> tuple[int, int, int]:
     return stocked(ledger, group_provider("", group))[class_of(machine_type)]
+
+
+def queued(
+    pod: str,
+    of: str = "large",
+    reason: str | None = "SoldOut",
+    message: str = "all units are sold",
+    since: str | None = "2026-11-18T09:00:00Z",
+) -> QueuedGuest:
+    return QueuedGuest(
+        uid=uid(pod),
+        namespace="team",
+        pod=pod,
+        type=of,
+        since=since,
+        reason=reason,
+        message=message,
+    )
+
+
+def line(
+    *guests: QueuedGuest,
+    lent_seconds: Mapping[str, int] | None = None,
+    pods: Mapping[str, str] | None = None,
+) -> GroupQueue:
+    return GroupQueue(
+        waiting=dict(Counter(each.type for each in guests)),
+        guests=guests,
+        lent_seconds=dict(lent_seconds or {}),
+        pods=dict(pods or {}),
+    )

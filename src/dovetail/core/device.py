@@ -11,10 +11,10 @@ from typing import Protocol
 
 import msgspec
 
-HEALTHY = "Healthy"
-UNHEALTHY = "Unhealthy"
+HEALTH, HEALTHY, UNHEALTHY = "Health", "Healthy", "Unhealthy"
+"""An attribute, and what it says: of a device, and of a node that is not ready."""
 
-RESERVED = ("Kind", "Vendor", "Name", "Health")
+RESERVED = ("Kind", "Vendor", "Name", HEALTH)
 """Keys that stand for a device's own fields; no property may be called so."""
 
 HELD_BY, KUBELET = "held-by", "kubelet"
@@ -67,7 +67,7 @@ class Device(msgspec.Struct, frozen=True, kw_only=True):
             "Kind": self.kind,
             "Vendor": self.vendor,
             "Name": self.name,
-            "Health": HEALTHY if self.healthy else UNHEALTHY,
+            HEALTH: HEALTHY if self.healthy else UNHEALTHY,
         }
 
 

@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 
 import msgspec
 
-from dovetail.machines.documents import MachineType
+from dovetail.machines.documents import MachineSpec, MachineType
 from dovetail.machines.pods import is_leaving, type_of
 from dovetail.machines.selling.windows import duration_of, lease_end
 from dovetail.machines.snapshot import MachineSnapshot
@@ -29,6 +29,15 @@ class Leases(msgspec.Struct, frozen=True):
     notices: tuple[LeaseNotice, ...]
     look_again: datetime | None
     """When the next one has to be given."""
+
+
+def lent_seconds(spec: MachineSpec) -> dict[str, int]:
+    """By type, how long a unit is lent; types without an end are not in it."""
+    return {
+        each.name: int(duration_of(each.max_duration).total_seconds())
+        for each in spec.machine_types
+        if each.max_duration is not None
+    }
 
 
 def leases_of(snapshot: MachineSnapshot, holders: Iterable[Pod]) -> Leases:

@@ -24,6 +24,7 @@ from dovetail.machines.names import (
 )
 from dovetail.machines.shapes import served_types
 from dovetail.podfit.objects import Node, Taint
+from dovetail.podfit.readiness import is_ready
 
 PREFIX = f"{DOMAIN}/"
 NO_SCHEDULE = "NoSchedule"
@@ -62,10 +63,9 @@ def state_of(node: Node | None, entry: PoolNode) -> str:
 
 
 def is_healthy(node: Node) -> bool:
-    ready = (each.status for each in node.status.conditions if each.type == "Ready")
     return (
         not node.spec.unschedulable
-        and next(ready, "True") == "True"
+        and is_ready(node)
         and not any(taint.key in UNHEALTHY_TAINTS for taint in node.spec.taints)
     )
 

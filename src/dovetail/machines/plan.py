@@ -16,6 +16,7 @@ import msgspec
 
 from dovetail.machines.documents import Machine, MachineNodePool, MachineShape
 from dovetail.machines.leases import LeaseNotice, leases_of
+from dovetail.machines.line import GuestLine, line_of
 from dovetail.machines.names import MACHINE_TYPE, pool_name, stock_name
 from dovetail.machines.objects import (
     is_contained,
@@ -74,6 +75,7 @@ class MachinePlan(msgspec.Struct, frozen=True, kw_only=True):
     """Why each guest waits, by uid."""
     is_part: bool
     """Whether some of the line have not had their turn."""
+    line: GuestLine
     notices: tuple[LeaseNotice, ...]
     status: dict[str, Any]
     conditions: tuple[ConditionFound, ...]
@@ -98,12 +100,12 @@ def plan_machine(snapshot: MachineSnapshot, enough: float = inf) -> MachinePlan:
     lifts = [each for each in survey.lifts if each[0].metadata.uid not in gone]
     # 4. Tell.
     leases = leases_of(snapshot, survey.holders)
+    line = line_of(survey, sales, waiting)
     outcome = PlanOutcome(
         survey=survey,
         books=standing.books,
         buying=standing.buying,
-        sales=tuple(sales),
-        waiting=waiting,
+        line=line,
         shortages=stock.shortages,
         wanted=sum(replicas.values()),
         held=len(survey.sleepers),
@@ -132,6 +134,7 @@ def plan_machine(snapshot: MachineSnapshot, enough: float = inf) -> MachinePlan:
         stock=stock,
         waiting=waiting,
         is_part=len(waiting) + sum(len(each.orders) for each in sales) < len(survey.waiting),
+        line=line,
         notices=leases.notices,
         status=status_of(snapshot, outcome),
         conditions=conditions_of(snapshot, outcome),

@@ -15,18 +15,12 @@ from typing import Any
 import msgspec
 
 from dovetail.machines.documents import MachineType, Window
-from dovetail.machines.pods import (
-    is_bound,
-    is_live_sleeper,
-    is_operating,
-    line_order,
-    type_of,
-    user_of,
-)
+from dovetail.machines.leases import lent_seconds
+from dovetail.machines.line import GuestLine
+from dovetail.machines.pods import is_live_sleeper, is_operating, type_of, user_of
 from dovetail.machines.selling.buyers import may_buy
 from dovetail.machines.selling.buying import Buying
-from dovetail.machines.selling.seller import Sale
-from dovetail.machines.selling.waiting import Waiting, WaitReason
+from dovetail.machines.selling.waiting import Waiting
 from dovetail.machines.selling.windows import duration_of, occurrence
 from dovetail.machines.snapshot import MachineSnapshot
 from dovetail.machines.stock.families import FamilyBook
@@ -45,8 +39,7 @@ class PlanOutcome(msgspec.Struct, frozen=True, kw_only=True):
     survey: Survey
     books: Mapping[str, FamilyBook]
     buying: Buying
-    sales: tuple[Sale, ...]
-    waiting: Mapping[str, Waiting]
+    line: GuestLine
     shortages: tuple[StockShortage, ...]
     wanted: int
     """Sleepers that there should be."""
@@ -71,23 +64,21 @@ class ConditionFound(msgspec.Struct, frozen=True):
 
 def status_of(snapshot: MachineSnapshot, outcome: PlanOutcome) -> dict[str, Any]:
     """All of the status but its conditions."""
-    guests, counting = outcome.survey.guests, snapshot.spec.counting
-    line = sorted((each for each in guests if not is_bound(each)), key=line_order)
+    guests, counting, line = outcome.survey.guests, snapshot.spec.counting, outcome.line
     counts = Counts(
         reserved=Counter(map(type_of, filter(is_live_sleeper, snapshot.sleepers.values()))),
         used=Counter(type_of(each) for each in guests if is_operating(each, counting)),
-        waiting=Counter(map(type_of, line)),
+        waiting=Counter(map(type_of, line.waiting)),
     )
     machines = machines_of(snapshot.spec.machine_types, outcome, counts)
-    reasons = {**outcome.waiting, **on_their_way(outcome.survey, outcome.sales)}
     most = most_shown(snapshot)
     return {
         "observedGeneration": snapshot.machine.metadata.generation,
         "acceptedGeneration": snapshot.accepted_generation,
         "availableMachines": machines,
         "summary": summary_of(machines),
-        "holders": holders_of(snapshot, outcome.survey.holders, most),
-        "waiting": waiting_of(line, reasons, most),
+        "holders": holders_of(snapshot, line.holders, most),
+        "waiting": waiting_of(line.waiting, line.reasons, most),
         "windows": windows_of(snapshot, outcome),
     }
 
@@ -154,11 +145,7 @@ def holders_of(
     snapshot: MachineSnapshot, holders: Iterable[Pod], most: int
 ) -> list[dict[str, Any]]:
     """Guests that have a unit, the oldest sale first, at most so many of a type."""
-    lasting = {
-        each.name: duration_of(each.max_duration).total_seconds()
-        for each in snapshot.spec.machine_types
-        if each.max_duration is not None
-    }
+    lent = lent_seconds(snapshot.spec)
     units = snapshot.units
     shown: Counter[str] = Counter()
     found = []
@@ -179,23 +166,10 @@ def holders_of(
             "node": unit.node,
             "since": time_text(unit.since),
         }
-        if name in lasting:
-            row["expires"] = time_text(unit.since + lasting[name])
+        if name in lent:
+            row["expires"] = time_text(unit.since + lent[name])
         found.append(row)
     return found
-
-
-def on_their_way(survey: Survey, sales: Iterable[Sale]) -> dict[str, Waiting]:
-    """Guests that have a unit and are not on their node yet, by uid."""
-    places = {each.pod.metadata.uid: each.node for sale in sales for each in sale.orders} | {
-        pod.metadata.uid: survey.places[pod.metadata.uid]
-        for pod in survey.holders
-        if not is_bound(pod)
-    }
-    return {
-        uid: Waiting(WaitReason.BEING_SOLD, f"has a unit, and is on its way to node {node}")
-        for uid, node in places.items()
-    }
 
 
 def waiting_of(

@@ -1,4 +1,4 @@
-"""Machine ledger: stock, pool nodes and units of one cluster, for the operator of machines.
+"""Machine ledger: stock, pool nodes, units and queues of one cluster, for the operator of machines.
 
 Units are claimed as everything is (`service/claims`): in one transaction, recorded and counted.
 Whoever sells, and on however many replicas, nothing of a type or of a node is held twice.
@@ -15,8 +15,9 @@ from dovetail.core.claim import Claim
 from dovetail.core.device import Device
 from dovetail.ledger import Cursor, Ledger, Transaction
 from dovetail.ledger.database.protocol import Change, Log, Operation, T
-from dovetail.ledger.machines import moving, pool_nodes, stock, units
+from dovetail.ledger.machines import moving, pool_nodes, queue, stock, units
 from dovetail.ledger.machines.pool_nodes import MEMORY_MB, VCPU, NodeGpus
+from dovetail.ledger.machines.queue import GroupQueue
 from dovetail.ledger.machines.stock import TypeStock
 from dovetail.ledger.machines.units import HeldUnit, UnitClaim
 from dovetail.service import claims
@@ -36,16 +37,29 @@ class MachineLedger:
     # -- what there is ---------------------------------------------------------------------------
 
     async def enter_node(
-        self, node: str, vcpu: int, memory_mb: int, devices: Sequence[Device]
+        self,
+        node: str,
+        vcpu: int,
+        memory_mb: int,
+        devices: Sequence[Device],
+        *,
+        is_ready: bool = True,
     ) -> None:
-        """Make this what the node has; costs a look if it is so already.
+        """Make this what the node has, and say whether it is ready; costs a look if it is so
+        already.
 
         What others put there in its stead is left as it is. Raises Malformed.
         """
         root = self._prefix + node
         totals = {VCPU: max(vcpu, 1), MEMORY_MB: max(memory_mb, 1)}
-        if not await self._read(lambda tx: pool_nodes.is_entered(tx, root, totals, devices)):
-            await self._write(lambda tx: pool_nodes.enter(tx, root, totals, devices))
+
+        def is_entered(tx: Transaction) -> bool:
+            return pool_nodes.is_entered(tx, root, totals, devices, is_ready=is_ready)
+
+        if not await self._read(is_entered):
+            await self._write(
+                lambda tx: pool_nodes.enter(tx, root, totals, devices, is_ready=is_ready)
+            )
 
     async def leave_node(self, node: str) -> bool:
         """Take out what was put there and nobody holds; to be repeated while something is left.
@@ -124,6 +138,16 @@ class MachineLedger:
             return bool(roots) and units.concerns(tx, self._prefix, roots)
 
         return await asyncio.wrap_future(self._ledger.follow(cursor, look))
+
+    # -- who waits -------------------------------------------------------------------------------
+
+    async def set_queues(self, queues: Mapping[str, GroupQueue | None]) -> None:
+        """Make these the queues of these groups, all in one transaction; None: it has none."""
+        await self._write(lambda tx: queue.assign(tx, self._prefix, queues))
+
+    async def queued_groups(self) -> frozenset[str]:
+        """Those that have a queue, whether they are sold or not."""
+        return frozenset(await self._read(lambda tx: queue.groups(tx, self._prefix)))
 
     # -- the ledger ------------------------------------------------------------------------------
 

@@ -9,6 +9,9 @@ from typing import Any
 
 import pytest
 
+from dovetail.ledger import opened
+from dovetail.ledger.views import machines
+from dovetail.ledger.views.machines import MachineGroup
 from tests.kube.machines.bed import Bed, machine_bed
 from tests.kube.machines.corner import Corner, corner_of
 
@@ -41,6 +44,30 @@ def test_a_lease_is_shown_from_the_start(corner: Corner) -> None:
     corner.bed.await_that(lambda: "a" in corner.holders(), "holder")
     assert lasts(corner.holders()["a"]) == 5400
     assert corner.bed.events("LeaseEnding", corner.namespace) == []
+
+
+def test_the_ledger_shows_the_same_as_the_status(corner: Corner) -> None:
+    """Read there by whoever has the ledger, and not the cluster."""
+    corner.sell_small(1, maxDuration="1h30m")
+    corner.guest("a")
+    corner.await_running("a")
+    corner.guest("b")
+    corner.await_waiting(b="SoldOut")
+
+    def shown() -> MachineGroup:
+        with opened(corner.bed.database) as ledger:
+            found = ledger.read(machines.listing).result()
+        return next(each for each in found if each.name == corner.group)
+
+    def queue() -> list[tuple[str, str | None]]:
+        told = shown().told
+        return [] if told is None else [(each.pod, each.reason) for each in told.queue.guests]
+
+    corner.bed.await_that(lambda: queue() == [("b", "SoldOut")], "the queue in the ledger")
+    found = shown()
+    (holder,) = (each for each in found.holders if not each.unit.is_stock)
+    assert (holder.pod, holder.until) == ("a", holder.unit.since + 5400)
+    assert [(each.used, each.waiting) for each in found.types] == [(1, 1)]
 
 
 def test_the_end_is_announced_and_then_told_and_nobody_is_evicted(corner: Corner) -> None:

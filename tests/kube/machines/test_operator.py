@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Collection, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Callable, Collection, Mapping, Sequence
+from contextlib import asynccontextmanager, suppress
 from typing import Any
 from uuid import uuid4
 
@@ -26,6 +26,9 @@ from dovetail.ledger import (
     inventories,
     providers,
 )
+from dovetail.ledger.database.protocol import LedgerBusy
+from dovetail.ledger.machines import queue
+from dovetail.ledger.machines.queue import GroupQueue
 from dovetail.ledger.machines.units import UnitClaim, UnitTaken
 from dovetail.machines.documents import Machine, MachineNodePool, MachineShape
 from dovetail.machines.names import (
@@ -130,9 +133,45 @@ async def test_a_machine_of_many_types_goes_without_a_step_that_fails(ledger: Le
             await until(lambda: not any(api.everything(kind) for kind in OWNED))
             await until(lambda: marked(api) == 0)
             units = MachineLedger(ledger)
+            async with asyncio.timeout(20):
+                while await units.nodes():  # noqa: ASYNC110
+                    await asyncio.sleep(0.01)
+    assert [each for each in logs if each["event"] == "work failed"] == []
+
+
+class SlowToEnter(MachineLedger):
+    """Its answers come in the order in which two that look after one node hurt each other: it
+    leaves before it was entered, and whoever had it leave learns of that after it was entered."""
+
+    def __init__(self, ledger: Ledger) -> None:
+        super().__init__(ledger)
+        self.is_entering, self.is_entered, self._is_left = (asyncio.Event() for _ in range(3))
+
+    async def enter_node(self, node: str, *has: Any, is_ready: bool = True) -> None:
+        self.is_entering.set()
+        with suppress(TimeoutError):
+            await asyncio.wait_for(self._is_left.wait(), 1)
+        await super().enter_node(node, *has, is_ready=is_ready)
+        self.is_entered.set()
+
+    async def leave_node(self, node: str) -> bool:
+        is_empty = await super().leave_node(node)
+        self._is_left.set()
+        await self.is_entered.wait()
+        return is_empty
+
+
+async def test_a_node_that_is_entered_while_its_pool_goes_leaves_the_ledger(ledger: Ledger) -> None:
+    api, units = MemoryApi(), SlowToEnter(ledger)
+    async with operator(api, ledger, units):
+        await create_machine(api, types=1)
+        await units.is_entering.wait()
+        await api.delete(Machine, "lab")
+        await until(lambda: marked(api) == 0 and not api.everything(MachineNodePool))
+        await units.is_entered.wait()
+        async with asyncio.timeout(20):
             while await units.nodes():  # noqa: ASYNC110
                 await asyncio.sleep(0.01)
-    assert [each for each in logs if each["event"] == "work failed"] == []
 
 
 async def test_a_node_leaves_the_ledger_with_its_last_guest(ledger: Ledger) -> None:
@@ -193,10 +232,16 @@ class WatchedLedger(MachineLedger):
         return is_left
 
     async def enter_node(
-        self, node: str, vcpu: int, memory_mb: int, devices: Sequence[Device]
+        self,
+        node: str,
+        vcpu: int,
+        memory_mb: int,
+        devices: Sequence[Device],
+        *,
+        is_ready: bool = True,
     ) -> None:
         await until(self.before_enter)
-        await super().enter_node(node, vcpu, memory_mb, devices)
+        await super().enter_node(node, vcpu, memory_mb, devices, is_ready=is_ready)
         if self.is_cut_off:
             raise DovetailError("no answer")
 
@@ -477,3 +522,111 @@ async def test_what_the_ledger_refuses_is_asked_for_later_and_later(ledger: Ledg
             await asyncio.sleep(1)
     assert let_go(api, RESERVATION) == 0
     assert sum(each["event"] == "stock refused" for each in logs) < 40
+
+
+# -- who waits -------------------------------------------------------------------------------------
+
+
+def told(ledger: Ledger) -> dict[str, GroupQueue]:
+    """By group."""
+    found = ledger.read(queue.every).result()
+    return {group: each.queue for (_, group), each in found.items()}
+
+
+def reasons(ledger: Ledger, group: str = "lab") -> list[str | None]:
+    found = told(ledger).get(group)
+    return [] if found is None else [each.reason for each in found.guests]
+
+
+async def test_the_ledger_has_who_waits_and_why(ledger: Ledger) -> None:
+    """In line; who is on its node is a holder with a name, for as long as the type is lent."""
+    api = MemoryApi()
+    await api.create(Node, msgspec.to_builtins(node("n-type-0")))
+    spec = spec_of(1)
+    spec["machineTypes"][0] |= {"available": 1, "maxDuration": "1h"}
+    await api.create(Machine, msgspec.to_builtins(machine(spec, "lab", "lab")))
+    async with operator(api, ledger):
+        await create_pods(api, 3, GUEST, "team")
+        await until(lambda: reasons(ledger) == ["BeingSold", "SoldOut", "SoldOut"])
+        found = told(ledger)["lab"]
+        assert found.waiting == {"type-0": 3}
+        assert found.lent_seconds == {"type-0": 3600}
+        (sold,) = await MachineLedger(ledger).units()
+        assert found.guests[0].uid == sold
+        binding = {"metadata": {"name": "type-0-lab-0"}, "target": {"name": "n-type-0"}}
+        await api.create(Pod, binding, namespace="team", sub="binding")
+        await until(lambda: reasons(ledger) == ["SoldOut", "SoldOut"])
+        assert told(ledger)["lab"].pods == {sold: "type-0-lab-0"}
+        await api.delete(Pod, "type-0-lab-1", "team", grace=0)
+        await until(lambda: reasons(ledger) == ["SoldOut"])
+
+
+async def test_a_queue_goes_with_the_last_guest_of_a_group_that_nobody_sells(
+    ledger: Ledger,
+) -> None:
+    api = MemoryApi()
+    async with operator(api, ledger):
+        await create_machine(api, types=1, available=1)
+        await until(lambda: "lab" in told(ledger))
+        await create_pods(api, 2, GUEST, "team")
+        await until(lambda: reasons(ledger) == ["BeingSold", "SoldOut"])
+        await api.delete(Machine, "lab")
+        await until(lambda: reasons(ledger) == ["UnknownMachine"])
+        for number in range(2):
+            await api.delete(Pod, f"type-0-lab-{number}", "team", grace=0)
+        await until(lambda: told(ledger) == {})
+
+
+async def test_a_queue_of_whom_nobody_is_left_goes_with_the_next_leader(ledger: Ledger) -> None:
+    api = MemoryApi()
+    async with operator(api, ledger):
+        await create_pods(api, 1, GUEST, "team")
+        await until(lambda: reasons(ledger) == ["UnknownMachine"])
+    await api.delete(Pod, "type-0-lab-0", "team", grace=0)
+    assert told(ledger)
+    async with operator(api, ledger):
+        await until(lambda: told(ledger) == {})
+
+
+async def test_who_was_refused_by_the_ledger_is_not_told_to_have_a_unit(ledger: Ledger) -> None:
+    """A client of Placement has all memory of the node, of which the cluster knows nothing."""
+    api, units = MemoryApi(), MachineLedger(ledger)
+    told_ever: set[str | None] = set()
+
+    def is_seen_again() -> bool:
+        told_ever.update(reasons(ledger))
+        return sum(each["event"] == "sale refused" for each in logs) > 4 and bool(told_ever)
+
+    with capture_logs() as logs:
+        async with operator(api, ledger):
+            await create_machine(api, types=1)
+            while not await units.nodes():  # noqa: ASYNC110
+                await asyncio.sleep(0.01)
+            ledger.write(lambda tx: take_memory(tx, str(uuid4()))).result()
+            await create_pods(api, 1, GUEST, "team")
+            await until(is_seen_again)
+    assert told_ever == {None}
+
+
+class DeafToQueues(MachineLedger):
+    """It sells, and cannot be told who waits."""
+
+    async def set_queues(self, queues: Mapping[str, GroupQueue | None]) -> None:
+        raise LedgerBusy("away")
+
+
+async def test_units_are_sold_even_if_queues_cannot_be_written(ledger: Ledger) -> None:
+    api = MemoryApi()
+    with capture_logs() as logs:
+        async with operator(api, ledger, DeafToQueues(ledger)):
+            await create_machine(api, types=1, available=2)
+            await create_pods(api, 1, GUEST, "team")
+            await until(lambda: let_go(api, GUEST) == 1)
+            await until(lambda: any(each["event"] == "queues not written" for each in logs))
+            meta = {"name": "later", "labels": role_labels("lab", "type-0", GUEST)}
+            body = api.raw(Pod, "type-0-lab-0", "team")["spec"]
+            spec = {**body, "schedulingGates": [{"name": UNIT_GATE}]}
+            spec.pop("nodeSelector", None)
+            await api.create(Pod, {"metadata": meta, "spec": spec}, namespace="team")
+            await until(lambda: let_go(api, GUEST) == 2)
+    assert told(ledger) == {}

@@ -31,7 +31,7 @@ from dovetail.ledger.database import opening
 from dovetail.ledger.database.protocol import Transaction
 from tests.ledger.world import claim, get, make, used
 
-NOT_KEPT = {"alembic_version", "changes", "changes_trimmed"}
+NOT_KEPT = {"alembic_version", "changes", "changes_trimmed", "machine_queues", "sealing_keys"}
 
 
 @pytest.fixture

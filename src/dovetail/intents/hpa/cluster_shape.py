@@ -18,9 +18,10 @@ from dovetail.intents.fleet import ClusterInventory, ClusterNode
 from dovetail.intents.hpa.demand import AppHardware, WorkloadDemand
 from dovetail.intents.hpa.device_resources import DeviceClassNames, DeviceDemands
 from dovetail.podfit.filters.node_affinity import NAME_FIELD
-from dovetail.podfit.objects import Node, SelectorRequirement
+from dovetail.podfit.objects import SelectorRequirement
 from dovetail.podfit.pod_request import PodRequest, pod_request_of
 from dovetail.podfit.pod_sum import allocatable_of
+from dovetail.podfit.readiness import is_ready
 from dovetail.podfit.selectors import matches
 from dovetail.podfit.terms import PodTerm, SelectablePod
 
@@ -75,12 +76,6 @@ class ShapedCluster(msgspec.Struct, frozen=True):
             theirs.node.metadata.name: ours.node.metadata.name
             for theirs, ours in zip(self.shape.nodes, self.nodes, strict=True)
         }
-
-
-def is_ready(node: Node) -> bool:
-    """A node that says nothing of it is; a snapshot that people write may leave it out."""
-    ready = (each.status for each in node.status.conditions if each.type == "Ready")
-    return next(ready, "True") == "True"
 
 
 def stock_of(node: ClusterNode) -> NodeStock:

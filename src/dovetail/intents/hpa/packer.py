@@ -19,7 +19,7 @@ from dovetail.core.columns import Mask
 from dovetail.core.rows import Rows
 from dovetail.devices.allocation.request import DeviceHolding
 from dovetail.intents.fleet import ClusterInventory, ClusterNode
-from dovetail.intents.hpa.cluster_shape import is_ready, stock_of
+from dovetail.intents.hpa.cluster_shape import stock_of
 from dovetail.intents.hpa.demand import WorkloadDemand
 from dovetail.intents.hpa.device_resources import DeviceDemands, DeviceResources
 from dovetail.intents.hpa.quick_packing import Quick, QuickPacking
@@ -29,6 +29,7 @@ from dovetail.podfit.packing.answers import Assignment, PodsToPack
 from dovetail.podfit.packing.deciding import assignment_of
 from dovetail.podfit.packing.solver.problem import BudgetSpent, StepBudget
 from dovetail.podfit.pod_request import PodRequest
+from dovetail.podfit.readiness import is_ready
 from dovetail.podfit.table import NodeTable
 
 Gang = tuple[int, str]

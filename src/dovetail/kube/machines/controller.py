@@ -23,7 +23,7 @@ from dovetail.kube.machines.executor import MOST_AT_ONCE, Executor, PlanProgress
 from dovetail.kube.machines.judging import seller_of, standing_machines, world_of
 from dovetail.kube.machines.metrics import PLANNING, UNITS
 from dovetail.kube.machines.state import MachineState
-from dovetail.kube.machines.telling import Teller
+from dovetail.kube.machines.telling import QueueKeeper, Teller
 from dovetail.kube.machines.unit_ledger import UnitLedger
 from dovetail.kube.machines.volumes import LOOK_SECONDS, GuestVolumes
 from dovetail.kube.machines.writes import Writer
@@ -31,9 +31,10 @@ from dovetail.kube.runtime.conditions import as_documents, timestamp, with_condi
 from dovetail.kube.runtime.workqueue import WorkQueue
 from dovetail.ledger.machines.stock import stock_of
 from dovetail.machines.documents import Machine, MachineStatus
-from dovetail.machines.leases import LeaseNotice
+from dovetail.machines.leases import LeaseNotice, lent_seconds
+from dovetail.machines.line import GuestLine, carried_out
 from dovetail.machines.plan import plan_machine
-from dovetail.machines.pods import group_of, is_gated_guest
+from dovetail.machines.pods import group_of, is_gated_guest, line_order
 from dovetail.machines.selling.waiting import Waiting, WaitReason
 from dovetail.machines.status import ConditionFound, accepted_condition
 from dovetail.machines.validation import findings
@@ -58,6 +59,7 @@ class MachineController:
         units: UnitLedger,
         *,
         teller: Teller,
+        queues: QueueKeeper,
         clock: Callable[[], datetime] = lambda: datetime.now(UTC),
     ) -> None:
         self._api = api
@@ -65,6 +67,7 @@ class MachineController:
         self._queue = queue
         self._units = units
         self._teller = teller
+        self._queues = queues
         self._clock = clock
         self._writer = Writer(api, state)
         self._executor = Executor(state, units, self._writer, teller)
@@ -171,6 +174,8 @@ class MachineController:
         PLANNING.observe(perf_counter() - started)
         progress = await self._executor.carry_out(snapshot, plan)
         self._teller.group(group, snapshot.guests, plan.waiting, plan.notices)
+        line = carried_out(plan.line, self._state.units.get(group, {}))
+        self._queues.tell(group, line, lent_seconds(snapshot.spec))
         for notice in plan.notices:
             await self._evict(notice)
         self._show(group, plan.status["availableMachines"])
@@ -276,6 +281,7 @@ class MachineController:
         )
         gated = {uid: why for uid, pod in guests.items() if is_gated_guest(pod)}
         self._teller.group(group, guests, gated)
+        self._tell_unsold(group, gated)
         over = self._state.holders_over(group)
         if over:
             await self._units.release(group, over)
@@ -284,6 +290,19 @@ class MachineController:
             self._stocked.pop(group, None)
             if await self._units.ledger.drop_group(group):
                 self._dropped.add(group)
+
+    def _tell_unsold(self, group: str, gated: Mapping[str, Waiting]) -> None:
+        """The queue of a group that nobody sells goes with the last of its guests."""
+        guests, units = self._state.guests_of(group), self._state.units.get(group, {})
+        line = GuestLine(
+            waiting=tuple(sorted((guests[uid] for uid in gated), key=line_order)),
+            reasons=gated,
+            holders=tuple(pod for uid, pod in guests.items() if uid in units),
+        )
+        if line.waiting or line.holders:
+            self._queues.tell(group, line, {})
+        else:
+            self._queues.drop(group)
 
     async def _drop_orphans(self, group: str) -> None:
         """Objects of Machines that are no more: the garbage collector would come to them later."""

@@ -39,6 +39,7 @@ from dovetail.machines.marks import (
 from dovetail.machines.names import FINALIZER, MACHINE_GROUP, NOT_READY
 from dovetail.podfit.objects import ApiResource, ApiStruct, KubeObject, Node, ResourceSlice
 from dovetail.podfit.pod_sum import CPU, MEMORY, allocatable_of
+from dovetail.podfit.readiness import is_ready
 from dovetail.service.machine_units import MachineLedger
 
 LOG = structlog.get_logger("dovetail.kube.machines")
@@ -48,8 +49,8 @@ MOST_TRIES = 50
 """At writing taints, before the node is left for later."""
 
 
-NodeAmounts = tuple[int, int, tuple[Device, ...]]
-"""CPUs, mebibytes and devices."""
+NodeAmounts = tuple[int, int, tuple[Device, ...], bool]
+"""CPUs, mebibytes and devices, and whether the node is ready."""
 
 
 class WrittenTaints(ApiStruct, frozen=True, kw_only=True):
@@ -96,24 +97,30 @@ class NodePoolController:
         return name in self._state.owners and name in self._state.nodes
 
     async def work(self, name: str) -> None:
-        """Make one node what its pool says."""
-        node, owner = self._state.nodes.get(name), self._state.owners.get(name)
-        if node is not None:
-            wanted = None
-            if owner is not None:
-                state = state_of(node, owner.entry)
-                wanted = marks_of(owner.accepted.spec, owner.machine.group, owner.entry, state)
-            change = change_of(node, wanted)
-            is_left = is_marked_node(node) and not is_unjudged(self._state, name)
-            if change is not None and (wanted is not None or is_left):
-                await self._mark(name, change)
-        if owner is not None and node is not None:
+        """Make one node what its pool says, one worker a node: entering and leaving the ledger must
+        not overtake each other."""
+        await self._mark_as_owned(name)
+        node = self._state.nodes.get(name)
+        if node is not None and name in self._state.owners:
             await self._enter(node)
         elif name in self._entered and await self._ledger.leave_node(name):
-            # Its pool, if that is going, too, may have been faster.
-            self._entered.pop(name, None)
+            del self._entered[name]
 
     # -- marks -----------------------------------------------------------------------------------
+
+    async def _mark_as_owned(self, name: str) -> None:
+        """Give a node the marks of its pool, or none; two may be at it at a time."""
+        node, owner = self._state.nodes.get(name), self._state.owners.get(name)
+        if node is None:
+            return
+        wanted = None
+        if owner is not None:
+            state = state_of(node, owner.entry)
+            wanted = marks_of(owner.accepted.spec, owner.machine.group, owner.entry, state)
+        change = change_of(node, wanted)
+        is_left = is_marked_node(node) and not is_unjudged(self._state, name)
+        if change is not None and (wanted is not None or is_left):
+            await self._mark(name, change)
 
     async def _mark(self, name: str, change: MarkChange) -> None:
         """Marks come before taints and go after them: what is tainted is always marked, so that a
@@ -175,16 +182,18 @@ class NodePoolController:
         except Malformed as error:
             LOG.warning("node not entered", node=name, error=str(error))
             return
-        what = (has.get(CPU, 0) // 1000, has.get(MEMORY, 0) // MEBIBYTE, devices)
+        cpus, mebibytes = has.get(CPU, 0) // 1000, has.get(MEMORY, 0) // MEBIBYTE
+        what = (cpus, mebibytes, devices, is_ready(node))
         if self._entered.get(name) != what:
             self._entered[name] = None  # It may be there even if no answer comes.
-            await self._ledger.enter_node(name, *what)
+            await self._ledger.enter_node(name, cpus, mebibytes, devices, is_ready=is_ready(node))
             self._entered[name] = what
 
     # -- the pool --------------------------------------------------------------------------------
 
     async def tell_health(self, pool: MachineNodePool) -> None:
-        """The status of a pool, if it changed; and the pool may go when its marks have gone."""
+        """The status of a pool, if it changed; and the pool may go when its marks have gone. In the
+        ledger its nodes are looked after by `work` alone."""
         if pool.metadata.deletion_timestamp is not None:
             await self._let_go(pool)
             return
@@ -225,7 +234,7 @@ class NodePoolController:
             and name not in self._state.owners
         ]
         for name in marked:
-            await self.work(name)
+            await self._mark_as_owned(name)
         left = [each for each in pool.metadata.finalizers if each != FINALIZER]
         body = {
             "metadata": {

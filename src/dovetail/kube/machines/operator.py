@@ -19,7 +19,7 @@ from dovetail.kube.machines.controller import MachineController
 from dovetail.kube.machines.identity import note_operator
 from dovetail.kube.machines.node_pool import NodePoolController
 from dovetail.kube.machines.state import MachineState
-from dovetail.kube.machines.telling import Teller
+from dovetail.kube.machines.telling import QueueKeeper, Teller
 from dovetail.kube.machines.unit_ledger import UnitLedger
 from dovetail.kube.runtime.events import Recorder
 from dovetail.kube.runtime.informer import Informer
@@ -69,8 +69,14 @@ class OperatorReplica:
         )
         self._units = UnitLedger(ledger, self.state, api, self._look_at_leaving)
         self._informers = OperatorInformers(api, self.state, settings.namespace)
+        self._queues = QueueKeeper(ledger)
         self._machines = MachineController(
-            api, self.state, self._groups, self._units, teller=Teller(recorder)
+            api,
+            self.state,
+            self._groups,
+            self._units,
+            teller=Teller(recorder),
+            queues=self._queues,
         )
         self._node_pool = NodePoolController(api, self.state, ledger, self._informers.slices_of)
         self._known = asyncio.Event()
@@ -115,6 +121,7 @@ class OperatorReplica:
         try:
             await run_together(
                 self._units.run(LEDGER_SECONDS),
+                self._queues.run(),
                 self._groups.run(self._machines.work, workers=NODE_WORKERS),
                 self._nodes.run(self._node_pool.work, workers=NODE_WORKERS),
                 self._pools.run(self._tell_health),
@@ -129,6 +136,7 @@ class OperatorReplica:
         for name in await self._node_pool.begin():
             self._nodes.add(name)
         self.state.wake_all()
+        self.state.wake(await self._queues.begin())
 
     def _look_at_leaving(self) -> None:
         """The ledger changed: what kept nodes there that left their pools may have gone."""

@@ -17,7 +17,7 @@ from dovetail.ledger.standards import sync_standard_names
 if TYPE_CHECKING:
     from alembic.config import Config
 
-REVISIONS = ("0001", "0002", "0003", "0004")
+REVISIONS = ("0001", "0002", "0003", "0004", "0005", "0006")
 """Of the tables, the oldest first; a test compares them with the migrations themselves."""
 HEAD = REVISIONS[-1]
 

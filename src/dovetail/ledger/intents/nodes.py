@@ -40,6 +40,7 @@ from dovetail.ledger.intents.observed import (
 from dovetail.ledger.intents.others import AT_ONCE, LARGEST_AMOUNT, is_pool, total_of
 from dovetail.ledger.intents.resource_names import class_of_resource
 from dovetail.podfit.pod_sum import allocatable_of
+from dovetail.podfit.readiness import is_ready
 
 
 def enter(tx: Transaction, cluster: ClusterName, seen: Sequence[SeenNode]) -> int:
@@ -133,6 +134,7 @@ def _enter_tree(
         before = set(resource_totals(node.status.allocatable))
     root = _set_inventories(tx, root, resource_totals(content.node.status.allocatable), before)
     devices.publish(tx, name, providers_of(content))
+    devices.set_node_health(tx, root, is_healthy=is_ready(content.node))
     tx.changed(Change.TREE, root.id)
     return root.id
 
@@ -220,5 +222,6 @@ def _drop(tx: Transaction, root: Provider, cluster: ClusterName) -> bool:
         return False
     of_others = set(aggregates.of_provider(tx, root)) - {aggregate_uuid(cluster)}
     aggregates.assign(tx, root, of_others)
+    devices.set_node_health(tx, root, is_healthy=True)
     devices.drop_if_own(tx, root)
     return True

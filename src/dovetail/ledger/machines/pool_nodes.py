@@ -58,11 +58,15 @@ class GpuDevice(msgspec.Struct):
     """Below nothing, if more is held than is healthy."""
 
 
-def is_entered(tx: Transaction, node: str, totals: dict[str, int], found: Sequence[Device]) -> bool:
+def is_entered(
+    tx: Transaction, node: str, totals: dict[str, int], found: Sequence[Device], *, is_ready: bool
+) -> bool:
     """Whether there is nothing that `enter` would change."""
     root = providers.find_named(tx, node)
     mark = mark_of(tx, root) if root is not None else None
     if root is None or mark is None or not devices.is_published(tx, node, found):
+        return False
+    if devices.is_node_healthy(tx, root) != is_ready:
         return False
     now = inventories.of_provider(tx, root)
     return all(
@@ -72,7 +76,9 @@ def is_entered(tx: Transaction, node: str, totals: dict[str, int], found: Sequen
     )
 
 
-def enter(tx: Transaction, node: str, totals: dict[str, int], found: Sequence[Device]) -> None:
+def enter(
+    tx: Transaction, node: str, totals: dict[str, int], found: Sequence[Device], *, is_ready: bool
+) -> None:
     """Have the node say what it has: of resource classes so much, and these devices."""
     root = devices.ensure_root(tx, node)
     mark = mark_of(tx, root) or NodeMark({}, has_devices=False)
@@ -88,6 +94,7 @@ def enter(tx: Transaction, node: str, totals: dict[str, int], found: Sequence[De
         elif now.inventory.total != total:
             root = inventories.change(tx, root, name, Inventory(total=total))
         ours[name] = total
+    root = devices.set_node_health(tx, root, is_healthy=is_ready)
     put_mark(tx, root, NodeMark(ours, has_devices))
 
 
@@ -112,6 +119,7 @@ def leave(tx: Transaction, node: str) -> bool:
             root = inventories.remove(tx, root, name)
     has_devices = mark.has_devices and bool(devices.units_of(tx, node))
     is_empty = not left and not has_devices
+    root = devices.set_node_health(tx, root, is_healthy=True)
     put_mark(tx, root, None if is_empty else NodeMark(left, has_devices))
     devices.drop_if_own(tx, root)
     return is_empty

@@ -60,6 +60,17 @@ def group_provider(prefix: str, group: str) -> str:
     return f"{prefix}{GROUPS}{group}"
 
 
+def roots(tx: Transaction) -> frozenset[int]:
+    """Ids of the providers above groups, of all clusters: they are roots, but no hardware. One that
+    somebody else made under such a name is somebody else's."""
+    rows = tx.rows(
+        """SELECT id, uuid, name FROM providers
+           WHERE parent_id IS NULL AND (name = ? OR name LIKE ?)""",
+        (GROUPS, f"%/{GROUPS}"),
+    )
+    return frozenset(id_ for id_, uuid, name in rows if uuid == devices.own_uuid(name))
+
+
 def groups(tx: Transaction, prefix: str) -> list[str]:
     """Those that have a provider."""
     rows = tx.rows(

@@ -10,10 +10,8 @@ from typing import Any
 import msgspec
 
 from dovetail.machines.plan import plan_machine
-from dovetail.machines.pods import is_bound, line_order
-from dovetail.machines.selling.standing import MachineStanding
 from dovetail.machines.snapshot import MachineSnapshot
-from dovetail.machines.status import ConditionFound, holders_of, on_their_way, waiting_of
+from dovetail.machines.status import ConditionFound, holders_of, waiting_of
 
 
 class MachineListing(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
@@ -32,9 +30,6 @@ class MachineListing(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
 
 def listing_of(snapshot: MachineSnapshot) -> MachineListing:
     plan = plan_machine(snapshot)
-    survey = MachineStanding(snapshot).survey
-    reasons = {**plan.waiting, **on_their_way(survey, plan.sales)}
-    line = sorted((each for each in survey.guests if not is_bound(each)), key=line_order)
     every = len(snapshot.guests)
     return MachineListing(
         machine=snapshot.machine.metadata.name,
@@ -46,7 +41,7 @@ def listing_of(snapshot: MachineSnapshot) -> MachineListing:
             {"name": each["name"], **each["usage"], "free": each["free"]}
             for each in plan.status["availableMachines"]
         ],
-        holders=holders_of(snapshot, survey.holders, every),
-        waiting=waiting_of(line, reasons, every),
+        holders=holders_of(snapshot, plan.line.holders, every),
+        waiting=waiting_of(plan.line.waiting, plan.line.reasons, every),
         windows=plan.status["windows"],
     )
