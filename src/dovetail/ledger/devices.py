@@ -15,7 +15,15 @@ from collections.abc import Iterable, Mapping, Sequence
 
 import msgspec
 
-from dovetail.core.device import MOST_UNITS, RESERVED, Device, DeviceFault, faults_of
+from dovetail.core.device import (
+    HEALTH,
+    MOST_UNITS,
+    RESERVED,
+    UNHEALTHY,
+    Device,
+    DeviceFault,
+    faults_of,
+)
 from dovetail.core.errors import BadDevices, BadParent, Malformed
 from dovetail.core.inventory import Inventory
 from dovetail.core.provider import Provider
@@ -187,6 +195,18 @@ def ensure_root(tx: Transaction, node: str) -> Provider:
             f"node {node!r}: the provider of that name is below another, and a node is a root"
         )
     return found
+
+
+def is_node_healthy(tx: Transaction, root: Provider) -> bool:
+    return attributes.of_provider(tx, root).get(HEALTH) != UNHEALTHY
+
+
+def set_node_health(tx: Transaction, root: Provider, *, is_healthy: bool) -> Provider:
+    """Have a node's root say that the node is not ready; of one that is, or of which nobody knows
+    it, nothing is said."""
+    told = attributes.of_provider(tx, root)
+    told.pop(HEALTH, None)
+    return attributes.assign(tx, root, told if is_healthy else {**told, HEALTH: UNHEALTHY})
 
 
 def ensure_below(tx: Transaction, root: Provider, name: str) -> Provider:

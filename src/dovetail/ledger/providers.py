@@ -143,6 +143,7 @@ def rename(tx: Transaction, provider: Provider, name: str) -> None:
     tx.run(
         "UPDATE providers SET name = ?, changed_at = ? WHERE id = ?", (name, tx.now, provider.id)
     )
+    tx.changed(Change.TREE, provider.root_id)
 
 
 def move(tx: Transaction, provider: Provider, parent_uuid: str | None, *, free: bool) -> None:

@@ -10,6 +10,7 @@ from dovetail.ledger.bulk.audit import AuditFindings, LedgerFault
 from dovetail.ledger.totals import ClassTotal
 from dovetail.rest.dovetail import attributes, claims, classes, names, whatif
 from dovetail.rest.dovetail.fleet import MEDIA
+from dovetail.rest.dovetail.views.openapi import VIEW_SCHEMAS, VIEWS
 from dovetail.rest.openapi.operations import (
     AMOUNTS,
     CUT_SHORT,
@@ -69,6 +70,7 @@ DEVICE = an_object(
 )
 
 SCHEMAS: dict[str, Document] = {
+    **VIEW_SCHEMAS,
     "ClassOfDevices": an_object(
         {"name": TEXT, "spec": {"type": "object"}, "created_at": TIME, **UNITS}
     ),
@@ -122,6 +124,7 @@ OPERATIONS: Mapping[tuple[str, str], Operation] = {
         answers={200: an_object({"providers": NUMBER, "consumers": NUMBER})},
         refusals=(409, 413, 415),
     ),
+    **VIEWS,
     ("GET", "/v1/explain"): Operation(
         summary="Why a request fits or not, and what would make it fit.",
         query=with_host(LIST_CANDIDATES.at(NEWEST).schema),
@@ -233,6 +236,8 @@ DESCRIPTION = DoorDescription(
     errors={PROBLEM: {"schema": ref("Problem")}},
     path_parameters={
         "uuid": UUID,
+        "host": {"type": "string", "minLength": 1},
+        "consumer": UUID,
         "class_name": {"type": "string", "pattern": "^[a-z0-9.-]+$"},
     },
 )

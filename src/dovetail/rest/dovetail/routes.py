@@ -16,6 +16,15 @@ from dovetail.rest.dovetail import (
     usage,
     whatif,
 )
+from dovetail.rest.dovetail.views import (
+    availability,
+    fleet_map,
+    groups,
+    holders,
+    hosts,
+    machines,
+    verdicts,
+)
 from dovetail.rest.server.policy import (
     AUDIT,
     CLAIM,
@@ -24,7 +33,10 @@ from dovetail.rest.server.policy import (
     EXPLAIN,
     FLEET,
     HEAL,
+    HOLDERS,
+    MAP,
     NAMES,
+    READ_INTENTS,
     SET_ATTRIBUTES,
     SET_CLASSES,
     SHOW_ATTRIBUTES,
@@ -38,6 +50,13 @@ ROUTES: Routes = {
         "GET": Endpoint(dump.dump, DUMP),
         "POST": Endpoint(fleet.load, FLEET, streams=True),
     },
+    "/v1/map": {"GET": Endpoint(fleet_map.show, MAP, gives_json=True)},
+    "/v1/map/events": {"GET": Endpoint(fleet_map.events, MAP)},
+    "/v1/map/holders": {"GET": Endpoint(holders.on_map, HOLDERS, gives_json=True)},
+    "/v1/hosts/{host}": {"GET": Endpoint(hosts.show, HOLDERS, gives_json=True)},
+    "/v1/consumers": {"GET": Endpoint(holders.listing, HOLDERS, gives_json=True)},
+    "/v1/consumers/{consumer}": {"GET": Endpoint(holders.show, HOLDERS, gives_json=True)},
+    "/v1/explain/hosts": {"GET": Endpoint(verdicts.show, EXPLAIN, gives_json=True)},
     "/v1/explain": {"GET": Endpoint(explain.show, EXPLAIN, gives_json=True)},
     "/v1/whatif": {
         "POST": Endpoint(whatif.ask, EXPLAIN, takes_json=True, gives_json=True, reads=True)
@@ -53,6 +72,9 @@ ROUTES: Routes = {
         "PUT": Endpoint(attributes.replace, SET_ATTRIBUTES, takes_json=True, gives_json=True),
     },
     "/v1/classes": {"GET": Endpoint(classes.listing, SHOW_CLASSES, gives_json=True)},
+    "/v1/classes/availability": {"GET": Endpoint(availability.show, SHOW_CLASSES, gives_json=True)},
+    "/v1/machines": {"GET": Endpoint(machines.show, HOLDERS, gives_json=True)},
+    "/v1/intents": {"GET": Endpoint(groups.listing, READ_INTENTS, gives_json=True)},
     "/v1/classes/{class_name}": {
         "GET": Endpoint(classes.show, SHOW_CLASSES, gives_json=True),
         "PUT": Endpoint(classes.define, SET_CLASSES, takes_json=True, gives_json=True),

@@ -1,0 +1,1 @@
+"""Views of the whole fleet: the map, hosts, holders, machines; what the console looks at."""

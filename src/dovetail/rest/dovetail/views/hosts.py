@@ -1,0 +1,96 @@
+"""GET /dovetail/v1/hosts/{host}: one tree, what its units are, and who holds how much of each."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import orjson
+
+from dovetail.ledger import Transaction, decisions, provider_names
+from dovetail.ledger.database.protocol import Row
+from dovetail.ledger.views import trees
+from dovetail.rest.dovetail import parameters
+from dovetail.rest.dovetail.decisions import as_json as decision_json
+from dovetail.rest.dovetail.decisions import providers_in
+from dovetail.rest.dovetail.views.times import shown_time
+from dovetail.rest.server.http import Call, Reply
+from dovetail.rest.server.pieces.writing import LongList
+
+LOOKED_THROUGH = 2000
+"""Newest decisions, of which those about the host are shown."""
+SHOWN_DECISIONS = 20
+
+
+async def show(call: Call) -> Reply:
+    """Any provider's name or UUID leads to its tree."""
+    parameters.only(call.query)
+    key = call.params["host"]
+    # Of a large tree that takes a while, so it is not done on everybody's event loop.
+    found, decided = await call.read(lambda tx: whole(tx, key))
+    root = found[0]
+    return await call.long_json(
+        {
+            "uuid": root["uuid"],
+            "name": root["name"],
+            "providers": LongList(found),
+            "decisions": LongList(decided),
+        }
+    )
+
+
+def whole(tx: Transaction, key: str) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+    tree = trees.get(tx, key)
+    rows = about(tx, {each.uuid for each in tree})
+    names = provider_names.find(tx, sorted(providers_in(rows)))
+    return [provider_json(each) for each in tree], [decision_json(row, names) for row in rows]
+
+
+def about(tx: Transaction, uuids: set[str]) -> list[Row]:
+    """The newest decisions that chose these providers."""
+    found: list[Row] = []
+    for row in decisions.listing(tx, limit=LOOKED_THROUGH):
+        if not uuids.isdisjoint(orjson.loads(row[3])["chosen"]["allocations"]):
+            found.append(row)
+            if len(found) == SHOWN_DECISIONS:
+                break
+    return found
+
+
+def provider_json(each: trees.TreeProvider) -> dict[str, Any]:
+    return {
+        "uuid": each.uuid,
+        "name": each.name,
+        "generation": each.generation,
+        "parent": each.parent,
+        "depth": each.depth,
+        "traits": each.traits,
+        "aggregates": each.aggregates,
+        "attributes": each.attributes,
+        "inventories": {name: inventory_json(one) for name, one in each.inventories.items()},
+        "holders": [holder_json(one) for one in each.holders],
+    }
+
+
+def inventory_json(one: trees.InventoryUse) -> dict[str, Any]:
+    has = one.inventory
+    return {
+        "total": has.total,
+        "reserved": has.reserved,
+        "min_unit": has.min_unit,
+        "max_unit": has.max_unit,
+        "step_size": has.step_size,
+        "allocation_ratio": has.allocation_ratio,
+        "capacity": has.capacity,
+        "used": one.used,
+    }
+
+
+def holder_json(one: trees.ProviderHolder) -> dict[str, Any]:
+    return {
+        "consumer": one.consumer,
+        "type": one.type,
+        "project": one.project,
+        "user": one.user,
+        "since": shown_time(one.since),
+        "resources": one.resources,
+    }
