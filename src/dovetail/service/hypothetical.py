@@ -1,15 +1,17 @@
 """Hypothetical fleets, for what-if questions: edits of a snapshot's copy, nothing is written.
 
-Hosts are drained, consumers gone, trees added.
+Hosts are drained, consumers gone, trees added, providers have more than they do.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from math import ceil
 
 from dovetail.core.errors import NotFound
 from dovetail.core.fleet import FleetPlan
+from dovetail.core.inventory import Inventory, capacity
 from dovetail.core.tables import Names, Tables
 from dovetail.engine import Snapshot
 from dovetail.ledger import inventories
@@ -41,6 +43,24 @@ def without_claims(snapshot: Snapshot, held: Iterable[tuple[int, int, int]]) -> 
             # It may have been given back for real since somebody looked.
             usages.append((provider_id, class_id, max(used - amount, 0)))
     snapshot.update_usage(usages)
+
+
+def with_more(snapshot: Snapshot, trees: Tables, added: Mapping[tuple[int, str], int]) -> None:
+    """Give providers more of a class, or some where they have none, by id and class; `trees` are
+    theirs. Capacity grows by so much, or by what a whole unit more makes of it.
+    """
+    left = {(id_, snapshot.class_ids.get(name, -1)): more for (id_, name), more in added.items()}
+    rows = []
+    for row in trees.inventories:
+        id_, class_id, total, reserved, low, high, step, ratio, used = row
+        wanted = capacity(total, reserved, ratio) + left.get((id_, class_id), 0)
+        total += ceil(left.pop((id_, class_id), 0) / ratio)
+        while capacity(total, reserved, ratio) < wanted:  # Lost in a product of floats.
+            total += 1
+        rows.append((id_, class_id, total, reserved, low, high, step, ratio, used))
+    rows += [(*at, *inventories.values(Inventory(total=more)), 0) for at, more in left.items()]
+    trees.inventories = rows
+    snapshot.replace(trees)
 
 
 def with_trees(snapshot: Snapshot, plan: FleetPlan) -> None:

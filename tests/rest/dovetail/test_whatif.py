@@ -45,6 +45,65 @@ def test_a_drained_host(fleet: Client) -> None:
     assert counts(ask(fleet, drain=["host2", uid("host3")])) == (2, 0)
 
 
+def grown(provider: str, amount: int, resource_class: str = "VCPU") -> dict[str, Any]:
+    return {"provider": provider, "resource_class": resource_class, "amount": amount}
+
+
+def test_a_provider_that_has_more(fleet: Client) -> None:
+    """So much more that somebody who holds something stays, on what there is."""
+    assert counts(ask(fleet, grow=[grown("host1", 7)])) == (2, 2)
+    assert counts(ask(fleet, grow=[grown("host1", 8)])) == (2, 3)
+    assert counts(ask(fleet, grow=[grown("host1", 4), grown(uid("host1"), 4)])) == (2, 3)
+    assert counts(ask(fleet, grow=[grown("host1", 8)], release=[CONSUMER])) == (2, 3)
+    assert counts(ask(fleet, grow=[grown("host1", 8)], drain=["host1"])) == (2, 2)
+
+
+def test_a_provider_that_has_what_it_had_none_of(fleet: Client) -> None:
+    both = "resources=VCPU:4,DISK_GB:10"
+    assert counts(ask(fleet, query=both, grow=[grown("host2", 10, "DISK_GB")])) == (0, 1)
+    assert counts(ask(fleet, query=both, grow=[grown("host2", 9, "DISK_GB")])) == (0, 0)
+
+
+def test_capacity_grows_by_what_is_said(client: Client) -> None:
+    """Whatever is reserved, and however often a unit is handed out."""
+    inventory = {"total": 10, "reserved": 3, "allocation_ratio": 0.7}
+    load(client, tree("odd", inventories={"VCPU": inventory}))
+    capacity = int(7 * 0.7)
+    for more in range(1, 40):
+        wanted = f"resources=VCPU:{capacity + more}"
+        assert counts(ask(client, query=wanted, grow=[grown("odd", more)])) == (0, 1)
+        if more > 3:
+            assert counts(ask(client, query=wanted, grow=[grown("odd", more - 3)])) == (0, 0)
+
+
+def test_what_an_explanation_says_to_add_is_enough(fleet: Client) -> None:
+    query = "resources=VCPU:12"
+    told = fleet.get(f"/dovetail/v1/explain?{query}").json()["additions"]
+    assert told
+    for each in told:
+        more = [
+            grown(one["provider_uuid"], one["amount"], one["resource_class"])
+            for one in each["added"]
+        ]
+        assert counts(ask(fleet, query=query, grow=more)) == (0, 1)
+
+
+@pytest.mark.parametrize(
+    ("more", "status"),
+    [
+        (grown("nobody", 1), 404),
+        (grown("host1", 1, "CUSTOM_NOTHING"), 404),
+        (grown("host1", 0), 400),
+        (grown("host1", 2**31), 400),
+    ],
+)
+def test_more_of_what_is_not_there_is_refused(
+    fleet: Client, more: dict[str, Any], status: int
+) -> None:
+    question = {"query": "resources=VCPU:8", "grow": [more]}
+    assert fleet.call("POST", WHATIF, question).status_code == status
+
+
 def test_a_consumer_that_is_gone(fleet: Client) -> None:
     answer = ask(fleet, release=[CONSUMER])
     assert counts(answer) == (2, 3)
