@@ -11,7 +11,9 @@ from dovetail.ledger import Transaction, providers
 from dovetail.ledger.bulk import fleet
 
 WELCOME = """
-Dovetail serves a demo fleet at {address}
+Dovetail's console: {address}/console
+
+It shows a demo fleet, which is served at {address}
 (36 NUMA hosts with GPUs, FPGAs and SR-IOV NICs, two sharing storage pools; no credentials needed)
 
 Try, in another terminal:

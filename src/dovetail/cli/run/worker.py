@@ -8,6 +8,7 @@ from pathlib import Path
 import msgspec
 import structlog
 
+from dovetail.aio.pace import retire_startup_objects
 from dovetail.cli.run.intents import intent_parts
 from dovetail.cli.run.settings import ServerSettings
 from dovetail.ledger import open_ledger
@@ -15,7 +16,7 @@ from dovetail.rest.auth.chain import authenticator_of
 from dovetail.rest.auth.hosts import AllowedHosts
 from dovetail.rest.auth.identity import Authenticator
 from dovetail.rest.auth.rate_limit import limiter_of
-from dovetail.rest.auth.settings import AuthSettings
+from dovetail.rest.auth.settings import AuthSettings, OidcSettings
 from dovetail.rest.doors import DOORS
 from dovetail.rest.query.typical import read_typical
 from dovetail.rest.server.app import Application
@@ -69,7 +70,7 @@ def application() -> Application:
     trace_if_asked()
     ledger = open_ledger(settings.database, settings.ledger)
     intents = intent_parts(ledger, settings.intents)
-    return Application(
+    made = Application(
         ServerBackend(
             ledger=ledger,
             keeper=SnapshotKeeper(ledger, typical_requests(settings)),
@@ -81,6 +82,7 @@ def application() -> Application:
             rate_limiter=limiter_of(settings.rate),
             audit_log=audit_log(settings),
             metrics=settings.metrics,
+            oidc=settings.oidc if "oidc" in settings.auth else OidcSettings(),
             intents=intents.actions,
             intent_settings=settings.intents,
             intent_hooks=intents.hooks,
@@ -89,6 +91,8 @@ def application() -> Application:
         ),
         DOORS,
     )
+    retire_startup_objects()
+    return made
 
 
 def trace_if_asked() -> None:

@@ -38,14 +38,20 @@ class Outbound:
         )
 
     async def ask(
-        self, method: str, url: str, *, body: Any = None, headers: Mapping[str, str] | None = None
+        self,
+        method: str,
+        url: str,
+        *,
+        body: Any = None,
+        form: Mapping[str, str] | None = None,
+        headers: Mapping[str, str] | None = None,
     ) -> OutboundAnswer:
         """Raises AuthServiceUnreachable if there is no answer, CannotTell if it is too long."""
         try:
             # The client's own timeout begins anew with every piece that comes.
             async with (
                 asyncio.timeout(self._seconds),
-                self._http.stream(method, url, json=body, headers=headers) as response,
+                self._http.stream(method, url, json=body, data=form, headers=headers) as response,
             ):
                 content = await self._content(response)
         except (httpx2.HTTPError, httpx2.InvalidURL, TimeoutError) as error:

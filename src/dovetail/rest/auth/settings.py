@@ -64,6 +64,25 @@ class OidcSettings(SettingsStruct, frozen=True):
             "if any are given, nothing else is a role."
         ),
     ] = ()
+    client_id: Annotated[
+        str | None,
+        Meta(
+            description="What the issuer knows the console as; with it, people sign in there "
+            "(authorization code with PKCE). Its redirect address is `/console/oidc/callback` of "
+            "this server."
+        ),
+    ] = None
+    client_secret_file: Annotated[
+        str | None,
+        Meta(
+            description="File with the console's secret, if the issuer wants one; read "
+            "at each login."
+        ),
+    ] = None
+    scopes: Annotated[
+        tuple[str, ...],
+        Meta(description="What the console asks the issuer for when people sign in."),
+    ] = ("openid",)
     ca_file: Annotated[
         str | None,
         Meta(description="Certificates to trust the issuer by, instead of the system's."),

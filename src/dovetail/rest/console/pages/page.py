@@ -1,0 +1,94 @@
+"""What all pages have in common: asking the API for what they show, and the frame around it."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterable
+from typing import Any
+from urllib.parse import urlencode
+
+import msgspec
+
+from dovetail.rest.console import me
+from dovetail.rest.console.entrance import PREFIX
+from dovetail.rest.console.markup import Child, Markup, element
+from dovetail.rest.console.shell import HTML, PageCaller, framed
+from dovetail.rest.server.errors import HttpError
+from dovetail.rest.server.http import Call, Reply
+
+LONG_BYTES = 2**20
+
+
+async def page(call: Call, title: str, here: str, *content: Child, status: int = 200) -> Reply:
+    """A view in its frame; `here` is its path below the prefix, as the navigation has it."""
+    caller = PageCaller(
+        name=call.identity.user,
+        may=tuple(name for name, allowed in me.rights(call).items() if allowed),
+        can_leave=me.has_login(call),
+    )
+    body = framed(title, here, caller, await me.uses(call), *content)
+    return Reply(status, body, content_type=HTML)
+
+
+async def asked(call: Call, path: str, **parameters: str | None) -> Any:
+    """What the API answers the reader. Raises HttpError as it was refused there."""
+    given = {key: value for key, value in parameters.items() if value}
+    reply = await call.ask(f"{path}?{urlencode(given)}" if given else path)
+    body = await reply.whole()
+    if len(body) > LONG_BYTES:
+        # That takes a while: everybody else's event loop is spared it.
+        document = await asyncio.to_thread(msgspec.json.decode, body)
+    else:
+        document = msgspec.json.decode(body)
+    if reply.status >= 400:
+        raise HttpError(reply.status, problem_text(document))
+    return document
+
+
+def problem_text(document: Any) -> str:
+    """The detail of a refusal, in whichever form a door has it."""
+    if isinstance(document, dict):
+        first = next(iter(document.get("errors", ())), document)
+        return str(first.get("detail", ""))
+    return str(document)
+
+
+def problem(error: HttpError) -> Markup:
+    return element(
+        "p", error.message or f"Refused ({error.status}).", class_="problem", role="alert"
+    )
+
+
+def address(path: str, **parameters: str | None) -> str:
+    """Of a page below the prefix."""
+    given = {key: value for key, value in parameters.items() if value}
+    return f"{PREFIX}{path}" + (f"?{urlencode(given)}" if given else "")
+
+
+def field(key: str, label: str, value: str | None) -> Markup:
+    return element(
+        "div",
+        element("label", label, for_=key),
+        element("input", id=key, name=key, value=value or ""),
+    )
+
+
+def chooser(key: str, label: str, values: Iterable[str], chosen: str | None) -> Markup:
+    options = [element("option", each, value=each, selected=each == chosen) for each in values]
+    return element(
+        "div",
+        element("label", label, for_=key),
+        element("select", *options, id=key, name=key),
+    )
+
+
+def searching(path: str, *fields: Markup) -> Markup:
+    """A form that asks for the page again, with what is filled in."""
+    return element(
+        "form",
+        *fields,
+        element("button", "Show", type="submit"),
+        method="get",
+        action=address(path),
+        class_="asked",
+    )

@@ -1,0 +1,126 @@
+"""The frame of every page: its head, the navigation, and the place where a view stands.
+
+The console's script, where it is built, replaces what is in `<main id="view">`; everything else
+stays as the server made it.
+"""
+
+from __future__ import annotations
+
+import msgspec
+
+from dovetail.rest.console import static_files
+from dovetail.rest.console.entrance import PREFIX
+from dovetail.rest.console.markup import Child, Markup, element, join, link, name
+
+HTML = "text/html; charset=utf-8"
+
+
+class NavigationLink(msgspec.Struct, frozen=True):
+    path: str
+    label: str
+    use: str | None = None
+    """What a deployment has to use for the page to be of use."""
+
+
+NAVIGATION = (
+    NavigationLink("", "Fleet"),
+    NavigationLink("/why", "Why / why not"),
+    NavigationLink("/holders", "Holders"),
+    NavigationLink("/decisions", "Decisions"),
+    NavigationLink("/audit", "Audit"),
+    NavigationLink("/classes", "Classes", "classes"),
+    NavigationLink("/machines", "Machines", "machines"),
+    NavigationLink("/intents", "Intents", "intents"),
+)
+
+
+class PageCaller(msgspec.Struct, frozen=True):
+    """Whom a page is made for."""
+
+    name: str
+    may: tuple[str, ...]
+    """What the script may ask for without being refused."""
+    can_leave: bool
+    """There is a way out: a session that ends."""
+
+
+def framed(
+    title: str, here: str, caller: PageCaller, uses: dict[str, bool], *content: Child
+) -> bytes:
+    """A page of a view, at the path `here` below the prefix."""
+    header = element(
+        "header",
+        element("span", "Dovetail", class_="brand"),
+        navigation(here, uses),
+        who(caller),
+        class_="top",
+    )
+    return document(title, header, content, caller=caller)
+
+
+def plain_page(title: str, *content: Child, refresh: str | None = None) -> bytes:
+    """A page for those who are not let in, or not there; `refresh`: where it goes on by itself."""
+    home = link(PREFIX, "Dovetail", class_="brand")
+    header = element("header", home, class_="top")
+    return document(title, header, content, refresh=refresh)
+
+
+def navigation(here: str, uses: dict[str, bool]) -> Markup:
+    links = (
+        link(
+            f"{PREFIX}{each.path}",
+            each.label,
+            aria_current="page" if each.path == here else None,
+        )
+        for each in NAVIGATION
+        if each.use is None or uses[each.use]
+    )
+    return element(
+        "nav", element("ul", *(element("li", each) for each in links)), aria_label="Views"
+    )
+
+
+def who(caller: PageCaller) -> Markup:
+    button = element(
+        "form",
+        element("button", "Sign out", type="submit"),
+        method="post",
+        action=f"{PREFIX}/session/end",
+    )
+    way_out = (" ", button) if caller.can_leave else ()
+    return element("span", name(caller.name), *way_out, class_="caller")
+
+
+def document(
+    title: str,
+    header: Markup,
+    content: tuple[Child, ...],
+    *,
+    caller: PageCaller | None = None,
+    refresh: str | None = None,
+) -> bytes:
+    """The whole of a page; with a script, if it has a caller."""
+    built = static_files.ConsoleBundle() if caller is None else static_files.bundle()
+    at = f"{PREFIX}/static"
+    head = element(
+        "head",
+        element("meta", charset="utf-8"),
+        element("meta", name="viewport", content="width=device-width, initial-scale=1"),
+        None
+        if refresh is None
+        else element("meta", http_equiv="refresh", content=f"0; url={refresh}"),
+        element("title", f"{title} · Dovetail"),
+        element("link", rel="icon", href="data:,"),
+        element("link", rel="stylesheet", href=f"{at}/{static_files.PLAIN_STYLE}"),
+        *(element("link", rel="stylesheet", href=f"{at}/{each}") for each in built.styles),
+        *(element("script", type="module", src=f"{at}/{each}") for each in built.scripts),
+    )
+    body = element(
+        "body",
+        link("#view", "Skip to the content", class_="skip"),
+        header,
+        element("main", *content, id="view", tabindex="-1"),
+        data_may=None if caller is None else " ".join(caller.may),
+    )
+    page = join((Markup("<!DOCTYPE html>\n"), element("html", head, body, lang="en")))
+    return page.encode("utf-8", "replace")
