@@ -4,17 +4,23 @@ BIN := .venv/bin
 REFERENCE := .venv-reference/bin
 HOST ?= 127.0.0.1
 PORT ?= 8778
+DEMO_DATABASE ?= sqlite:///var/demo.db
+KUBE_TESTS := tests/kube
 MACHINE_TESTS := tests/kube/machines tests/kube/manifests/machines
 INTENT_TESTS := tests/intents tests/cli/intents tests/ledger/intents tests/rest/intents tests/service/intents tests/kube/deploy tests/kube/mirror
 NODE_TESTS := tests/node
 KUBELET_TESTS := tests/node/kubelet
 DIST_TESTS := tests/dist
+CONSOLE_TESTS := tests/console
+# Every view opened, and a newcomer's first minutes: in `make test`, too.
+FIRST_CONSOLE_TESTS := $(CONSOLE_TESTS)/test_newcomer.py $(CONSOLE_TESTS)/test_views.py
+LATER_CONSOLE_TESTS := $(filter-out $(FIRST_CONSOLE_TESTS),$(wildcard $(CONSOLE_TESTS)/test_*.py))
 export UV_PYTHON_DOWNLOADS = never
 # Tests start hundreds of servers: compiling their modules anew each time would take minutes.
 export PYTHONDONTWRITEBYTECODE =
 
 .DEFAULT_GOAL := help
-.PHONY: help setup reference run run-agent test test-machines test-intents test-node test-kubelet test-dist dist check format conformance client differential stress bench bench-ranking bench-agent bench-classes bench-machines bench-intents soak-kube kube kube-demo machines-demo test-numa man lock clean
+.PHONY: help setup reference console run run-agent test test-kube test-machines test-intents test-node test-kubelet test-console test-dist dist check format conformance client differential stress bench bench-ranking bench-agent bench-classes bench-machines bench-intents bench-console soak-kube kube kube-demo machines-demo test-numa man lock clean
 
 help: ## Show this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):[^#]*## (.*)/  make \1\t\2/' | expand -t 22
@@ -36,8 +42,13 @@ reference: .venv-reference/.ready ## Prepare .venv-reference with the real OpenS
 	$(BIN)/uv pip install -q --python $(REFERENCE)/python --require-hashes -r requirements/reference.txt
 	@touch $@
 
-run: setup ## Serve a demo fleet on loopback and print commands to try
-	@$(BIN)/dovetail serve --demo --auth noauth2 --policy open --database sqlite:///var/demo.db --host $(HOST) --port $(PORT)
+console: setup ## Build the console's bundle, if its sources changed (Node of this machine, or of a wheel in .venv)
+	@$(BIN)/python packaging/build_console.py
+
+# The server starts at once, with plain pages; the console is in them when it is built (var/console-build.log).
+run: setup ## Serve a demo fleet on loopback and print the console's address and commands to try
+	@$(BIN)/python packaging/build_console.py --background
+	@$(BIN)/dovetail serve --demo --auth noauth2 --policy open --database $(DEMO_DATABASE) --host $(HOST) --port $(PORT)
 
 run-agent: setup ## Start a demo node to try the node agent on, without root
 	@$(BIN)/python -m tests.node.demo
@@ -53,10 +64,13 @@ machines-demo: setup kube ## Start a cluster to try machines on
 
 # Coverage is of what runs in the tests' own processes: servers and daemons they start are not traced.
 # It makes the suite about a seventh slower; tests/conftest.py keeps it at that.
-test: setup reference ## Run all tests but those of the other targets named test-, PostgreSQL and the conformance suites included; then the coverage
-	$(BIN)/pytest -n 2 --dist loadfile --cov --cov-report= $(MACHINE_TESTS:%=--ignore=%) $(INTENT_TESTS:%=--ignore=%) $(NODE_TESTS:%=--ignore=%) $(DIST_TESTS:%=--ignore=%)
+test: setup reference console ## Run all tests but those of the other targets named test-, PostgreSQL and the conformance suites included; then the coverage
+	$(BIN)/pytest -n 2 --dist loadfile --cov --cov-report= $(KUBE_TESTS:%=--ignore=%) $(INTENT_TESTS:%=--ignore=%) $(NODE_TESTS:%=--ignore=%) $(DIST_TESTS:%=--ignore=%) $(LATER_CONSOLE_TESTS:%=--ignore=%)
 	@echo "Coverage: the modules with the least, and all of them"
 	@$(BIN)/coverage report --sort=-cover | tail -n 23
+
+test-kube: setup kube ## Run the tests of resource classes and schedulers on real control planes
+	$(BIN)/pytest -n 2 --dist loadfile $(KUBE_TESTS) $(MACHINE_TESTS:%=--ignore=%) $(INTENT_TESTS:%=--ignore=%)
 
 test-machines: setup kube ## Run the tests of machines on real clusters, with their operators, policies and webhooks
 	$(BIN)/pytest -n 2 --dist loadfile $(MACHINE_TESTS)
@@ -70,18 +84,23 @@ test-node: setup ## Run the tests of the node agent, on a real containerd among 
 test-kubelet: setup kube ## Run the tests on real nodes: an unmodified kubelet, containerd and the agent, joined to a cluster
 	$(BIN)/pytest -n 2 --dist loadfile $(KUBELET_TESTS)
 
-dist: setup ## Build the wheel and the source archive, in dist/
+test-console: setup console ## Run the tests of the console, in Debian's Chromium and a text browser
+	@$(BIN)/python packaging/build_console.py --test
+	$(BIN)/pytest -n 2 --dist loadfile $(CONSOLE_TESTS)
+
+dist: setup console ## Build the wheel and the source archive, in dist/
 	rm -f dist/dovetail-*.whl dist/dovetail-*.tar.gz
 	$(BIN)/python -m hatchling build -d dist
 
 test-dist: setup kube ## Install the wheel in an empty environment and start every daemon from it; build the container and run it
 	$(BIN)/pytest $(DIST_TESTS)
 
-check: setup ## Formatting, lint, types, layers
+check: setup ## Formatting, lint, types (TypeScript's too), layers
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+	@$(BIN)/python packaging/build_console.py --check
 
 format: setup ## Format and fix what can be fixed
 	$(BIN)/ruff format .
@@ -117,6 +136,10 @@ bench-machines: setup kube ## Time machines: plans, units sold, and hand-over be
 bench-intents: setup kube ## Time hardware intents: candidates combined and picked, packing, the mirror (PARTS=pick,packing,mirror)
 	$(BIN)/python -m bench.intents $(if $(PARTS),--parts $(PARTS))
 
+bench-console: setup console ## Time the console in Chromium: bytes, first paint, updates; what a hundred open ones cost the server (HOSTS=10000)
+	@$(BIN)/python packaging/build_console.py --sizes
+	$(BIN)/python -m bench.console $(if $(PARTS),--parts $(PARTS)) $(if $(HOSTS),--hosts $(HOSTS))
+
 soak-kube: setup kube ## 1,000 nodes and 20,000 pods while watches, servers and leaders are cut off; then schedulers killed mid-claim (MINUTES=3)
 	$(BIN)/python -m tests.kube.soak --nodes 1000 --pods 20000 --minutes $(or $(MINUTES),3)
 	$(BIN)/python -m tests.kube.scheduler.chaos
@@ -129,7 +152,7 @@ man: setup ## Manual pages of every command, in dist/man
 	@$(BIN)/python -m dovetail.cli.manual dist/man
 
 lock: setup ## Refresh the hashed requirements
-	for name in uv reference; do \
+	for name in uv reference node; do \
 	  $(BIN)/uv pip compile -q --upgrade --generate-hashes --no-header --no-emit-index-url --python-version 3.11 \
 	    requirements/$$name.in -o requirements/$$name.txt; done
 	$(BIN)/uv pip compile -q --upgrade --generate-hashes --no-header --no-emit-index-url --python-version 3.11 \
@@ -138,5 +161,5 @@ lock: setup ## Refresh the hashed requirements
 	  --group dev pyproject.toml -o requirements/dev.txt
 
 clean: ## Remove everything that was made here
-	rm -rf .venv .venv-reference .coverage* .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache var dist
+	rm -rf .venv .venv-reference .coverage* .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache var dist console/node_modules src/dovetail/rest/console/static
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
+import sys
+import tarfile
 from collections.abc import Callable
 from http.client import HTTPConnection
 from pathlib import Path
+from zipfile import ZipFile
 
 import pytest
 
@@ -71,6 +75,45 @@ def test_the_server_is_ready(installed: Path, tmp_path: Path) -> None:
             server.await_ready(lambda: answer(port, "/readyz") == OK)
             assert answer(port, "/livez") == OK
             assert server.stop()
+
+
+def test_the_console_is_in_the_wheel(installed: Path, tmp_path: Path) -> None:
+    """Page, script and styles: whoever installs it needs no Node."""
+    with reserved_port() as port:
+        command = [installed, "serve", "--demo", "--port", port, "--auth", "noauth2"]
+        command += ["--policy", "open", "--database", f"sqlite:///{tmp_path / 'ledger.db'}"]
+        with Process(command, tmp_path / "serve.log", cwd=tmp_path) as server:
+            server.await_ready(lambda: answer(port, "/readyz") == OK)
+            page = body(port, "/console")
+            assert "rack1-host1" in page
+            parts = re.findall(r'(?:src|href)="(/console/static/[^"]+)"', page)
+            assert {Path(part).suffix for part in parts} >= {".js", ".css"}
+            assert [answer(port, part) for part in parts] == [OK] * len(parts)
+
+
+@pytest.mark.usefixtures("installed")
+def test_the_source_archive_builds_the_same_without_node(tmp_path: Path) -> None:
+    """It carries the bundle beside the sources that it was built from."""
+    archive = next((ROOT / "dist").glob("dovetail-*.tar.gz"))
+    with tarfile.open(archive) as opened:
+        opened.extractall(tmp_path, filter="data")
+    unpacked = next(tmp_path.glob("dovetail-*"))
+    assert (unpacked / "console/package-lock.json").is_file()
+    building = f"{sys.executable} -m hatchling build -t wheel -d again"
+    steps.play(f"PATH=/nowhere {building}", cwd=unpacked)
+    wheels = [next(folder.glob("*.whl")) for folder in (ROOT / "dist", unpacked / "again")]
+    ours, theirs = ({each.filename for each in ZipFile(path).filelist} for path in wheels)
+    assert ours == theirs
+    assert any(name.startswith("dovetail/rest/console/static/assets/") for name in ours)
+
+
+def body(port: int, path: str) -> str:
+    connection = HTTPConnection("127.0.0.1", port, timeout=10)
+    connection.request("GET", path)
+    try:
+        return connection.getresponse().read().decode()
+    finally:
+        connection.close()
 
 
 def holder(cluster: Cluster, namespace: str, name: str) -> str:

@@ -1,0 +1,74 @@
+// The fleet with a verdict on each host: where the request fits, where not now, where never.
+import { computed, useSignalEffect, type ReadonlySignal, type Signal } from "@preact/signals";
+import { useMemo } from "preact/hooks";
+import { classShown, grouping } from "../fleet/choices";
+import { Legend } from "../map/Legend";
+import { fleet, refresh } from "../map/live";
+import { MapCanvas } from "../map/MapCanvas";
+import { byVerdict } from "../map/paint";
+import { selected, totals } from "../fleet/select";
+import type { Loaded } from "../ui/loading";
+import { Refused } from "../ui/Refused";
+import type { HostVerdicts } from "./questions";
+
+interface VerdictMapProps {
+  verdicts: ReadonlySignal<Loaded<HostVerdicts>>;
+  cursor: Signal<number | undefined>;
+  onOpen: (host: number) => void;
+}
+
+const VERDICT_WORDS = ["fits", "does not fit now", "can never fit", "not looked at"];
+const EVERYTHING = { text: "", state: "all", class: "" } as const;
+
+export function VerdictMap({ verdicts, cursor, onOpen }: VerdictMapProps) {
+  const shown = useMemo(() => {
+    const hosts = computed(() =>
+      fleet.value ? selected(fleet.value, grouping.value, EVERYTHING) : new Int32Array(),
+    );
+    const groups = computed(() =>
+      fleet.value ? totals(fleet.value, grouping.value, hosts.value, "") : [],
+    );
+    const order = computed(() => groups.value.map((each) => each.group));
+    const names = computed(() => new Map(groups.value.map((each) => [each.group, each.name])));
+    const paint = computed(() =>
+      fleet.value ? byVerdict(fleet.value, verdicts.value.value?.verdict ?? []) : undefined,
+    );
+    return { hosts, order, names, paint };
+  }, []);
+  // Verdicts are in the order of the map: of another fleet than ours, ours is old.
+  useSignalEffect(() => {
+    const found = verdicts.value.value;
+    if (found && fleet.peek() && found.verdict.length !== fleet.peek()!.size) void refresh();
+  });
+  return (
+    <section class="card verdict-map" aria-labelledby="verdict-map-title">
+      <h2 id="verdict-map-title">On the map</h2>
+      {verdicts.value.problem && <Refused words={verdicts.value.problem} />}
+      <MapCanvas
+        fleet={fleet}
+        grouping={grouping}
+        groupOrder={shown.order}
+        hosts={shown.hosts}
+        paint={shown.paint}
+        class={classShown}
+        cursor={cursor}
+        groupLabel={(block) => ({
+          name: shown.names.peek().get(block.group) ?? "",
+          note: "",
+        })}
+        describe={(of, host) =>
+          `${of.names[host]}: ${VERDICT_WORDS[verdicts.value.value?.verdict[host] ?? 3]}`
+        }
+        onOpen={onOpen}
+        label="Map of verdicts"
+      />
+      <Legend palette="verdict" of="" />
+      {verdicts.value.value?.complete === false && (
+        <p class="quiet">Time was over before every host was looked at.</p>
+      )}
+      <p id="map-help" class="quiet help">
+        Arrow keys move over hosts, Enter asks why (or why not) there.
+      </p>
+    </section>
+  );
+}
