@@ -9,6 +9,7 @@ it to stand still takes a `copy`.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from itertools import count
 from typing import Any, TypeVar
 
 import numpy as np
@@ -26,9 +27,12 @@ from dovetail.engine.sharing import SHARES, Sharing
 T = TypeVar("T")
 
 WORTH_COMPACTING = 4096
-
 FEW_USAGES = 16
 """Taken in one by one: vector operations on so few cost more."""
+
+
+VERSIONS = count(1)
+"""Of trees and names. None is given twice: what a version was like holds in every copy and load."""
 
 
 class Snapshot:
@@ -78,12 +82,11 @@ class Snapshot:
 
     def load(self, tables: Tables | TableColumns, names: Names) -> None:
         """Forget everything; the tables are the whole forest."""
-        versions = int(self.tree_version.values.max(initial=0))
         self.layout = object()
         self._clear()
         self.rename(names)
         columns = columns_of(tables) if isinstance(tables, Tables) else tables
-        self._append(columns, first_version=versions + 1)
+        self._append(columns)
 
     def replace(
         self, tables: Tables, names: Names | None = None, removed_roots: Iterable[int] = ()
@@ -109,7 +112,7 @@ class Snapshot:
         else:
             rows = self._use_many(np.array(told, np.int64))
         for tree in {*self.tree.values.take(rows.compress(rows >= 0)).tolist()}:
-            self.tree_version.values[tree] += 1
+            self.tree_version.values[tree] = next(VERSIONS)
             extent = self.rows_of(tree)
             self.journal.note(tree, extent.start, extent.stop, is_usage=True)
 
@@ -129,7 +132,7 @@ class Snapshot:
         self.class_names, self.trait_names = names.classes, names.traits
         self.class_ids = {name: id_ for id_, name in names.classes.items()}
         self.trait_ids = {name: id_ for id_, name in names.traits.items()}
-        self.names_version += 1
+        self.names_version = next(VERSIONS)
         self.layout = object()
         self._shared = None
 
@@ -234,7 +237,7 @@ class Snapshot:
         if self._shared is not None and len(self._shared.rows):
             self._shared = None
 
-    def _append(self, tables: TableColumns, first_version: int = 1) -> None:
+    def _append(self, tables: TableColumns) -> None:
         ids, uuids, parents, roots = tables.providers
         if not len(ids):
             return
@@ -248,7 +251,7 @@ class Snapshot:
         self.row_of.values[ids] = np.arange(base, base + count, dtype=np.int32)
         self.uuids.extend(uuids)
         self.parent.extend(np.where(parents < 0, -1, self.row_of.values[parents]))
-        self.tree.extend(self._trees(roots, base, first_version))
+        self.tree.extend(self._trees(roots, base))
         self._shape_trees(base)
         self.live_rows += count
         self._append_sets(tables, base)
@@ -266,12 +269,13 @@ class Snapshot:
         ):
             self._shared = None
 
-    def _trees(self, roots: NDArray[np.int64], base: int, first_version: int) -> RowNumbers:
+    def _trees(self, roots: NDArray[np.int64], base: int) -> RowNumbers:
         """Number the trees of new rows, given the root of each row."""
         distinct, starts, which, sizes = np.unique(
             roots, return_index=True, return_inverse=True, return_counts=True
         )
         numbers = np.empty(len(distinct), np.int32)
+        version = next(VERSIONS)
         fresh: list[int] = []
         for position, root_id in enumerate(distinct.tolist()):
             tree = self.tree_of_root.get(root_id)
@@ -281,7 +285,7 @@ class Snapshot:
             else:
                 self.tree_start.values[tree] = base + starts[position]
                 self.tree_size.values[tree] = sizes[position]
-                self.tree_version.values[tree] += 1
+                self.tree_version.values[tree] = version
             numbers[position] = tree
         self.tree_start.extend((base + starts[fresh]).astype(np.int32))
         self.tree_size.extend(sizes[fresh].astype(np.int32))
@@ -289,7 +293,7 @@ class Snapshot:
             last = self.tree_root_id.values.max(initial=-1)
             self.in_order = self.in_order and bool(distinct[fresh[0]] > last)
         self.tree_root_id.extend(distinct[fresh])
-        self.tree_version.extend(np.full(len(fresh), first_version, np.int64))
+        self.tree_version.extend(np.full(len(fresh), version, np.int64))
         rows: RowNumbers = numbers[which]
         return rows
 

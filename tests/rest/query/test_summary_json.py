@@ -59,6 +59,15 @@ def test_summaries_are_true_after_any_history(history: list[Forest]) -> None:
         assert sorted_traits(told(writer, snapshot)) == expected(after)
 
 
+@examples(300)
+@given(histories())
+def test_summaries_are_true_of_fleets_that_are_loaded_anew(history: list[Forest]) -> None:
+    """After very many changes, and for another server of the same process."""
+    writer = SummaryWriter()
+    for forest in history:
+        assert sorted_traits(told(writer, loaded(forest))) == expected(forest)
+
+
 def test_what_did_not_change_is_not_written_again() -> None:
     snapshot, writer = loaded(grow(*(node(f"host{n}", VCPU=8) for n in range(3)))), SummaryWriter()
     first = list(writer.trees(snapshot, np.arange(3, dtype=np.int32)))
