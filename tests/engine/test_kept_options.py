@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gc
+import weakref
 from collections.abc import Iterable
 from itertools import pairwise
 from unittest.mock import patch
@@ -195,3 +197,21 @@ def test_slots_that_ask_for_the_same_are_looked_for_once() -> None:
     slots = finished(options_in_steps(snapshot, many)).slots
     assert len({id(slot.own) for slot in slots}) == 1
     assert np.array_equal(slots[0].own, slots[-1].own)
+
+
+def test_what_offers_are_made_of_is_not_kept_with_their_combinations() -> None:
+    """Columns are as long as the fleet, and each claim makes new ones."""
+    hosts = (node(f"host{n}", node(f"nic{n}", VF=2), VCPU=8) for n in range(5))
+    snapshot = loaded(grow(*hosts))
+    groups = tuple(Group(suffix=suffix, resources={"VF": 1}) for suffix in ("1", "2"))
+    two = Request(groups=groups, limit=1)
+    ask(snapshot, two)
+    slots = finished(options_in_steps(snapshot, two)).slots
+    assert slots is not None
+    past = [weakref.ref(slot.own) for slot in slots]
+    del slots
+    first = int(snapshot.provider_id.values[1])
+    snapshot.update_usage([(first, CLASSES.index("VF"), 2)])
+    ask(snapshot, two)
+    gc.collect()
+    assert [each() for each in past] == [None, None]

@@ -11,6 +11,7 @@ tree follows is kept for the next request of the same shape, until the tree chan
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterator, Sequence
+from functools import cached_property
 
 import numpy as np
 
@@ -32,7 +33,7 @@ from dovetail.engine.combine.round_robin import (
     round_robin,
 )
 from dovetail.engine.combine.walks import OfferWalk, relations_of
-from dovetail.engine.feasible import Slot
+from dovetail.engine.feasible import Slot, SlotWish
 from dovetail.engine.inventories import RowNumbers
 from dovetail.engine.snapshot import Snapshot
 from dovetail.engine.tree_kinds import WORTH_KINDS, kinds_in_steps, samples_of
@@ -220,6 +221,10 @@ class Combiner:
                 yield
         self._known.learn(trees, numbers)
 
+    @cached_property
+    def _wishes(self) -> list[SlotWish]:
+        return [SlotWish(slot.group, slot.resources) for slot in self._slots]
+
     def _walk(self, start: int, offer: Table) -> OfferWalk:
         # A copy, so that a small offer does not keep that of a whole batch.
-        return OfferWalk(self._snapshot, self._slots, self._relations, start, offer.copy())
+        return OfferWalk(self._snapshot, self._wishes, self._relations, start, offer.copy())

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dovetail.core.columns import Mask, spans
-from dovetail.engine.feasible import Slot
+from dovetail.engine.feasible import Slot, SlotWish
 from dovetail.engine.inventories import RowNumbers
 from dovetail.engine.snapshot import Snapshot
 from dovetail.engine.work import Work, is_step
@@ -44,7 +44,7 @@ class Questions(msgspec.Struct, frozen=True):
         """Columns that tell which of the requirements are met."""
         return -(-len(self.required) // WORD)
 
-    def contended_columns(self, slot: Slot) -> list[tuple[str, int]]:
+    def contended_columns(self, slot: Slot | SlotWish) -> list[tuple[str, int]]:
         """The contended classes that a slot wants; each with the column of its lines that tells."""
         names = [name for name in slot.resources if name in self.contended]
         return [(name, at) for at, name in enumerate(names, ANSWERS + self.words)]

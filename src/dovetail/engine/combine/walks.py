@@ -25,7 +25,7 @@ from dovetail.engine.combine.rules import (
     Rule,
     SubtreeRule,
 )
-from dovetail.engine.feasible import Slot, trait_mask
+from dovetail.engine.feasible import Slot, SlotWish, trait_mask
 from dovetail.engine.snapshot import Snapshot
 from dovetail.engine.work import Work
 
@@ -79,26 +79,33 @@ def relations_of(snapshot: Snapshot, request: Request, slots: Sequence[Slot]) ->
 
 
 class OfferWalk:
-    """Starts backtracking over one offer. It reads nothing of its tree that may change later."""
+    """Starts backtracking over one offer. It reads nothing of its tree that may change later, and
+    keeps no column: patterns are kept by the thousand, and columns are as long as the fleet."""
 
     def __init__(
         self,
         snapshot: Snapshot,
-        slots: Sequence[Slot],
+        wishes: Sequence[SlotWish],
         relations: SlotRelations,
         start: int,
         offer: Table,
     ) -> None:
         """`start`: the first row of a tree with this offer."""
-        self._slots, self._relations, self._offer = slots, relations, offer
-        self._parent, self._tree = snapshot.parent.values, snapshot.tree.values
-        size = int(snapshot.tree_size.values[self._tree[start]])
-        own = self._parent[start : start + size]
+        self._wishes, self._relations, self._offer = wishes, relations, offer
+        parent, tree = snapshot.parent.values, snapshot.tree.values
+        own = parent[start : start + int(snapshot.tree_size.values[tree[start]])]
         self._own_parents: NDArray[np.int32] = np.where(own < 0, -1, own - start)
+        shared = {option for option in offer[:, OPTION].tolist() if option < 0}
+        self._shared_homes = {option: int(tree[~option]) for option in shared}
+        self._shared_parents: dict[int, int] = {}
+        for option in shared:
+            up = option
+            while up < 0 and up not in self._shared_parents:
+                self._shared_parents[up] = up = ~int(parent[~up])
 
     def __call__(self) -> Combinations:
         """The combinations of the tree in local numbers."""
-        tables: list[OfferLines] = [[] for _ in self._slots]
+        tables: list[OfferLines] = [[] for _ in self._wishes]
         ends = self._offer[:, SLOT].searchsorted(np.arange(len(tables) + 1))
         for at, (low, high) in enumerate(zip(ends[:-1].tolist(), ends[1:].tolist(), strict=True)):
             tables[at] = self._offer[low:high].tolist()
@@ -107,13 +114,13 @@ class OfferWalk:
         order = sorted(range(len(tables)), key=lambda at: len(tables[at]))
         steps = [[line[OPTION] for line in tables[at]] for at in order]
         rules = yield from self._rules(
-            [self._slots[at] for at in order], [tables[at] for at in order], steps
+            [self._wishes[at] for at in order], [tables[at] for at in order], steps
         )
         if rules is not None:
             yield from Backtracking(order, steps, rules).combinations()
 
     def _rules(
-        self, slots: Sequence[Slot], tables: Sequence[OfferLines], steps: Sequence[list[int]]
+        self, slots: Sequence[SlotWish], tables: Sequence[OfferLines], steps: Sequence[list[int]]
     ) -> Work[list[Rule] | None]:
         """The rules for the tree; None if they plainly cannot all be kept there."""
         relations, rules = self._relations, list[Rule]()
@@ -150,7 +157,7 @@ class OfferWalk:
         return rules
 
     def _contention(
-        self, slots: Sequence[Slot], tables: Sequence[OfferLines]
+        self, slots: Sequence[SlotWish], tables: Sequence[OfferLines]
     ) -> Work[tuple[list[dict[str, int]], dict[tuple[int, str], int]]]:
         """By step what is wanted of contended classes; by option and class what can be had."""
         wanted: list[dict[str, int]] = []
@@ -165,7 +172,7 @@ class OfferWalk:
         return wanted, headroom
 
     def _collective_rule(
-        self, slots: Sequence[Slot], tables: Sequence[OfferLines], steps: Sequence[list[int]]
+        self, slots: Sequence[SlotWish], tables: Sequence[OfferLines], steps: Sequence[list[int]]
     ) -> CollectiveTraitsRule:
         questions = self._relations.questions
         spread = [not slot.group.suffix for slot in slots]
@@ -190,7 +197,7 @@ class OfferWalk:
             else:
                 while up < 0:
                     mask |= bits.get(up, 0)
-                    up = ~int(self._parent[~up])
+                    up = self._shared_parents[up]
             ancestry[option] = mask
             if at % 64 == 0:
                 yield
@@ -198,7 +205,7 @@ class OfferWalk:
 
     def _home(self, option: int) -> int:
         """The tree of an option, where it matters only whether two options have the same."""
-        return -1 if option >= 0 else int(self._tree[~option])
+        return -1 if option >= 0 else self._shared_homes[option]
 
 
 def requirements_met(words: Sequence[int]) -> int:
@@ -208,7 +215,7 @@ def requirements_met(words: Sequence[int]) -> int:
 
 def subtree_rule(
     affinity: Affinity,
-    slots: Sequence[Slot],
+    slots: Sequence[SlotWish],
     masks: Sequence[int],
     ancestry: Mapping[int, int],
     bits: Mapping[int, int],
