@@ -28,6 +28,9 @@ class CountingLedger:
         self.polls += 1
         return self._ledger.poll(cursor)
 
+    def glance(self, cursor: Cursor) -> Delta | None:
+        return self._ledger.glance(cursor)
+
 
 def fits(snapshot: Snapshot, amount: int) -> int:
     group = Group(suffix="1", resources={"VCPU": amount})
@@ -42,6 +45,23 @@ async def test_concurrent_calls_share_a_look(tmp_path: Path) -> None:
     await asyncio.gather(*(keeper.fresh() for _ in range(100)))
     ledger.close()
     assert counting.polls == 1
+
+
+async def test_a_claim_or_two_is_taken_in_without_waiting_for_a_thread(tmp_path: Path) -> None:
+    ledger = open_ledger(f"sqlite:///{tmp_path}/x.db")
+    host = make(ledger, "host", VCPU=10)
+    counting: Any = CountingLedger(ledger)
+    keeper = SnapshotKeeper(counting)
+    await keeper.fresh()
+    for taken in range(1, 4):
+        claim(ledger, (host, {"VCPU": 1}))
+        snapshot = await keeper.fresh()
+        assert (fits(snapshot, 10 - taken), fits(snapshot, 11 - taken)) == (1, 0)
+    assert counting.polls == 1
+    make(ledger, "other", VCPU=10)
+    assert fits(await keeper.fresh(), 10) == 1
+    ledger.close()
+    assert counting.polls == 2
 
 
 async def test_every_call_sees_what_was_written_before_it(ledger: Ledger) -> None:
@@ -65,6 +85,20 @@ async def test_a_held_snapshot_stands_still(ledger: Ledger) -> None:
         claim(ledger, (host, {"VCPU": 5}))
         new = await keeper.fresh()
         assert (fits(old, 10), fits(new, 10)) == (1, 0)
+    assert await keeper.fresh() is new
+
+
+async def test_who_holds_a_state_that_is_past_holds_nothing_up(ledger: Ledger) -> None:
+    host = make(ledger, "host", VCPU=10)
+
+    keeper = SnapshotKeeper(ledger)
+    old = await keeper.fresh()
+    with keeper.held(old):
+        claim(ledger, (host, {"VCPU": 5}))
+        new = await keeper.fresh()
+    with keeper.held(old):
+        pass
+    claim(ledger, (host, {"VCPU": 1}))
     assert await keeper.fresh() is new
 
 

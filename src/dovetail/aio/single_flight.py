@@ -53,6 +53,12 @@ class NextRun(Generic[T]):
         self._running: asyncio.Task[T] | None = None
         self._next: asyncio.Task[T] | None = None
 
+    @property
+    def is_busy(self) -> bool:
+        """Whether there is a run, or somebody waits for one."""
+        running = self._running is not None and not self._running.done()
+        return running or self._next is not None
+
     async def join(self) -> T:
         """The result of a run that begins now or later; its error is raised to all who wait."""
         if self._next is None:

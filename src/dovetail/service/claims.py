@@ -16,10 +16,10 @@ A release takes nothing and decides nothing: it is neither recorded nor counted.
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 
+from dovetail.aio.thread_results import result_of
 from dovetail.core.claim import Claim
 from dovetail.core.errors import (
     AlreadyExists,
@@ -157,7 +157,7 @@ def record(tx: Transaction, to_record: ConsumerDecisions) -> None:
 
 async def write(ledger: Ledger, operation: Operation[T]) -> T:
     with phase("write"):
-        return await asyncio.wrap_future(ledger.write(operation))
+        return await result_of(ledger.write(operation))
 
 
 @contextmanager

@@ -7,13 +7,13 @@ transactions: no device is held twice, whichever way it was asked for.
 
 from __future__ import annotations
 
-import asyncio
 import uuid as uuids
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 
 import msgspec
 
+from dovetail.aio.thread_results import result_of
 from dovetail.core.claim import Claim
 from dovetail.core.device import Device
 from dovetail.core.errors import Malformed, Refused, StaleGeneration
@@ -148,9 +148,7 @@ class DeviceLedger:
     async def changes(self, cursor: Cursor | None) -> tuple[Cursor, UnitsHeld]:
         """Who holds what on the nodes that changed since `cursor`, one that this object gave; None:
         on all of them. A node of which nothing is held any more is told as empty."""
-        newest, (roots, there, held) = await asyncio.wrap_future(
-            self._ledger.follow(cursor, changed_trees)
-        )
+        newest, (roots, there, held) = await result_of(self._ledger.follow(cursor, changed_trees))
         mine = {root: node for root, node in there.items() if self._is_mine(node)}
         known = {} if cursor is None else self._nodes
         before = known if roots is None else {root: known[root] for root in roots & known.keys()}
@@ -186,10 +184,10 @@ class DeviceLedger:
     # -- the ledger ------------------------------------------------------------------------------
 
     async def _read(self, operation: Operation[T]) -> T:
-        return await asyncio.wrap_future(self._ledger.read(operation))
+        return await result_of(self._ledger.read(operation))
 
     async def _write(self, operation: Operation[T]) -> T:
-        return await asyncio.wrap_future(self._ledger.write(operation))
+        return await result_of(self._ledger.write(operation))
 
 
 def empty_claim(holder: str, namespace: str, account: str) -> Claim:

@@ -17,6 +17,7 @@ import msgspec
 import structlog
 
 from dovetail.aio.supervise import end
+from dovetail.aio.thread_results import result_of
 from dovetail.core.errors import DovetailError
 from dovetail.ledger import Ledger, Transaction
 from dovetail.ledger.database import leases
@@ -117,7 +118,7 @@ class LedgerLease:
         """Take the lease or renew it; whether it is held by us now."""
         began = self._clock()
         try:
-            is_taken = await asyncio.wrap_future(self._ledger.write(self._take))
+            is_taken = await result_of(self._ledger.write(self._take))
         except DovetailError as error:
             LOG.warning("lease not renewed", lease=self.name, error=str(error))
             return self.is_held
@@ -140,9 +141,7 @@ class LedgerLease:
         self._held_from = float("-inf")
         try:
             await asyncio.shield(
-                asyncio.wrap_future(
-                    self._ledger.write(lambda tx: leases.release(tx, self.name, self.holder))
-                )
+                result_of(self._ledger.write(lambda tx: leases.release(tx, self.name, self.holder)))
             )
         except DovetailError as error:
             LOG.warning("lease not given back", lease=self.name, error=str(error))

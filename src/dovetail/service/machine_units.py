@@ -6,11 +6,11 @@ Whoever sells, and on however many replicas, nothing of a type or of a node is h
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Collection, Iterator, Mapping, Sequence
 
 import msgspec
 
+from dovetail.aio.thread_results import result_of
 from dovetail.core.claim import Claim
 from dovetail.core.device import Device
 from dovetail.ledger import Cursor, Ledger, Transaction
@@ -137,7 +137,7 @@ class MachineLedger:
             roots = {root for kind, root in log if kind in ROOTS}
             return bool(roots) and units.concerns(tx, self._prefix, roots)
 
-        return await asyncio.wrap_future(self._ledger.follow(cursor, look))
+        return await result_of(self._ledger.follow(cursor, look))
 
     # -- who waits -------------------------------------------------------------------------------
 
@@ -152,10 +152,10 @@ class MachineLedger:
     # -- the ledger ------------------------------------------------------------------------------
 
     async def _read(self, operation: Operation[T]) -> T:
-        return await asyncio.wrap_future(self._ledger.read(operation))
+        return await result_of(self._ledger.read(operation))
 
     async def _write(self, operation: Operation[T]) -> T:
-        return await asyncio.wrap_future(self._ledger.write(operation))
+        return await result_of(self._ledger.write(operation))
 
 
 class UnitMove(msgspec.Struct):

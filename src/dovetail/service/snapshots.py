@@ -17,6 +17,7 @@ from contextlib import contextmanager
 
 from dovetail.aio.pace import collector_spared
 from dovetail.aio.single_flight import NextRun
+from dovetail.aio.thread_results import result_of
 from dovetail.core.columns import Column
 from dovetail.core.tables import Names, TableColumns
 from dovetail.engine import Snapshot
@@ -66,15 +67,13 @@ class SnapshotKeeper:
 
     async def fresh(self) -> Snapshot:
         """The snapshot, true now. It changes at the next await: see `held`."""
-        with phase("snapshot"):
-            await self._looks.join()
+        await self._look()
         self._show_ledger()
         return self._snapshot
 
     async def fresh_for_claims(self) -> Snapshot:
         """The same, without what claims under way are about to take."""
-        with phase("snapshot"):
-            await self._looks.join()
+        await self._look()
         self._subtract_under_way()
         return self._snapshot
 
@@ -136,15 +135,25 @@ class SnapshotKeeper:
 
     # -- taking in what the ledger says ---------------------------------------------------------
 
+    async def _look(self) -> None:
+        with phase("snapshot"):
+            if self._looks.is_busy or not self._took_in_at_once():
+                await self._looks.join()
+
+    def _took_in_at_once(self) -> bool:
+        """Take in what is new, if it is so little that nothing has to be waited for."""
+        delta = None if self._cursor is None else self._ledger.glance(self._cursor)
+        if delta is None:
+            return False
+        news = None if delta.cursor == self._cursor else delta
+        self._finish_look(len(self._under_way.granted), news)
+        return True
+
     async def _take_in(self) -> None:
         granted = len(self._under_way.granted)
-        polled = self._ledger.poll(self._cursor)
-        if polled.done():
-            delta = polled.result()
-        else:
-            # It may read a fleet: very many rows.
-            with collector_spared():
-                delta = await asyncio.wrap_future(polled)
+        # It may read a fleet: very many rows.
+        with collector_spared():
+            delta = await result_of(self._ledger.poll(self._cursor))
         if delta is not None and is_large(delta):
             self.is_catching_up = self._cursor is not None
             try:
@@ -152,6 +161,12 @@ class SnapshotKeeper:
                     await self._change_elsewhere(delta)
             finally:
                 self.is_catching_up = False
+        self._finish_look(granted, delta)
+        if delta is not None and delta.forest is not None:
+            await asyncio.to_thread(give_back_memory)
+
+    def _finish_look(self, granted: int, delta: Delta | None) -> None:
+        """Take in what a look has told, which began when so many claims had been granted."""
         # What was written before this look began is in it, or was in one before. From here on there
         # is no wait until it is in the snapshot: its place is never free in between.
         for amounts in self._under_way.granted[:granted]:
@@ -160,8 +175,6 @@ class SnapshotKeeper:
         if delta is not None:
             self._apply(delta)
         SNAPSHOT_CHECKED.set_to_current_time()
-        if delta is not None and delta.forest is not None:
-            await asyncio.to_thread(give_back_memory)
 
     def _leave_to_holders(self) -> None:
         """Go on with a copy if somebody is still reading the state that is about to change."""
@@ -212,6 +225,10 @@ class SnapshotKeeper:
     @contextmanager
     def held(self, snapshot: Snapshot) -> Iterator[None]:
         """While held, the snapshot stays as it is even across awaits."""
+        if snapshot is not self._snapshot:
+            # All went on with a copy of it: nobody changes this one any more.
+            yield
+            return
         self._holders += 1
         try:
             yield

@@ -144,13 +144,16 @@ def test_claims_are_read_alike_be_they_few_or_many_or_in_a_large_tree(
     assert read() == few | {one.id: 1 + sqlite.FEW_CHANGES}
 
 
-def test_sqlite_has_read_a_few_claims_by_the_time_it_is_asked(tmp_path: Path) -> None:
+def test_sqlite_tells_a_few_claims_at_a_glance(tmp_path: Path) -> None:
     with contextlib.closing(open_ledger(f"sqlite:///{tmp_path}/ledger.db")) as ledger:
         host = make(ledger, "host", VCPU=4)
         cursor = start(ledger)
         claim(ledger, (host, {"VCPU": 3}))
-        looked = ledger.poll(cursor)
-        assert looked.done()
-        delta = looked.result()
+        delta = ledger.glance(cursor)
         assert delta is not None
         assert [used for _, _, used in delta.usage] == [3]
+        unchanged = ledger.glance(delta.cursor)
+        assert unchanged is not None
+        assert (unchanged.cursor, list(unchanged.usage)) == (delta.cursor, [])
+        make(ledger, "other", VCPU=4)
+        assert ledger.glance(delta.cursor) is None

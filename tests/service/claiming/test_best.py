@@ -74,6 +74,9 @@ class GatedLedger:
     def poll(self, cursor: Cursor | None) -> Future[Delta | None]:
         return self._ledger.poll(cursor)
 
+    def glance(self, cursor: Cursor) -> Delta | None:
+        return self._ledger.glance(cursor)
+
 
 async def until_written(ledger: GatedLedger, writes: int) -> None:
     while ledger.writes < writes:  # noqa: ASYNC110

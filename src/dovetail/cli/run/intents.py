@@ -14,6 +14,7 @@ from pathlib import Path
 import msgspec
 
 from dovetail.aio.supervise import run_together
+from dovetail.aio.thread_results import result_of
 from dovetail.core.errors import DovetailError
 from dovetail.intents.controllers import CallTerms
 from dovetail.intents.fleet import FleetSnapshot
@@ -138,6 +139,6 @@ async def until_needed(ledger: Ledger) -> None:
 
     while True:
         with suppress(DovetailError):
-            if await asyncio.wrap_future(ledger.read(is_needed)):
+            if await result_of(ledger.read(is_needed)):
                 return
         await asyncio.sleep(LOOK_SECONDS)

@@ -23,6 +23,7 @@ import structlog
 
 from dovetail.aio.backoff import Backoff
 from dovetail.aio.supervise import run_together
+from dovetail.aio.thread_results import result_of
 from dovetail.core.errors import DovetailError, Malformed
 from dovetail.intents.fleet import ClusterHealth
 from dovetail.intents.names import ClusterName
@@ -199,7 +200,7 @@ class ClusterFollower:
 
     async def _note_all(self) -> None:
         """What is there, and what the ledger has, is to be compared."""
-        rows = await asyncio.wrap_future(
+        rows = await result_of(
             self._ledger.read(lambda tx: node_rows.of_cluster(tx, self._cluster))
         )
         self._observation.note(row.name for row in rows if not row.is_gone)
@@ -243,7 +244,7 @@ class ClusterFollower:
     ) -> None:
         with WRITE_SECONDS.time():
             operation = self._fence(self._entering(changes, classes))
-            await asyncio.wrap_future(self._ledger.write(operation))
+            await result_of(self._ledger.write(operation))
         WRITES.labels("done").inc()
         NODES_WRITTEN.inc(len(changes.nodes) + len(changes.gone))
 

@@ -17,6 +17,7 @@ import structlog
 
 from dovetail.aio.backoff import Backoff
 from dovetail.aio.supervise import end, run_together
+from dovetail.aio.thread_results import result_of
 from dovetail.core.errors import DovetailError
 from dovetail.intents.fleet import ClusterHealth
 from dovetail.intents.names import ClusterName
@@ -94,7 +95,7 @@ class Mirror:
 
     async def _look(self) -> None:
         """Have a follower for each cluster, and none for others."""
-        mirrored, now = await asyncio.wrap_future(
+        mirrored, now = await result_of(
             self._ledger.read(lambda tx: (clusters.mirrored(tx), tx.now))
         )
         known = self._followed
@@ -106,9 +107,7 @@ class Mirror:
             or changed_at >= now - RECENT_SECONDS
             or known[name].task.done()
         ]
-        accesses = await asyncio.wrap_future(
-            self._ledger.read(lambda tx: clusters.accesses(tx, unsure))
-        )
+        accesses = await result_of(self._ledger.read(lambda tx: clusters.accesses(tx, unsure)))
         changed = [
             name
             for name in unsure
@@ -180,7 +179,7 @@ class Mirror:
     async def _try(self, what: str, operation: Operation[None]) -> None:
         """It will be done again anyway: only the loss of the lease ends it."""
         try:
-            await asyncio.wrap_future(self._ledger.write(self._fence(operation)))
+            await result_of(self._ledger.write(self._fence(operation)))
         except LeaseLost:
             raise
         except DovetailError as error:

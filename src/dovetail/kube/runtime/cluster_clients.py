@@ -6,9 +6,9 @@ worker of deployments asks `ClusterClients` whenever it has something to send.
 
 from __future__ import annotations
 
-import asyncio
 from pathlib import Path
 
+from dovetail.aio.thread_results import result_of
 from dovetail.intents.names import ClusterName
 from dovetail.kube.api.access import BadKubeconfig
 from dovetail.kube.api.client import KubeClient, connect, connect_by_document
@@ -55,9 +55,7 @@ class ClusterClients:
 
     async def client_of(self, cluster: ClusterName) -> KubeClient | None:
         """None: there is no way to it. Raises ApiUnreachable if the way there is cannot be used."""
-        found = await asyncio.wrap_future(
-            self._ledger.read(lambda tx: clusters.accesses(tx, [cluster]))
-        )
+        found = await result_of(self._ledger.read(lambda tx: clusters.accesses(tx, [cluster])))
         access = found.get(cluster)
         known = self._clients.get(cluster)
         if known is not None and known[0] == access:

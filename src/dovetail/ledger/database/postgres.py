@@ -183,6 +183,9 @@ class PostgresLedger:
     def poll(self, cursor: Cursor | None) -> Future[Delta | None]:
         return self._submit(self._reading, lambda call: self._poll(call, cursor))
 
+    def glance(self, cursor: Cursor) -> Delta | None:  # noqa: ARG002
+        return None
+
     def follow(self, cursor: Cursor | None, look: Look[T]) -> Future[tuple[Cursor, T]]:
         def looked(tx: Transaction) -> tuple[Cursor, T]:
             newest, log = self._news(tx, cursor)

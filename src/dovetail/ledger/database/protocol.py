@@ -130,6 +130,11 @@ class Ledger(Protocol):
         """What changed since `cursor` (None: everything); None if nothing did."""
         ...
 
+    def glance(self, cursor: Cursor) -> Delta | None:
+        """What changed since `cursor`, read in the caller's own thread; its cursor is the same if
+        nothing did. None where one would have to wait for it, or to read much: `poll` does."""
+        ...
+
     def follow(self, cursor: Cursor | None, look: Look[T]) -> Future[tuple[Cursor, T]]:
         """What `look` makes of the changes since `cursor`, and where the log stands then."""
         ...

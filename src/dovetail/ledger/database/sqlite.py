@@ -196,14 +196,18 @@ class SqliteLedger:
         return call.future
 
     def poll(self, cursor: Cursor | None) -> Future[Delta | None]:
-        # A look in the caller's own thread first: mostly there is nothing new, or a claim or two,
-        # and reading that takes far less time than handing the question to another thread.
-        seen = None if cursor is None else self._few_at_once(cursor)
-        if seen is None:
-            return self.read(lambda tx: change_log.delta(tx, *self._news(tx, cursor)))
-        found: Future[Delta | None] = Future()
-        found.set_result(None if seen.cursor == cursor else seen)
-        return found
+        return self.read(lambda tx: change_log.delta(tx, *self._news(tx, cursor)))
+
+    def glance(self, cursor: Cursor) -> Delta | None:
+        # Mostly there is nothing new, or a claim or two: reading that takes far less time than
+        # handing the question to another thread. What cannot be read, who waits for it finds out.
+        try:
+            self._file.check_lately()
+            with self._file.faults_told:
+                return few_changes(self._connection(0.0), int(cursor))
+        except FileFault:
+            self._drop_connection()
+            return None
 
     def follow(self, cursor: Cursor | None, look: Look[T]) -> Future[tuple[Cursor, T]]:
         def looked(tx: Transaction) -> tuple[Cursor, T]:
@@ -258,17 +262,6 @@ class SqliteLedger:
         finally:
             if connection.in_transaction:
                 connection.execute("COMMIT")
-
-    def _few_at_once(self, cursor: Cursor) -> Delta | None:
-        """What is new, if it is the use of a few trees at the most and nothing has to be waited
-        for; else None, as where it cannot be read: who waits for it finds out."""
-        try:
-            self._file.check_lately()
-            with self._file.faults_told:
-                return few_changes(self._connection(0.0), int(cursor))
-        except FileFault:
-            self._drop_connection()
-            return None
 
     @staticmethod
     def _news(tx: Transaction, cursor: Cursor | None) -> tuple[Cursor, Log | None]:

@@ -8,7 +8,6 @@ safely, which is as many logins.
 
 from __future__ import annotations
 
-import asyncio
 import base64
 import binascii
 import os
@@ -18,6 +17,7 @@ from collections.abc import Callable
 from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
+from dovetail.aio.thread_results import result_of
 from dovetail.ledger import Ledger
 from dovetail.ledger.database import sealing_keys
 
@@ -57,9 +57,9 @@ class Seal:
         """Read once, and made if no server of this ledger made it before."""
         if self._cipher is None:
             read = self._ledger.read(lambda tx: sealing_keys.find(tx, KEY_NAME))
-            key = await asyncio.wrap_future(read)
+            key = await result_of(read)
             if key is None:
                 made = self._ledger.write(lambda tx: sealing_keys.ensure(tx, KEY_NAME))
-                key = await asyncio.wrap_future(made)
+                key = await result_of(made)
             self._cipher = AESGCM(key)
         return self._cipher

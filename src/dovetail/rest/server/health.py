@@ -6,6 +6,7 @@ import asyncio
 
 import structlog
 
+from dovetail.aio.thread_results import result_of
 from dovetail.ledger import LedgerBusy
 from dovetail.rest.server.http import Call, Reply
 
@@ -36,7 +37,7 @@ async def readyz(call: Call, patience_seconds: float = PATIENCE_SECONDS) -> Repl
             if not keeper.is_catching_up:
                 raise
         async with asyncio.timeout(patience_seconds):
-            await asyncio.wrap_future(call.backend.ledger.check())
+            await result_of(call.backend.ledger.check())
     except (LedgerBusy, TimeoutError) as error:
         # Everybody may ask; where the database is and why it is away, only the log tells.
         log.warning("not ready", error=str(error) or "the database does not answer")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from email.utils import formatdate
 from typing import TYPE_CHECKING, Any
@@ -11,6 +10,7 @@ from urllib.parse import parse_qsl
 import msgspec
 import orjson
 
+from dovetail.aio.thread_results import result_of
 from dovetail.ledger.database.protocol import Operation, T
 from dovetail.rest.server.pieces.sending import forgotten_when_sent
 from dovetail.rest.server.pieces.writing import written_json
@@ -129,11 +129,11 @@ class Call(VersionedQuery):
 
     async def read(self, operation: Operation[T]) -> T:
         with phase("read"):
-            return await asyncio.wrap_future(self.backend.ledger.read(operation))
+            return await result_of(self.backend.ledger.read(operation))
 
     async def write(self, operation: Operation[T]) -> T:
         with phase("write"):
-            return await asyncio.wrap_future(self.backend.ledger.write(operation))
+            return await result_of(self.backend.ledger.write(operation))
 
     def json(
         self, document: Any, status: int = 200, *, modified: int | None = None, **headers: str

@@ -11,6 +11,7 @@ from collections.abc import Callable
 from typing import Any, TypeVar
 
 from dovetail.aio.single_flight import NextRun
+from dovetail.aio.thread_results import result_of
 from dovetail.engine import Snapshot
 from dovetail.ledger import Cursor, Ledger, LedgerBusy
 from dovetail.ledger.views import fleet_names
@@ -91,6 +92,6 @@ class FleetMaps:
         """Of a large fleet that takes a while, so it is not done on everybody's event loop."""
         decided = decided_of(snapshot)
         with self._keeper.held(snapshot):
-            names = await asyncio.wrap_future(self._ledger.read(fleet_names.of_fleet))
+            names = await result_of(self._ledger.read(fleet_names.of_fleet))
             layout = await asyncio.to_thread(layout_of, snapshot, decided, names)
             return layout, usage_of(layout, snapshot)

@@ -15,6 +15,7 @@ from typing import Protocol
 import msgspec
 
 from dovetail.aio.backoff import full_jitter
+from dovetail.aio.thread_results import result_of
 from dovetail.core.errors import DovetailError, Malformed
 from dovetail.intents.deployment import DeploymentRecord, DeploymentState
 from dovetail.ledger import Ledger, Transaction
@@ -160,10 +161,10 @@ class GroupActions:
         return answer_of(record)
 
     async def _read(self, operation: Operation[T]) -> T:
-        return await asyncio.wrap_future(self._ledger.read(operation))
+        return await result_of(self._ledger.read(operation))
 
     async def _write(self, operation: Operation[T]) -> T:
-        return await asyncio.wrap_future(self._ledger.write(operation))
+        return await result_of(self._ledger.write(operation))
 
 
 def answer_of(record: DeploymentRecord) -> Answer:

@@ -6,8 +6,7 @@ from one look to the next, and a transaction for each deployment would cost more
 
 from __future__ import annotations
 
-import asyncio
-
+from dovetail.aio.thread_results import result_of
 from dovetail.intents.deployment import DeploymentRecord
 from dovetail.ledger import Ledger, Transaction
 from dovetail.ledger.intents import charges
@@ -44,4 +43,4 @@ async def follow(ledger: Ledger, record: DeploymentRecord) -> list[FollowedCharg
     def all_of_it(tx: Transaction) -> list[FollowedCharges]:
         return [charges.follow(tx, record.id, each) for each in record.document.placements]
 
-    return await asyncio.wrap_future(ledger.write(all_of_it))
+    return await result_of(ledger.write(all_of_it))

@@ -7,7 +7,6 @@ while a look is under way share the next one. Snapshots never change; each is th
 
 from __future__ import annotations
 
-import asyncio
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Protocol
@@ -16,6 +15,7 @@ import msgspec
 from msgspec.structs import replace
 
 from dovetail.aio.single_flight import NextRun
+from dovetail.aio.thread_results import result_of
 from dovetail.core.device import Device
 from dovetail.core.errors import Malformed
 from dovetail.devices.classes import documents
@@ -93,7 +93,7 @@ class FleetKeeper:
         return FleetSnapshot(clusters=dict(self._inventories), taken_at=int(self._clock()))
 
     async def _take_in(self) -> None:
-        cursor, found = await asyncio.wrap_future(self._ledger.follow(self._cursor, look))
+        cursor, found = await result_of(self._ledger.follow(self._cursor, look))
         self._cursor = cursor
         changed = self._take_nodes(found)
         before, self._inventories = self._inventories, {}

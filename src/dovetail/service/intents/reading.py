@@ -5,13 +5,13 @@ One transaction reads all documents, so that a plan never sees half a change.
 
 from __future__ import annotations
 
-import asyncio
 import hashlib
 from collections.abc import Mapping
 from typing import Any, Protocol
 
 import msgspec
 
+from dovetail.aio.thread_results import result_of
 from dovetail.core.errors import Malformed, NotFound
 from dovetail.intents.assembling import GroupDocuments, WrittenDocument, group_of
 from dovetail.intents.controllers import ControllerSpec, Roster, controller_spec, roster_of
@@ -74,21 +74,19 @@ class GroupReader:
 
     async def read(self, path: str) -> ReadGroup:
         """Raises NotFound; Malformed for what cannot be rendered."""
-        stored = await asyncio.wrap_future(self._ledger.read(lambda tx: stored_group(tx, path)))
+        stored = await result_of(self._ledger.read(lambda tx: stored_group(tx, path)))
         apps = [GroupApp(name=each.app, objects=await self._objects(each)) for each in stored.apps]
         roster = roster_of(stored.documents.controller_maps, stored.controllers)
         return ReadGroup(group_of(stored.documents, apps), roster)
 
     async def roster(self, path: str) -> Roster:
         """Whom the group calls now. Raises NotFound."""
-        stored = await asyncio.wrap_future(self._ledger.read(lambda tx: stored_group(tx, path)))
+        stored = await result_of(self._ledger.read(lambda tx: stored_group(tx, path)))
         return roster_of(stored.documents.controller_maps, stored.controllers)
 
     async def known(self, path: str) -> KnownDeployment:
         """What is deployed of it. Raises NotFound."""
-        return await asyncio.wrap_future(
-            self._ledger.read(lambda tx: known_deployment(tx, path, ""))
-        )
+        return await result_of(self._ledger.read(lambda tx: known_deployment(tx, path, "")))
 
     async def _objects(self, files: AppFiles) -> tuple[ManifestObject, ...]:
         if not files.file:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable
 from time import time
 
+from dovetail.aio.thread_results import result_of
 from dovetail.intents.status import DeploymentView, StatusFilter, status_of
 from dovetail.ledger import Ledger
 from dovetail.service.intents.fleet import FleetKeeper
@@ -21,7 +21,7 @@ class GroupStatus:
 
     async def status(self, group: GroupPath, asked: StatusQuery) -> Answer:
         """Raises NotFound."""
-        known = await asyncio.wrap_future(
+        known = await result_of(
             self._ledger.read(lambda tx: known_deployment(tx, group, asked.instance))
         )
         fleet = await self._fleet.fresh()

@@ -14,6 +14,7 @@ from typing import Any
 import msgspec
 import structlog
 
+from dovetail.aio.thread_results import result_of
 from dovetail.core.errors import DovetailError, Malformed
 from dovetail.intents.controllers import CallTerms, ControllerSpec, controller_spec
 from dovetail.intents.names import ClusterName
@@ -57,7 +58,7 @@ class ClusterAnnouncer:
                 await asyncio.sleep(LOOK_SECONDS)
                 continue
             try:
-                told = await asyncio.wrap_future(self._ledger.read(cluster_controllers))
+                told = await result_of(self._ledger.read(cluster_controllers))
                 if told:
                     await publish(told, cluster, event, terms=self._terms)
             except DovetailError as error:

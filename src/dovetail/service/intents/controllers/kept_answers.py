@@ -5,11 +5,11 @@ The fan-out keeps an answer when it comes and looks for one when none does.
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Collection, Mapping
 
 import msgspec
 
+from dovetail.aio.thread_results import result_of
 from dovetail.intents.candidates.partitions import (
     AppCompatibility,
     ClusterRefusal,
@@ -35,7 +35,7 @@ class AnswerDocument(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tr
 
 async def keep(ledger: Ledger, group: DeploymentGroup, answer: ControllerAnswer) -> None:
     document = msgspec.json.encode(document_of(answer, [app.name for app in group.apps])).decode()
-    await asyncio.wrap_future(
+    await result_of(
         ledger.write(
             lambda tx: controller_answers.keep(tx, answer.controller, group.name, document)
         )
@@ -46,7 +46,7 @@ async def last_answer(
     ledger: Ledger, group: DeploymentGroup, controller: str
 ) -> tuple[ControllerAnswer, int] | None:
     """With the time it was given; None if there is none about all apps of the group."""
-    found = await asyncio.wrap_future(
+    found = await result_of(
         ledger.read(lambda tx: controller_answers.find(tx, controller, group.name))
     )
     if found is None:

@@ -6,12 +6,12 @@ asks for something else meanwhile is always right, and the worker reads again.
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Iterable, Mapping, Sequence
 
 import msgspec
 from msgspec.structs import replace
 
+from dovetail.aio.thread_results import result_of
 from dovetail.intents.deployment import (
     APPLYING,
     ENDING,
@@ -99,10 +99,10 @@ class Outbox:
         return await self._write(lambda tx: settle(tx, seen, refusal))
 
     async def _read(self, operation: Operation[T]) -> T:
-        return await asyncio.wrap_future(self._ledger.read(operation))
+        return await result_of(self._ledger.read(operation))
 
     async def _write(self, operation: Operation[T]) -> T:
-        return await asyncio.wrap_future(self._ledger.write(operation))
+        return await result_of(self._ledger.write(operation))
 
 
 def found_same(tx: Transaction, seen: DeploymentRecord) -> DeploymentRecord | None:
