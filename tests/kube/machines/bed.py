@@ -39,7 +39,7 @@ PARTS = [each for each in manifests.PARTS if each.startswith("machines")]
 MACHINES = "/apis/imperator.tenzen-y.io/v1alpha1/machines"
 POOLS = "/apis/imperator.tenzen-y.io/v1alpha1/machinenodepools"
 PODS = "/api/v1/namespaces/{}/pods"
-SETTLED = 30.0
+SETTLED = 90.0
 Usage = dict[str, float]
 
 DGX = {"nvidia.com/gpu.machine": "DGX-1"}

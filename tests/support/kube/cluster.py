@@ -177,7 +177,7 @@ class Cluster:
         """Its controller takes away what is in it, later."""
         self.request("DELETE", f"{NAMESPACES}/{name}")
 
-    def await_that(self, holds: Callable[[], bool], what: str, within: float = 30.0) -> None:
+    def await_that(self, holds: Callable[[], bool], what: str, within: float = 90.0) -> None:
         deadline = time.monotonic() + within
         while not holds():
             if time.monotonic() > deadline:
