@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from email.utils import formatdate
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qsl
 
@@ -26,6 +28,12 @@ if TYPE_CHECKING:
 JSON = "application/json"
 Version = int
 """Each door counts its versions up from 0; Placement's are the minor number of 1.N."""
+
+
+@lru_cache(maxsize=1024)
+def http_date(second: int) -> str:
+    """Of a moment in Unix seconds. Kept: most answers of a second say that it is now."""
+    return formatdate(second, usegmt=True)
 
 
 class Reply(msgspec.Struct):
@@ -155,7 +163,7 @@ class Call(VersionedQuery):
             return {}
         return {
             "cache-control": "no-cache",
-            "last-modified": formatdate(modified, usegmt=True),
+            "last-modified": http_date(int(time.time()) if modified is None else modified),
         }
 
     def url(self, path: str) -> str:
