@@ -189,11 +189,11 @@ class Exchange:
                 return Reply(200, content_type=None)
             return await self._handle()
         except HttpError as error:
-            return self._refuse(error)
+            return await self._refuse(error)
         except LedgerBusy as error:
             log.warning("ledger busy", request_id=self.request_id, error=str(error))
             forget_frames(error)
-            return self._refuse(ledger_refusal(error))
+            return await self._refuse(ledger_refusal(error))
         except ClientDisconnect:
             raise
         except Exception as error:
@@ -202,7 +202,7 @@ class Exchange:
                 log.exception("unexpected error", request_id=self.request_id)
                 answer = HttpError(500, f"See the log for {self.request_id}.")
             forget_frames(error)
-            return self._refuse(answer)
+            return await self._refuse(answer)
 
     async def _handle(self) -> Reply:
         await self._recognise()
@@ -320,7 +320,7 @@ class Exchange:
             parts.append(part)
         return b"".join(parts)
 
-    def _refuse(self, error: HttpError) -> Reply:
+    async def _refuse(self, error: HttpError) -> Reply:
         forget_frames(error)
         self.refusal = error
         refused = RefusedRequest(
@@ -329,8 +329,10 @@ class Exchange:
             version=self.version,
             request_id=self.request_id,
             target=target_of(self.request),
+            identity=self.identity,
+            backend=self._backend,
         )
-        return self.door.problem(error, refused)
+        return await self.door.problem(error, refused)
 
     def audit(self, reply: Reply) -> None:
         """Leave a line about a write, done or not."""

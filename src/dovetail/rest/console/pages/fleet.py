@@ -5,9 +5,19 @@ from __future__ import annotations
 from typing import Any
 from urllib.parse import quote
 
+from dovetail.rest.console import me
 from dovetail.rest.console.markup import Markup, element, link, name, table
-from dovetail.rest.console.pages.page import address, asked, chooser, field, page, searching
+from dovetail.rest.console.pages.page import (
+    address,
+    asked,
+    chooser,
+    field,
+    page,
+    page_caller,
+    searching,
+)
 from dovetail.rest.server.http import Call, Reply
+from dovetail.rest.server.policy import MAP
 
 STATES = ("ok", "drained", "dead")
 GROUPINGS = ("rack", "aggregate", "cluster", "pool")
@@ -16,7 +26,12 @@ MOST_HOSTS = 200
 
 
 async def show(call: Call) -> Reply:
-    """GET /console."""
+    """GET /console; who is not shown the map is led to the first view that they are shown."""
+    if not call.backend.rules.allows(MAP, call.identity, call.identity.project):
+        caller = page_caller(call.identity, call.backend, await me.uses(call.backend))
+        if caller.views:
+            there = {"location": address(caller.views[0].path)}
+            return Reply(303, headers=there, content_type=None)
     fleet = await asked(call, "/dovetail/v1/map")
     given = call.query
     group = given.get("group") if given.get("group") in GROUPINGS else GROUPINGS[0]

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 from urllib.parse import quote
 
+from dovetail.rest.console import me
 from dovetail.rest.console.markup import Child, Markup, element, link, name, table
 from dovetail.rest.console.pages.page import address, asked, page, problem
 from dovetail.rest.server.errors import HttpError
@@ -16,8 +17,11 @@ PLACE = ("project", "app", "version", "group")
 
 
 async def show_all(call: Call) -> Reply:
-    """GET /console/intents."""
-    found = await asked(call, "/dovetail/v1/intents", project_id=call.query.get("project_id"))
+    """GET /console/intents; readers of a project are shown those of theirs."""
+    project = call.query.get("project_id")
+    if project is None and not me.rights(call.identity, call.backend)["intents_of_all"]:
+        project = call.identity.project
+    found = await asked(call, "/dovetail/v1/intents", project_id=project)
     rows = [
         (
             link(
@@ -32,7 +36,8 @@ async def show_all(call: Call) -> Reply:
     ]
     heads = ("Group", "Project", "Application", "State")
     listed = table("Groups", heads, rows) if rows else element("p", "There are no groups.")
-    return await page(call, "Intents", "/intents", element("h1", "Intents"), listed)
+    of = None if project is None else element("p", "Of project ", name(project), ".")
+    return await page(call, "Intents", "/intents", element("h1", "Intents"), of, listed)
 
 
 async def show(call: Call) -> Reply:

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any
 from urllib.parse import urlencode
 
 import msgspec
 
+from dovetail.rest.auth.identity import Identity
 from dovetail.rest.console import me
 from dovetail.rest.console.entrance import PREFIX
 from dovetail.rest.console.markup import Child, Markup, element
 from dovetail.rest.console.shell import HTML, PageCaller, framed
+from dovetail.rest.server.backend import ServerBackend
 from dovetail.rest.server.errors import HttpError
 from dovetail.rest.server.http import Call, Reply
 
@@ -21,13 +23,18 @@ LONG_BYTES = 2**20
 
 async def page(call: Call, title: str, here: str, *content: Child, status: int = 200) -> Reply:
     """A view in its frame; `here` is its path below the prefix, as the navigation has it."""
-    caller = PageCaller(
-        name=call.identity.user,
-        may=tuple(name for name, allowed in me.rights(call).items() if allowed),
-        can_leave=me.has_login(call),
+    caller = page_caller(call.identity, call.backend, await me.uses(call.backend))
+    return Reply(status, framed(title, here, caller, *content), content_type=HTML)
+
+
+def page_caller(identity: Identity, backend: ServerBackend, uses: Mapping[str, bool]) -> PageCaller:
+    rights = me.rights(identity, backend)
+    return PageCaller(
+        name=identity.user,
+        may=tuple(name for name, allowed in rights.items() if allowed),
+        can_leave=me.has_login(backend),
+        uses=uses,
     )
-    body = framed(title, here, caller, await me.uses(call), *content)
-    return Reply(status, body, content_type=HTML)
 
 
 async def asked(call: Call, path: str, **parameters: str | None) -> Any:
