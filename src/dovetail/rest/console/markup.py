@@ -61,13 +61,17 @@ def link(to: str, *children: Child, **attributes: Attribute) -> Markup:
     return element("a", *children, href=to, **attributes)
 
 
-def table(caption: str, heads: Iterable[Child], rows: Iterable[Iterable[Child]]) -> Markup:
+def table(caption: Child, heads: Iterable[Child], rows: Iterable[Iterable[Child]]) -> Markup:
     """The first cell of each row is its head."""
+    return table_of(caption, heads, map(table_row, rows))
+
+
+def table_of(caption: Child, heads: Iterable[Child], rows: Iterable[Markup]) -> Markup:
     return element(
         "table",
         element("caption", caption),
         element("thead", element("tr", *(element("th", head, scope="col") for head in heads))),
-        element("tbody", *(table_row(cells) for cells in rows)),
+        element("tbody", *rows),
     )
 
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from dovetail.rest.console.markup import element, name, table
-from dovetail.rest.console.pages.page import asked, page
+from dovetail.rest.console.markup import element, name
+from dovetail.rest.console.pages.page import asked, long_table, page
 from dovetail.rest.console.pages.why import host_link
 from dovetail.rest.server.http import Call, Reply
 
@@ -13,7 +13,7 @@ async def show(call: Call) -> Reply:
     found = await asked(call, "/dovetail/v1/audit")
     faults = found["faults"]
     checked = ", ".join(f"{count} {rows}" for rows, count in found["checked"].items())
-    rows = [
+    rows = (
         (
             one["kind"],
             one["words"],
@@ -22,9 +22,11 @@ async def show(call: Call) -> Reply:
             "yes" if one["healable"] else "no",
         )
         for one in faults
-    ]
+    )
     heads = ("Fault", "What is wrong", "Provider", "Consumer", "Would be healed")
-    listed = table("Faults", heads, rows) if rows else element("p", "Nothing is wrong.")
+    listed = element("p", "Nothing is wrong.")
+    if faults:
+        listed = await long_table("Faults", heads, rows)
     return await page(
         call,
         "Audit",

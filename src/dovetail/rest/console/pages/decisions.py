@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from dovetail.rest.console.markup import Markup, element, join, link, name, table
-from dovetail.rest.console.pages.page import address, asked, field, page, searching
+from dovetail.rest.console.markup import Markup, element, join, link, name
+from dovetail.rest.console.pages.page import address, asked, field, long_table, page, searching
 from dovetail.rest.server.http import Call, Reply
 
 SHOWN = 50
@@ -24,13 +24,15 @@ async def show(call: Call) -> Reply:
         more = element("p", link(older, "Older ones"))
     form = searching("/decisions", field("consumer", "Consumer", consumer))
     title = element("h1", "Decisions")
-    return await page(call, "Decisions", "/decisions", title, form, decision_table(listed), more)
+    return await page(
+        call, "Decisions", "/decisions", title, form, await decision_table(listed), more
+    )
 
 
-def decision_table(decisions: Any) -> Markup:
+async def decision_table(decisions: Any) -> Markup:
     if not decisions:
         return element("p", "None is recorded.")
-    rows = [
+    rows = (
         (
             one["id"],
             one["at"],
@@ -42,9 +44,9 @@ def decision_table(decisions: Any) -> Markup:
             one["candidates"],
         )
         for one in decisions
-    ]
+    )
     heads = ("No.", "At", "Consumer", "Asked", "Outcome", "Chosen", "Passed over", "Candidates")
-    return table("Newest first", heads, rows)
+    return await long_table("Newest first", heads, rows)
 
 
 def option(one: Any) -> Markup:

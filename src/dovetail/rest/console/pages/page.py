@@ -2,23 +2,22 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Iterable, Mapping
 from typing import Any
 from urllib.parse import urlencode
 
 import msgspec
 
+from dovetail.aio.pace import Pace
 from dovetail.rest.auth.identity import Identity
 from dovetail.rest.console import me
 from dovetail.rest.console.entrance import PREFIX
-from dovetail.rest.console.markup import Child, Markup, element
+from dovetail.rest.console.markup import Child, Markup, element, table_of, table_row
 from dovetail.rest.console.shell import HTML, PageCaller, framed
 from dovetail.rest.server.backend import ServerBackend
 from dovetail.rest.server.errors import HttpError
 from dovetail.rest.server.http import Call, Reply
-
-LONG_BYTES = 2**20
+from dovetail.rest.server.pieces.reading import MalformedJson, read_json
 
 
 async def page(call: Call, title: str, here: str, *content: Child, status: int = 200) -> Reply:
@@ -42,22 +41,35 @@ async def asked(call: Call, path: str, **parameters: str | None) -> Any:
     given = {key: value for key, value in parameters.items() if value}
     reply = await call.ask(f"{path}?{urlencode(given)}" if given else path)
     body = await reply.whole()
-    if len(body) > LONG_BYTES:
-        # That takes a while: everybody else's event loop is spared it.
-        document = await asyncio.to_thread(msgspec.json.decode, body)
-    else:
-        document = msgspec.json.decode(body)
     if reply.status >= 400:
-        raise HttpError(reply.status, problem_text(document))
-    return document
+        raise HttpError(reply.status, problem_text(body))
+    try:
+        return await read_json(body)
+    except MalformedJson as error:
+        raise HttpError(413, f"{path} answers with more than a page can show.") from error
 
 
-def problem_text(document: Any) -> str:
+def problem_text(body: bytes) -> str:
     """The detail of a refusal, in whichever form a door has it."""
+    try:
+        document = msgspec.json.decode(body)
+    except msgspec.DecodeError:
+        return body.decode("utf-8", "replace").strip()
     if isinstance(document, dict):
         first = next(iter(document.get("errors", ())), document)
         return str(first.get("detail", ""))
     return str(document)
+
+
+async def long_table(
+    caption: Child, heads: Iterable[Child], rows: Iterable[Iterable[Child]]
+) -> Markup:
+    """A table of any length: others are served while its rows are made."""
+    pace, parts = Pace(), list[Markup]()
+    for cells in rows:
+        parts.append(table_row(cells))
+        await pace.give_way()
+    return table_of(caption, heads, parts)
 
 
 def problem(error: HttpError) -> Markup:

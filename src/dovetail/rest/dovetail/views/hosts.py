@@ -6,6 +6,7 @@ from typing import Any
 
 import orjson
 
+from dovetail.aio.pace import spare_collector
 from dovetail.ledger import Transaction, decisions, provider_names
 from dovetail.ledger.database.protocol import Row
 from dovetail.ledger.views import trees
@@ -25,7 +26,9 @@ async def show(call: Call) -> Reply:
     """Any provider's name or UUID leads to its tree."""
     parameters.only(call.query)
     key = call.params["host"]
-    # Of a large tree that takes a while, so it is not done on everybody's event loop.
+    # Of a large tree that takes a while, so it is not done on everybody's event loop; the ledger's
+    # threads do not know for which request they make so many objects.
+    spare_collector()
     found, decided = await call.read(lambda tx: whole(tx, key))
     root = found[0]
     return await call.long_json(
