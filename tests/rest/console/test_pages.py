@@ -8,6 +8,7 @@ from urllib.parse import quote
 
 import pytest
 
+from dovetail.rest.console.pages import host
 from tests.rest.client import Client
 from tests.rest.dovetail.views.test_fleet_map import random_fleet
 from tests.rest.dovetail.views.test_holders import claim
@@ -183,3 +184,14 @@ def test_what_a_reader_may_not_see_is_refused(fleet: Client) -> None:
         answer = fleet.get(path, x_auth_token="mia", accept="text/html")
         assert answer.status_code == 403
         assert "Forbidden" in answer.text
+
+
+def test_of_a_host_of_very_many_units_the_first_are_shown(
+    client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(host, "MOST_PROVIDERS", 3)
+    load(client, tree("h", *(tree(f"h-{at}", inventories={"VCPU": 1}) for at in range(4))))
+    page = read(client, "/console/hosts/h")
+    assert "The first 3 of 5 providers" in page.text
+    assert "h-1" in page.text
+    assert "h-2" not in page.text

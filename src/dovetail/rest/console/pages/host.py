@@ -12,23 +12,39 @@ from dovetail.rest.server.http import Call, Reply
 
 DEEPER = "\u2007\u2007"
 """Figure spaces before a name, by depth."""
+MOST_PROVIDERS = 2000
+"""Nobody reads a page of more."""
 
 
 async def show(call: Call) -> Reply:
     """GET /console/hosts/{host}."""
     key = quote(call.params["host"], safe="")
     found = await asked(call, f"/dovetail/v1/hosts/{key}")
+    providers = found["providers"][:MOST_PROVIDERS]
     return await page(
         call,
         found["name"],
         "/hosts",
         element("h1", name(found["name"])),
         element("p", element("code", found["uuid"])),
-        await units(found["providers"]),
-        await holders(found["providers"]),
-        await properties(found["providers"]),
+        cut(len(providers), found),
+        await units(providers),
+        await holders(providers),
+        await properties(providers),
         element("h2", "Decisions"),
         await decision_table(found["decisions"]),
+    )
+
+
+def cut(shown: int, found: Any) -> Markup | None:
+    there = len(found["providers"])
+    if shown == there:
+        return None
+    return element(
+        "p",
+        f"The first {shown} of {there} providers; all are in ",
+        element("code", f"GET /dovetail/v1/hosts/{found['uuid']}"),
+        ".",
     )
 
 

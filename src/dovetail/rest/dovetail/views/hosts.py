@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import orjson
@@ -29,23 +30,30 @@ async def show(call: Call) -> Reply:
     # Of a large tree that takes a while, so it is not done on everybody's event loop; the ledger's
     # threads do not know for which request they make so many objects.
     spare_collector()
-    found, decided = await call.read(lambda tx: whole(tx, key))
-    root = found[0]
+    tree, decided = await call.read(lambda tx: whole(tx, key))
+    root = tree[0]
     return await call.long_json(
         {
-            "uuid": root["uuid"],
-            "name": root["name"],
-            "providers": LongList(found),
+            "uuid": root.uuid,
+            "name": root.name,
+            "providers": LongList(map(provider_json, taken_from(tree))),
             "decisions": LongList(decided),
         }
     )
 
 
-def whole(tx: Transaction, key: str) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+def taken_from(tree: list[trees.TreeProvider]) -> Iterator[trees.TreeProvider]:
+    """One after the other, so that a large tree does not go away in one long step."""
+    tree.reverse()
+    while tree:
+        yield tree.pop()
+
+
+def whole(tx: Transaction, key: str) -> tuple[list[trees.TreeProvider], list[dict[str, Any]]]:
     tree = trees.get(tx, key)
     rows = about(tx, {each.uuid for each in tree})
     names = provider_names.find(tx, sorted(providers_in(rows)))
-    return [provider_json(each) for each in tree], [decision_json(row, names) for row in rows]
+    return tree, [decision_json(row, names) for row in rows]
 
 
 def about(tx: Transaction, uuids: set[str]) -> list[Row]:
