@@ -7,13 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from http import HTTPStatus
-from urllib.parse import quote
+from urllib.parse import parse_qsl, quote, unquote
 
 from dovetail.ledger import LedgerBusy
 from dovetail.rest.auth.identity import NOBODY
 from dovetail.rest.console import me
 from dovetail.rest.console.entrance import PREFIX
-from dovetail.rest.console.markup import element, text
+from dovetail.rest.console.markup import element, sentence, text
 from dovetail.rest.console.pages.page import page_caller
 from dovetail.rest.console.shell import HTML, framed, plain_page
 from dovetail.rest.server.errors import HttpError, RefusedRequest, problem_details
@@ -33,7 +33,7 @@ async def refusal(error: HttpError, request: RefusedRequest) -> Reply:
     title = HTTPStatus(error.status).phrase
     content = (
         element("h1", title),
-        element("p", error.message or "There is no such page."),
+        element("p", sentence(error.message or "There is no such page.", names_in(request.target))),
         element("p", text("Request "), element("code", request.request_id)),
     )
     if request.identity is NOBODY:
@@ -42,6 +42,12 @@ async def refusal(error: HttpError, request: RefusedRequest) -> Reply:
         caller = page_caller(request.identity, request.backend, await known_uses(error, request))
         body = framed(title, NOWHERE, caller, *content)
     return Reply(error.status, body, error.headers, content_type=HTML)
+
+
+def names_in(target: str) -> list[str]:
+    """What an address asks for, which a refusal of it may repeat."""
+    path, _, query = target.partition("?")
+    return [*map(unquote, path.split("/")), *(value for _, value in parse_qsl(query))]
 
 
 async def known_uses(error: HttpError, request: RefusedRequest) -> Mapping[str, bool]:

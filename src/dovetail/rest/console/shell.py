@@ -12,7 +12,7 @@ import msgspec
 
 from dovetail.rest.console import static_files
 from dovetail.rest.console.entrance import PREFIX
-from dovetail.rest.console.markup import Child, Markup, element, join, link, name
+from dovetail.rest.console.markup import Child, Markup, element, isolated_text, join, link, name
 
 HTML = "text/html; charset=utf-8"
 
@@ -121,7 +121,7 @@ def document(
         None
         if refresh is None
         else element("meta", http_equiv="refresh", content=f"0; url={refresh}"),
-        element("title", f"{title} · Dovetail"),
+        element("title", f"{isolated_text(title)} · Dovetail"),
         element("link", rel="icon", href="data:,"),
         element("link", rel="stylesheet", href=f"{at}/{static_files.PLAIN_STYLE}"),
         *(element("link", rel="stylesheet", href=f"{at}/{each}") for each in built.styles),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dovetail.rest.console.markup import element, name
+from dovetail.rest.console.markup import element, name, sentence
 from dovetail.rest.console.pages.page import asked, long_table, page
 from dovetail.rest.console.pages.why import host_link
 from dovetail.rest.server.http import Call, Reply
@@ -16,7 +16,7 @@ async def show(call: Call) -> Reply:
     rows = (
         (
             one["kind"],
-            one["words"],
+            sentence(one["words"], (one.get("provider"), one.get("consumer"))),
             host_link(one.get("provider_uuid"), one["provider"]) if one.get("provider") else "",
             name(one.get("consumer") or ""),
             "yes" if one["healable"] else "no",

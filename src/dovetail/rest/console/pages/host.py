@@ -99,7 +99,7 @@ async def properties(providers: Any) -> Markup | None:
             name(each["name"]),
             ", ".join(each["traits"]),
             join(
-                element("div", name(f"{key} = {value}"))
+                element("div", name(key), " = ", name(value))
                 for key, value in each["attributes"].items()
             ),
             ", ".join(each["aggregates"]),

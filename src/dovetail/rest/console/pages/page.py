@@ -12,7 +12,7 @@ from dovetail.aio.pace import Pace
 from dovetail.rest.auth.identity import Identity
 from dovetail.rest.console import me
 from dovetail.rest.console.entrance import PREFIX
-from dovetail.rest.console.markup import Child, Markup, element, table_of, table_row
+from dovetail.rest.console.markup import Child, Markup, element, sentence, table_of, table_row
 from dovetail.rest.console.shell import HTML, PageCaller, framed
 from dovetail.rest.server.backend import ServerBackend
 from dovetail.rest.server.errors import HttpError
@@ -72,10 +72,29 @@ async def long_table(
     return table_of(caption, heads, parts)
 
 
-def problem(error: HttpError) -> Markup:
-    return element(
-        "p", error.message or f"Refused ({error.status}).", class_="problem", role="alert"
-    )
+def problem(error: HttpError, names: Iterable[str | None] = ()) -> Markup:
+    """`names`: what was asked for, which the refusal may repeat."""
+    words = error.message or f"Refused ({error.status})."
+    return element("p", sentence(words, names), class_="problem", role="alert")
+
+
+NAMING = frozenset({"name", "provider", "consumer", "project", "user", "cluster", "app", "group"})
+"""Members of documents that hold names."""
+
+
+def names_in(document: Any) -> set[str]:
+    """All names that a document tells beside its sentences."""
+    found, left = set[str](), [document]
+    while left:
+        each = left.pop()
+        if isinstance(each, dict):
+            found.update(
+                value for key, value in each.items() if key in NAMING and isinstance(value, str)
+            )
+            left += each.values()
+        elif isinstance(each, list):
+            left += each
+    return found
 
 
 def address(path: str, **parameters: str | None) -> str:
