@@ -12,7 +12,7 @@ from urllib.parse import parse_qsl, quote, unquote
 from dovetail.ledger import LedgerBusy
 from dovetail.rest.auth.identity import NOBODY
 from dovetail.rest.console import me
-from dovetail.rest.console.entrance import PREFIX
+from dovetail.rest.console.addresses import PREFIX
 from dovetail.rest.console.markup import element, sentence, text
 from dovetail.rest.console.pages.page import page_caller
 from dovetail.rest.console.shell import HTML, framed, plain_page

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 import msgspec
 
 from dovetail.rest.console import static_files
-from dovetail.rest.console.entrance import PREFIX
+from dovetail.rest.console.addresses import PREFIX
 from dovetail.rest.console.markup import Child, Markup, element, isolated_text, join, link, name
 
 HTML = "text/html; charset=utf-8"

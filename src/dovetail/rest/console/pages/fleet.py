@@ -13,8 +13,8 @@ from dovetail.rest.console import me
 from dovetail.rest.console.markup import Markup, element, join, link, name, table
 from dovetail.rest.console.pages.fleet_columns import (
     STATES,
-    ClassColumns,
     FleetChoice,
+    HostAmounts,
     chosen_hosts,
     class_totals,
     columns_of,
@@ -112,7 +112,7 @@ def totals(fleet: FleetMap) -> Markup:
     return table("What there is", ("Class", "In use", "Capacity", "Free"), rows)
 
 
-def groups(fleet: FleetMap, choice: FleetChoice, of: ClassColumns, found: Numbers) -> Markup | None:
+def groups(fleet: FleetMap, choice: FleetChoice, of: HostAmounts, found: Numbers) -> Markup | None:
     grouping = choice.grouping
     if not fleet.layout.groups[grouping].names:
         return None
@@ -139,7 +139,7 @@ def group_link(choice: FleetChoice, group: str) -> Markup:
     return link(address("", **there), name(group))
 
 
-def hosts(fleet: FleetMap, choice: FleetChoice, of: ClassColumns, found: Numbers) -> Markup:
+def hosts(fleet: FleetMap, choice: FleetChoice, of: HostAmounts, found: Numbers) -> Markup:
     layout, shown = fleet.layout, found[:MOST_HOSTS]
     grouped = layout.groups[choice.grouping]
     split = fragmentation(in_use_of(layout, fleet.usage, shown)).tolist()

@@ -52,7 +52,7 @@ def one_of(asked: str | None, known: list[str] | tuple[str, ...], usual: str) ->
     return asked if asked is not None and asked in known else usual
 
 
-class ClassTotal(msgspec.Struct, frozen=True):
+class MapTotal(msgspec.Struct, frozen=True):
     class_: str
     used: int
     capacity: int
@@ -68,7 +68,7 @@ class GroupTotal(msgspec.Struct, frozen=True):
     """Drained or dead."""
 
 
-class ClassColumns(msgspec.Struct, frozen=True):
+class HostAmounts(msgspec.Struct, frozen=True):
     """Of one class, by host."""
 
     used: Amounts
@@ -80,25 +80,25 @@ class ClassColumns(msgspec.Struct, frozen=True):
         return found
 
 
-def class_totals(fleet: FleetMap) -> list[ClassTotal]:
+def class_totals(fleet: FleetMap) -> list[MapTotal]:
     layout = fleet.layout
     used = np.bincount(layout.lanes.class_, fleet.usage.of_lanes, len(layout.classes))
     each = zip(layout.classes, used.tolist(), layout.capacity, strict=True)
-    return [ClassTotal(name, int(taken), int(capacity.sum())) for name, taken, capacity in each]
+    return [MapTotal(name, int(taken), int(capacity.sum())) for name, taken, capacity in each]
 
 
-def columns_of(fleet: FleetMap, class_: str) -> ClassColumns:
+def columns_of(fleet: FleetMap, class_: str) -> HostAmounts:
     layout = fleet.layout
     if not class_:
         nothing = np.zeros(len(layout.names), np.int64)
-        return ClassColumns(nothing, nothing)
+        return HostAmounts(nothing, nothing)
     at = layout.classes.index(class_)
     mine = layout.lanes.class_ == at
     used = per_host(layout.lanes.host, mine, len(layout.names), fleet.usage.of_lanes)
-    return ClassColumns(used, layout.capacity[at])
+    return HostAmounts(used, layout.capacity[at])
 
 
-async def chosen_hosts(layout: FleetLayout, choice: FleetChoice, of: ClassColumns) -> Numbers:
+async def chosen_hosts(layout: FleetLayout, choice: FleetChoice, of: HostAmounts) -> Numbers:
     """In the order of the map."""
     found = in_state(layout, choice.state, of)
     if choice.group is not None:
@@ -108,7 +108,7 @@ async def chosen_hosts(layout: FleetLayout, choice: FleetChoice, of: ClassColumn
     return await named_like(layout, hosts, choice.text) if choice.text else hosts
 
 
-def in_state(layout: FleetLayout, state: str, of: ClassColumns) -> Mask:
+def in_state(layout: FleetLayout, state: str, of: HostAmounts) -> Mask:
     found: Mask = np.ones(len(layout.names), np.bool_)
     if state == "drained":
         found = layout.state == DRAINED
@@ -133,7 +133,7 @@ async def named_like(layout: FleetLayout, hosts: Numbers, text: str) -> Numbers:
 
 
 def group_totals(
-    layout: FleetLayout, grouping: str, of: ClassColumns, hosts: Numbers
+    layout: FleetLayout, grouping: str, of: HostAmounts, hosts: Numbers
 ) -> list[GroupTotal]:
     """Of these hosts; those in no group come last."""
     groups = layout.groups[grouping]

@@ -11,7 +11,7 @@ import msgspec
 from dovetail.aio.pace import Pace
 from dovetail.rest.auth.identity import Identity
 from dovetail.rest.console import me
-from dovetail.rest.console.entrance import PREFIX
+from dovetail.rest.console.addresses import PREFIX
 from dovetail.rest.console.markup import Child, Markup, element, sentence, table_of, table_row
 from dovetail.rest.console.shell import HTML, PageCaller, framed
 from dovetail.rest.server.backend import ServerBackend
