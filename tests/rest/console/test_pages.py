@@ -142,6 +142,15 @@ def test_decisions(fleet: Client) -> None:
     assert uid("x") not in read(fleet, f"/console/decisions?consumer={uid('y')}").text
 
 
+def test_how_many_more_were_passed_over_is_said(fleet: Client) -> None:
+    body = {"query": "resources=SRIOV_NET_VF:1&rank=pack", "consumer": uid("x")}
+    assert fleet.call("POST", "/dovetail/v1/claims", body).status_code == 201
+    (decision,) = fleet.get("/dovetail/v1/decisions").json()["decisions"]
+    more = len(decision["passed_over"]) - 3
+    assert more > 0
+    assert f"and {more} more" in read(fleet, "/console/decisions").text
+
+
 def test_the_audit(fleet: Client) -> None:
     assert "Nothing is wrong." in read(fleet, "/console/audit").text
 

@@ -9,6 +9,7 @@ from dovetail.rest.console.pages.page import address, asked, field, long_table, 
 from dovetail.rest.server.http import Call, Reply
 
 SHOWN = 50
+MOST_PASSED_OVER = 3
 
 
 async def show(call: Call) -> Reply:
@@ -40,13 +41,19 @@ async def decision_table(decisions: Any) -> Markup:
             link(address("/why", query=one["query"]), element("code", one["query"])),
             one["outcome"],
             option(one["chosen"]),
-            join(option(each) for each in one["passed_over"][:3]),
+            passed_over(one["passed_over"]),
             one["candidates"],
         )
         for one in decisions
     )
     heads = ("No.", "At", "Consumer", "Asked", "Outcome", "Chosen", "Passed over", "Candidates")
     return await long_table("Newest first", heads, rows)
+
+
+def passed_over(options: Any) -> Markup:
+    more = len(options) - MOST_PASSED_OVER
+    told = element("div", f"and {more} more", class_="quiet") if more > 0 else None
+    return join((*map(option, options[:MOST_PASSED_OVER]), told))
 
 
 def option(one: Any) -> Markup:

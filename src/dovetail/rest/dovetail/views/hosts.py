@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import islice
 from typing import Any
 
 import orjson
@@ -18,8 +19,8 @@ from dovetail.rest.dovetail.views.times import shown_time
 from dovetail.rest.server.http import Call, Reply
 from dovetail.rest.server.pieces.writing import LongList
 
-LOOKED_THROUGH = 2000
-"""Newest decisions, of which those about the host are shown."""
+AT_ONCE = 500
+"""Decisions that are read and looked through in one go."""
 SHOWN_DECISIONS = 20
 
 
@@ -57,14 +58,20 @@ def whole(tx: Transaction, key: str) -> tuple[list[trees.TreeProvider], list[dic
 
 
 def about(tx: Transaction, uuids: set[str]) -> list[Row]:
-    """The newest decisions that chose these providers."""
-    found: list[Row] = []
-    for row in decisions.listing(tx, limit=LOOKED_THROUGH):
-        if not uuids.isdisjoint(orjson.loads(row[3])["chosen"]["allocations"]):
-            found.append(row)
-            if len(found) == SHOWN_DECISIONS:
-                break
-    return found
+    """The newest decisions that chose these providers, of all that are kept."""
+    chose = (
+        row
+        for row in newest_first(tx)
+        if not uuids.isdisjoint(orjson.loads(row[3])["chosen"]["allocations"])
+    )
+    return [*islice(chose, SHOWN_DECISIONS)]
+
+
+def newest_first(tx: Transaction) -> Iterator[Row]:
+    before: int | None = None
+    while rows := decisions.listing(tx, limit=AT_ONCE, before=before):
+        yield from rows
+        before = rows[-1][0]
 
 
 def provider_json(each: trees.TreeProvider) -> dict[str, Any]:
