@@ -21,6 +21,8 @@ from ..client import HEADERS
 
 LARGEST = 8 * 2**20 - 1
 CONSUMER = "6ab2f7f0-3d0c-4c56-9d1b-3c1f7e8b2a44"
+LARGE_TREE = "one"
+"""A host of tens of thousands of providers."""
 OLD_HOSTS = 1_000
 """Real providers that bodies name."""
 
@@ -37,7 +39,7 @@ class Probe:
 
 
 def probes() -> list[Probe]:
-    found = [*placement(), *dovetail(), *bombs(), *writes_that_are_large()]
+    found = [*placement(), *console(), *dovetail(), *bombs(), *writes_that_are_large()]
     measured = {(probe.method, probe.route) for probe in found}
     return [
         *found,
@@ -165,7 +167,8 @@ def fleet_lines() -> bytes:
 
 
 def fleet_of_one_tree() -> bytes:
-    return up_to_the_limit(new_trees("deep"), b'{"name":"one","children":[', b"]}", LONGEST_LINE)
+    lead = b'{"name":"%s","children":[' % LARGE_TREE.encode()
+    return up_to_the_limit(new_trees("deep"), lead, b"]}", LONGEST_LINE)
 
 
 def of_class() -> bytes:
@@ -281,6 +284,28 @@ def dovetail() -> Iterator[Probe]:
     load = "/dovetail/v1/fleet"
     yield Probe(load, "POST", load, "8 MB of lines", fleet_lines, ndjson)
     yield Probe(load, "POST", load, "one tree of 4 MB", fleet_of_one_tree, ndjson)
+    for route in ("/dovetail/v1/hosts", "/console/hosts"):
+        yield Probe(f"{route}/{{host}}", "GET", f"{route}/{LARGE_TREE}", "one tree of 4 MB")
+
+
+def console() -> Iterator[Probe]:
+    """Pages, before the fleet grows hosts that are like no others."""
+    host = next(iter(fleet.generate(1)))
+    never = quote("resources=VCPU:1000", safe="")
+    many = quote(many_groups(100), safe="")
+    for route, query, what in (
+        ("", "", "first"),
+        ("", "", "again"),
+        ("", "?q=host&state=free&group=aggregate", "searched"),
+        ("/why", f"?query={never}", "never fits"),
+        ("/why", f"?query={many}", "100 groups"),
+        ("/holders", "", ""),
+        ("/decisions", "", ""),
+        ("/audit", "", ""),
+    ):
+        yield Probe(f"/console{route}", "GET", f"/console{route}{query}", what)
+    one = "/console/hosts/{host}"
+    yield Probe(one, "GET", f"/console/hosts/{host.providers[0].uuid}", "usual")
 
 
 def bombs() -> Iterator[Probe]:

@@ -67,6 +67,20 @@ def test_who_may_nothing_is_told_so_and_offered_nothing(guarded: str, browse: Op
     assert browsing.complaints() == []
 
 
+def test_who_is_shown_nothing_is_no_prisoner(guarded: str, browse: Open) -> None:
+    browsing = browse(f"{guarded}/console")
+    page = browsing.page
+    sign_in(page, "secret-of-watcher")
+    expect(page.get_by_role("main")).to_contain_text("This is not shown to watcher")
+    expect(page.get_by_role("navigation").get_by_role("link")).to_have_count(0)
+    [refused] = browsing.complaints()
+    assert refused.startswith("403: GET")
+    browsing.forget()
+    assert browsing.barriers() == []
+    page.get_by_role("button", name="Sign out").click()
+    expect(page.get_by_label("Token")).to_be_visible()
+
+
 def test_a_page_of_another_site_cannot_claim(guarded: str, browse: Open) -> None:
     """Not even with the cookie: it is not sent, and would not be enough."""
     browsing = browse(f"{guarded}/console/login")

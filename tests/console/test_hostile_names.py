@@ -11,6 +11,7 @@ from playwright.sync_api import Page, expect
 
 from dovetail.ledger import opened
 from dovetail.ledger.machines import queue
+from dovetail.rest.console.markup import element, isolated, join, sentence
 from tests.console.conftest import Api, Open, fleet_server
 from tests.console.worlds import HOSTILE, hostile_documents
 from tests.service.machine_world import line, queued
@@ -90,6 +91,27 @@ def test_in_lists(world: tuple[str, Api], browse: Open, path: str, with_script: 
     browsing.page.wait_for_timeout(500)
     assert_whole(browsing.page)
     assert browsing.barriers() == []
+
+
+IN_ORDER = """() => {
+  const text = document.querySelector("p").lastChild;
+  const left = (at) => {
+    const one = document.createRange();
+    one.setStart(text, at);
+    one.setEnd(text, at + 1);
+    return one.getBoundingClientRect().left;
+  };
+  return left(text.data.indexOf("12")) < left(text.data.indexOf("48"));
+}"""
+"""Whether what comes after a name is written from left to right."""
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_what_comes_after_a_name_is_written_in_its_own_direction(browse: Open, name: str) -> None:
+    page = browse("about:blank", with_script=False).page
+    for shown in (sentence(f"{name} has 12 of 48", [name]), join((isolated(name), " 12 of 48"))):
+        page.set_content(element("p", shown))
+        assert page.evaluate(IN_ORDER)
 
 
 @pytest.mark.parametrize("with_script", [True, False])

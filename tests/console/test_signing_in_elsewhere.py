@@ -9,7 +9,7 @@ from urllib.parse import parse_qs, urlencode, urlsplit
 import pytest
 from playwright.sync_api import expect
 
-from dovetail.rest.console.entrance import SESSION_PARTS
+from dovetail.rest.console.session_cookies import SESSION_PARTS
 from tests.console.conftest import Open
 from tests.rest.auth.issuer import AUDIENCE
 from tests.rest.auth.local_server import Reply

@@ -52,6 +52,7 @@ const VIEWS: Record<string, View> = {
   },
   machines: {
     title: "Machines",
+    needs: "holders",
     load: async () => (await import("../sold/MachinesView")).MachinesView,
   },
   intents: {

@@ -1,6 +1,6 @@
 // Plans and explanations of deployment intent groups, as EMCO's door tells them.
 import { get } from "../app/api";
-import { me } from "../app/me";
+import { may, me } from "../app/me";
 
 export interface GroupName {
   project: string;
@@ -66,9 +66,9 @@ export function pathOf(of: GroupName): string {
 
 /** Groups of all projects for who may see them, else those of the caller's own. */
 export async function listGroups(signal: AbortSignal): Promise<ListedGroup[]> {
-  const { roles = [], project } = me.peek() ?? {};
+  const project = me.peek()?.project;
   const own =
-    roles.includes("admin") || !project ? "" : `?project_id=${encodeURIComponent(project)}`;
+    may("intents_of_all") || !project ? "" : `?project_id=${encodeURIComponent(project)}`;
   return (await get<{ groups: ListedGroup[] }>(`/dovetail/v1/intents${own}`, { signal })).groups;
 }
 

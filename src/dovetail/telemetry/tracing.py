@@ -83,3 +83,26 @@ def start() -> None:
     provider.add_span_processor(BatchSpanProcessor(OTLPSpanExporter()))
     trace.set_tracer_provider(provider)
     TRACING.use(trace.get_tracer(NAME), provider.force_flush)
+
+
+def describe_request(
+    span: Span | None, *, method: str, path: str, route: str | None, status: int, request_id: str
+) -> None:
+    """Tell the span of a request about it, in OpenTelemetry's words for HTTP."""
+    if span is None:
+        return
+    from opentelemetry.trace import StatusCode
+
+    span.update_name(f"{method} {route}" if route else method)
+    span.set_attributes(
+        {
+            "http.request.method": method,
+            "url.path": path,
+            "http.response.status_code": status,
+            "dovetail.request_id": request_id,
+        }
+    )
+    if route is not None:
+        span.set_attribute("http.route", route)
+    if status >= 500:
+        span.set_status(StatusCode.ERROR)

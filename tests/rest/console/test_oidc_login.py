@@ -12,10 +12,13 @@ from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 import httpx2
+import orjson
 import pytest
 
 from dovetail.rest.auth.oidc import Oidc
+from dovetail.rest.auth.rate_limit import RateLimiter
 from dovetail.rest.auth.settings import OidcSettings
+from dovetail.rest.server.audit_log import AuditLog
 from tests.rest.auth.clock import Clock
 from tests.rest.auth.issuer import AUDIENCE, Issuer
 from tests.rest.auth.local_server import Reply
@@ -33,12 +36,16 @@ class LoginIssuer(Issuer):
         self.tokens: dict[str, Any] = {}
         self.forms: list[dict[str, str]] = []
         self.proofs: list[str | None] = []
+        self.discoveries = 0
+        self.worth: dict[str, dict[str, Any]] = {}
+        """Of refresh tokens, each good for once."""
         clock = Clock()
         clock.now = time.time()
         super().__init__(clock)
 
     def _answer(self, method: str, path: str, headers: Mapping[str, str], body: bytes) -> Reply:
         if path == "/.well-known/openid-configuration":
+            self.discoveries += 1
             places = {name: f"{self.url}/{name}" for name in ("authorize", "token")}
             return (
                 200,
@@ -55,6 +62,9 @@ class LoginIssuer(Issuer):
         form = {key: values[0] for key, values in parse_qs(body.decode()).items()}
         self.forms.append(form)
         self.proofs.append(headers.get("authorization"))
+        if form["grant_type"] == "refresh_token":
+            found = self.worth.pop(form["refresh_token"], None)
+            return (400, {}, {"error": "invalid_grant"}) if found is None else (200, {}, found)
         digest = hashlib.sha256(form["code_verifier"].encode()).digest()
         challenge = base64.urlsafe_b64encode(digest).rstrip(b"=").decode()
         if self.challenges.pop(form["code"], None) != challenge:
@@ -101,8 +111,10 @@ def come_back(client: Client, cookie: str, **query: str) -> httpx2.Response:
     )
 
 
-def signed_in(client: Client, issuer: LoginIssuer) -> httpx2.Response:
-    asked, cookie = start(client)
+def signed_in(
+    client: Client, issuer: LoginIssuer, begun: tuple[dict[str, str], str] | None = None
+) -> httpx2.Response:
+    asked, cookie = begun or start(client)
     issuer.challenges["c0de"] = asked["code_challenge"]
     return come_back(client, cookie, code="c0de", state=asked["state"])
 
@@ -136,8 +148,10 @@ def test_the_issuer_is_asked_as_it_should_be(client: Client, issuer: LoginIssuer
 def test_a_token_that_says_who_somebody_is_does_where_the_other_is_not_for_us(
     client: Client, issuer: LoginIssuer
 ) -> None:
-    issuer.tokens = {"access_token": "opaque", "id_token": issuer.token(sub="mia")}
-    session = signed_in(client, issuer).headers["set-cookie"].partition(";")[0]
+    begun = start(client)
+    said = issuer.token(sub="mia", nonce=begun[0]["nonce"])
+    issuer.tokens = {"access_token": "opaque", "id_token": said}
+    session = signed_in(client, issuer, begun).headers["set-cookie"].partition(";")[0]
     assert client.get("/console/me", x_auth_token="", cookie=session).json()["user"] == "mia"
 
 
@@ -181,6 +195,56 @@ def test_who_is_refused_there_is_told_so(client: Client) -> None:
     assert "&lt;b&gt;access_denied" in answer.text
 
 
+@pytest.mark.parametrize("nonce", [None, "of another login", 5])
+def test_a_token_of_another_login_is_refused(
+    client: Client, issuer: LoginIssuer, nonce: str | None
+) -> None:
+    said = issuer.token(sub="mia", nonce=nonce)
+    issuer.tokens = {"access_token": issuer.token(), "id_token": said}
+    answer = signed_in(client, issuer)
+    assert answer.status_code == 403
+    assert "of another login" in answer.text
+
+
+def test_what_waited_for_the_answer_is_cleared(client: Client, issuer: LoginIssuer) -> None:
+    issuer.tokens = {"access_token": issuer.token()}
+    cookies = signed_in(client, issuer).headers.get_list("set-cookie")
+    assert "dovetail_oidc=; Path=/console/oidc; Max-Age=0; HttpOnly; SameSite=Lax" in cookies
+
+
+def test_the_issuer_is_asked_about_itself_once_in_a_while(
+    client: Client, issuer: LoginIssuer
+) -> None:
+    clock = Clock()
+    client.application._backend.issuer._clock = clock
+    for _ in range(5):
+        start(client)
+    assert issuer.discoveries == 1
+    clock.advance(301)
+    start(client)
+    assert issuer.discoveries == 2
+
+
+def test_one_that_does_not_answer_is_left_alone(client: Client, issuer: LoginIssuer) -> None:
+    issuer.server.stop()
+    try:
+        answers = [client.get("/console/oidc/start", x_auth_token="") for _ in range(8)]
+    finally:
+        issuer.server.start()
+    assert {each.status_code for each in answers} == {503}
+    assert "retry-after" in answers[-1].headers
+
+
+def test_beginning_to_sign_in_is_counted_for_the_address(serve: Make, issuer: LoginIssuer) -> None:
+    settings = OidcSettings(issuer=issuer.url, audience=(AUDIENCE,), client_id="console")
+    limiter = RateLimiter(0.001, 2)
+    client = serve("secure", authenticator=Oidc(settings), oidc=settings, rate_limiter=limiter)
+    issuer.tokens = {"access_token": issuer.token()}
+    assert signed_in(client, issuer).status_code == 200, "one who means it gets in"
+    found = [client.get("/console/oidc/start", x_auth_token="").status_code for _ in range(3)]
+    assert found == [303, 429, 429]
+
+
 def test_an_issuer_that_is_away_is_told(client: Client, issuer: LoginIssuer) -> None:
     issuer.server.stop()
     try:
@@ -203,6 +267,44 @@ def test_codes_are_not_in_the_log(
     shown = capsys.readouterr().out
     assert CALLBACK in shown
     assert "c0de" not in shown
+
+
+@pytest.mark.parametrize(
+    ("method", "path"),
+    [
+        ("HEAD", f"{CALLBACK}?code=c0de"),
+        ("POST", f"{CALLBACK}?code=c0de"),
+        ("GET", f"{CALLBACK}/?code=c0de"),
+        ("GET", "/console/oidc%2Fcallback?code=c0de"),
+        ("GET", "/console/session?token=c0de"),
+        ("GET", "/console/session/end?token=c0de"),
+        ("GET", "/console/login?token=c0de"),
+        ("GET", "/console/api/console/session?token=c0de"),
+    ],
+)
+def test_nor_are_they_where_they_lead_nowhere(
+    client: Client, capsys: pytest.CaptureFixture[str], method: str, path: str
+) -> None:
+    client.call(method, path, x_auth_token="")
+    shown = capsys.readouterr().out
+    assert path.partition("?")[0].replace("%2F", "/") in shown
+    assert "c0de" not in shown
+
+
+def test_logins_are_in_the_audit_log(serve: Make, issuer: LoginIssuer, tmp_path: Path) -> None:
+    """They are a GET, and change something all the same."""
+    settings = OidcSettings(issuer=issuer.url, audience=(AUDIENCE,), client_id="console")
+    log = AuditLog(tmp_path / "audit.log")
+    client = serve("secure", authenticator=Oidc(settings), oidc=settings, audit_log=log)
+    issuer.tokens = {"access_token": issuer.token(sub="jo")}
+    signed_in(client, issuer)
+    come_back(client, "dovetail_oidc=x", code="c0de", state="x")
+    text = (tmp_path / "audit.log").read_text()
+    done, refused = map(orjson.loads, text.splitlines())
+    assert (done["user"], done["path"], done["outcome"]) == ("jo", CALLBACK, "done")
+    assert (refused["user"], refused["status"], refused["outcome"]) == (None, 403, "refused")
+    assert "c0de" not in text
+    log.close()
 
 
 def test_without_a_client_there_is_no_such_login(serve: Make) -> None:

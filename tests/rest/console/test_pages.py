@@ -8,6 +8,7 @@ from urllib.parse import quote
 
 import pytest
 
+from dovetail.rest.console.pages import host
 from tests.rest.client import Client
 from tests.rest.dovetail.views.test_fleet_map import random_fleet
 from tests.rest.dovetail.views.test_holders import claim
@@ -141,6 +142,15 @@ def test_decisions(fleet: Client) -> None:
     assert uid("x") not in read(fleet, f"/console/decisions?consumer={uid('y')}").text
 
 
+def test_how_many_more_were_passed_over_is_said(fleet: Client) -> None:
+    body = {"query": "resources=SRIOV_NET_VF:1&rank=pack", "consumer": uid("x")}
+    assert fleet.call("POST", "/dovetail/v1/claims", body).status_code == 201
+    (decision,) = fleet.get("/dovetail/v1/decisions").json()["decisions"]
+    more = len(decision["passed_over"]) - 3
+    assert more > 0
+    assert f"and {more} more" in read(fleet, "/console/decisions").text
+
+
 def test_the_audit(fleet: Client) -> None:
     assert "Nothing is wrong." in read(fleet, "/console/audit").text
 
@@ -183,3 +193,14 @@ def test_what_a_reader_may_not_see_is_refused(fleet: Client) -> None:
         answer = fleet.get(path, x_auth_token="mia", accept="text/html")
         assert answer.status_code == 403
         assert "Forbidden" in answer.text
+
+
+def test_of_a_host_of_very_many_units_the_first_are_shown(
+    client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(host, "MOST_PROVIDERS", 3)
+    load(client, tree("h", *(tree(f"h-{at}", inventories={"VCPU": 1}) for at in range(4))))
+    page = read(client, "/console/hosts/h")
+    assert "The first 3 of 5 providers" in page.text
+    assert "h-1" in page.text
+    assert "h-2" not in page.text

@@ -12,8 +12,12 @@ import pytest
 from dovetail.rest.auth.rate_limit import RateLimiter
 from dovetail.rest.auth.sealing import Seal
 from dovetail.rest.auth.tokens import StaticTokens
-from dovetail.rest.console.entrance import SESSION, SESSION_PARTS, SESSION_SECONDS
-from dovetail.rest.console.session import LONGEST_COOKIE
+from dovetail.rest.console.session_cookies import (
+    LONGEST_COOKIE,
+    SESSION,
+    SESSION_PARTS,
+    SESSION_SECONDS,
+)
 from tests.rest.auth.test_tokens import OPS, WATCHER
 from tests.rest.client import Client
 from tests.rest.conftest import Make

@@ -26,6 +26,14 @@ def test_every_view_is_a_page(client: Client, view: str) -> None:
     assert f'href="/console{view}" aria-current="page"' in answer.text or view in VIEWS[5:]
 
 
+@pytest.mark.parametrize("view", [*VIEWS, "/login", "/me", "/static/plain.css", "/nothing"])
+def test_head_answers_as_get_without_the_body(client: Client, view: str) -> None:
+    whole, head = (client.call(method, f"/console{view}") for method in ("GET", "HEAD"))
+    assert (head.status_code, head.content) == (whole.status_code, b"")
+    assert head.headers["content-length"] == whole.headers["content-length"]
+    assert head.headers["content-type"] == whole.headers["content-type"]
+
+
 def test_browsers_are_told_to_run_nothing_but_the_console_s_own(client: Client) -> None:
     headers = client.get("/console").headers
     assert headers["content-security-policy"] == (

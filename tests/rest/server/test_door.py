@@ -43,7 +43,7 @@ class ToyVersions:
         return f"toy {version}"
 
 
-def shout(error: HttpError, request: RefusedRequest) -> Reply:
+async def shout(error: HttpError, request: RefusedRequest) -> Reply:
     body = orjson.dumps({"oops": error.message.upper(), "toy": request.version})
     return Reply(error.status, body, error.headers, content_type="application/toy+json")
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import ipaddress
 import math
+from collections.abc import Callable
 
 import structlog
 from starlette.datastructures import Headers
@@ -55,6 +56,15 @@ class CallerAdmission:
             self._known.put(digest, True)
         self._callers.admit(identity.user)
         return identity
+
+    def count_stranger(self, address: str | None) -> Callable[[], None]:
+        """For what costs others something and needs no token; what is returned takes it back.
+        Raises HttpError (429)."""
+        strangers, site = self._strangers, site_of(address)
+        if strangers is None:
+            return lambda: None
+        strangers.admit(site)
+        return lambda: strangers.give_back(site)
 
     async def _recognised(self, headers: Headers, digest: bytes) -> Identity:
         try:

@@ -81,7 +81,10 @@ class OidcSettings(SettingsStruct, frozen=True):
     ] = None
     scopes: Annotated[
         tuple[str, ...],
-        Meta(description="What the console asks the issuer for when people sign in."),
+        Meta(
+            description="What the console asks the issuer for when people sign in; with "
+            "`offline_access` many send what sessions are renewed with."
+        ),
     ] = ("openid",)
     ca_file: Annotated[
         str | None,

@@ -6,7 +6,8 @@ the pages' scripts ask there, and no handler is written twice.
 
 from __future__ import annotations
 
-from dovetail.rest.console.entrance import PASSAGE, PREFIX, ConsoleEntrance
+from dovetail.rest.console.addresses import PASSAGE, PREFIX
+from dovetail.rest.console.entrance import ConsoleEntrance
 from dovetail.rest.console.refusals import refusal
 from dovetail.rest.console.routes import ROUTES
 from dovetail.rest.server.door import Door, Unversioned
@@ -39,4 +40,5 @@ CONSOLE = Door(
     },
     entrance=ConsoleEntrance(),
     passage=PASSAGE,
+    private=("/session", "/oidc", "/login"),
 )

@@ -15,8 +15,10 @@ from starlette.datastructures import Headers, MutableHeaders
 
 from dovetail.rest.auth.identity import token_of
 from dovetail.rest.auth.noauth import NoAuth
+from dovetail.rest.console.addresses import PREFIX
+from dovetail.rest.console.session_cookies import OpenedSession, opened_session
 from dovetail.rest.query.versions import HEADER, MICROVERSIONS
-from dovetail.rest.server.door import is_at
+from dovetail.rest.server.door import Entry, is_at
 from dovetail.rest.server.errors import HttpError
 
 if TYPE_CHECKING:
@@ -24,14 +26,7 @@ if TYPE_CHECKING:
 
     from dovetail.rest.server.backend import ServerBackend
 
-PREFIX = "/console"
-PASSAGE = "/api"
 SCRIPT = "x-dovetail-console"
-SESSION = "dovetail_session"
-"""The cookie, and what it is sealed for."""
-SESSION_PARTS = (SESSION, *(f"{SESSION}.{number}" for number in (1, 2, 3)))
-"""Cookies that what is sealed is cut into, in their order: browsers keep 4096 bytes of one."""
-SESSION_SECONDS = 12 * 3600
 SAFE = ("GET", "HEAD", "OPTIONS")
 OPEN = (f"{PREFIX}/static/", f"{PREFIX}/login", f"{PREFIX}/session", f"{PREFIX}/oidc/")
 """Paths, or how they begin, that are there for those who are not let in yet."""
@@ -42,26 +37,20 @@ DEMO_CALLER = "admin"
 class ConsoleEntrance:
     """Asked by the application for every request below /console."""
 
-    async def headers(self, request: Request, path: str, backend: ServerBackend) -> Headers | None:
+    async def enter(self, request: Request, path: str, backend: ServerBackend) -> Entry | None:
         refuse_other_sites(request, through=not is_at(path, PREFIX))
         if path.startswith(OPEN):
             return None
         headers = MutableHeaders(scope={"headers": [*request.scope["headers"]]})
         headers.setdefault(HEADER, MICROVERSIONS.latest)
         if token_of(headers) is None:
-            token = await session_token(request, backend)
-            if token is None and isinstance(backend.authenticator, NoAuth):
-                token = DEMO_CALLER
-            if token is not None:
-                headers["x-auth-token"] = token
-        return headers
-
-
-async def session_token(request: Request, backend: ServerBackend) -> str | None:
-    """The token that the cookies of a session hold, if there is one and it is not too old. They are
-    sealed as one text: parts of several sessions, or some parts only, hold nothing."""
-    sealed = "".join(request.cookies.get(name, "") for name in SESSION_PARTS)
-    return None if not sealed else await backend.seal.open_up(SESSION, sealed, SESSION_SECONDS)
+            session = await opened_session(request, backend)
+            if session is None and isinstance(backend.authenticator, NoAuth):
+                session = OpenedSession(DEMO_CALLER)
+            if session is not None:
+                headers["x-auth-token"] = session.token
+                return Entry(headers, session.cookies)
+        return Entry(headers)
 
 
 def refuse_other_sites(request: Request, *, through: bool) -> None:

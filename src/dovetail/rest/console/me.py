@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
+
 import dovetail
 from dovetail.ledger.views import used_parts
+from dovetail.rest.auth.identity import Identity
 from dovetail.rest.auth.noauth import NoAuth
 from dovetail.rest.server import policy
+from dovetail.rest.server.backend import ServerBackend
 from dovetail.rest.server.http import Call, Reply
 
 ACTIONS = {
@@ -21,6 +25,8 @@ ACTIONS = {
     "deploy": policy.DEPLOY_INTENTS,
 }
 """What pages offer, by the action that the policy knows it by."""
+OF_ALL = {"intents_of_all": policy.READ_INTENTS}
+"""The same where no project is named: readers of one may see theirs alone."""
 
 
 async def show(call: Call) -> Reply:
@@ -30,27 +36,26 @@ async def show(call: Call) -> Reply:
             "user": identity.user,
             "project": identity.project,
             "roles": sorted(identity.roles),
-            "may": rights(call),
-            "login": has_login(call),
-            "uses": await uses(call),
+            "may": rights(identity, call.backend),
+            "login": has_login(call.backend),
+            "uses": await uses(call.backend),
             "version": dovetail.__version__,
         }
     )
 
 
-def rights(call: Call) -> dict[str, bool]:
-    """What the caller may do, by the names of `ACTIONS`."""
-    identity, rules = call.identity, call.backend.rules
-    return {
-        name: rules.allows(action, identity, identity.project) for name, action in ACTIONS.items()
-    }
+def rights(identity: Identity, backend: ServerBackend) -> dict[str, bool]:
+    """What the caller may do, by the names of `ACTIONS` and `OF_ALL`."""
+    allows, own = backend.rules.allows, identity.project
+    may = {name: allows(action, identity, own) for name, action in ACTIONS.items()}
+    return may | {name: allows(action, identity) for name, action in OF_ALL.items()}
 
 
-def has_login(call: Call) -> bool:
+def has_login(backend: ServerBackend) -> bool:
     """Whether callers have to say who they are."""
-    return not isinstance(call.backend.authenticator, NoAuth)
+    return not isinstance(backend.authenticator, NoAuth)
 
 
-async def uses(call: Call) -> dict[str, bool]:
+async def uses(backend: ServerBackend) -> dict[str, bool]:
     """What a deployment does not use is not offered."""
-    return await call.read(used_parts.of_ledger)
+    return await asyncio.wrap_future(backend.ledger.read(used_parts.of_ledger))

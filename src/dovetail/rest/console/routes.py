@@ -20,7 +20,7 @@ from dovetail.rest.server.routing import Endpoint, Handler, Routes
 
 def view(handler: Handler) -> dict[str, Endpoint]:
     """What a reader may see is asked where the page asks for it."""
-    return {"GET": Endpoint(handler)}
+    return {"GET": Endpoint(handler), "HEAD": Endpoint(handler)}
 
 
 ROUTES: Routes = {
@@ -41,7 +41,7 @@ ROUTES: Routes = {
     "/session": {"POST": Endpoint(session.begin)},
     "/session/end": {"POST": Endpoint(session.end)},
     "/oidc/start": view(oidc_login.start),
-    "/oidc/callback": {"GET": Endpoint(oidc_login.callback, private_query=True)},
+    "/oidc/callback": {"GET": Endpoint(oidc_login.callback, audited=True)},
     "/static/{file}": view(static_files.show),
     "/static/{folder}/{file}": view(static_files.show),
 }

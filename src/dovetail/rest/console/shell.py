@@ -6,11 +6,13 @@ stays as the server made it.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import msgspec
 
 from dovetail.rest.console import static_files
-from dovetail.rest.console.entrance import PREFIX
-from dovetail.rest.console.markup import Child, Markup, element, join, link, name
+from dovetail.rest.console.addresses import PREFIX
+from dovetail.rest.console.markup import Child, Markup, element, isolated_text, join, link, name
 
 HTML = "text/html; charset=utf-8"
 
@@ -18,19 +20,21 @@ HTML = "text/html; charset=utf-8"
 class NavigationLink(msgspec.Struct, frozen=True):
     path: str
     label: str
+    right: str
+    """What its reader has to be allowed, as `me` names it."""
     use: str | None = None
     """What a deployment has to use for the page to be of use."""
 
 
 NAVIGATION = (
-    NavigationLink("", "Fleet"),
-    NavigationLink("/why", "Why / why not"),
-    NavigationLink("/holders", "Holders"),
-    NavigationLink("/decisions", "Decisions"),
-    NavigationLink("/audit", "Audit"),
-    NavigationLink("/classes", "Classes", "classes"),
-    NavigationLink("/machines", "Machines", "machines"),
-    NavigationLink("/intents", "Intents", "intents"),
+    NavigationLink("", "Fleet", "map"),
+    NavigationLink("/why", "Why / why not", "explain"),
+    NavigationLink("/holders", "Holders", "holders"),
+    NavigationLink("/decisions", "Decisions", "explain"),
+    NavigationLink("/audit", "Audit", "audit"),
+    NavigationLink("/classes", "Classes", "classes", "classes"),
+    NavigationLink("/machines", "Machines", "holders", "machines"),
+    NavigationLink("/intents", "Intents", "intents", "intents"),
 )
 
 
@@ -42,16 +46,25 @@ class PageCaller(msgspec.Struct, frozen=True):
     """What the script may ask for without being refused."""
     can_leave: bool
     """There is a way out: a session that ends."""
+    uses: Mapping[str, bool]
+    """What the deployment uses, as far as that is known."""
+
+    @property
+    def views(self) -> list[NavigationLink]:
+        """What is shown to them, and there is something to show of."""
+        return [
+            each
+            for each in NAVIGATION
+            if each.right in self.may and (each.use is None or self.uses.get(each.use, False))
+        ]
 
 
-def framed(
-    title: str, here: str, caller: PageCaller, uses: dict[str, bool], *content: Child
-) -> bytes:
+def framed(title: str, here: str, caller: PageCaller, *content: Child) -> bytes:
     """A page of a view, at the path `here` below the prefix."""
     header = element(
         "header",
         element("span", "Dovetail", class_="brand"),
-        navigation(here, uses),
+        navigation(here, caller),
         who(caller),
         class_="top",
     )
@@ -59,21 +72,20 @@ def framed(
 
 
 def plain_page(title: str, *content: Child, refresh: str | None = None) -> bytes:
-    """A page for those who are not let in, or not there; `refresh`: where it goes on by itself."""
+    """A page for those who are not known (yet); `refresh`: where it goes on by itself."""
     home = link(PREFIX, "Dovetail", class_="brand")
     header = element("header", home, class_="top")
     return document(title, header, content, refresh=refresh)
 
 
-def navigation(here: str, uses: dict[str, bool]) -> Markup:
+def navigation(here: str, caller: PageCaller) -> Markup:
     links = (
         link(
             f"{PREFIX}{each.path}",
             each.label,
             aria_current="page" if each.path == here else None,
         )
-        for each in NAVIGATION
-        if each.use is None or uses[each.use]
+        for each in caller.views
     )
     return element(
         "nav", element("ul", *(element("li", each) for each in links)), aria_label="Views"
@@ -109,7 +121,7 @@ def document(
         None
         if refresh is None
         else element("meta", http_equiv="refresh", content=f"0; url={refresh}"),
-        element("title", f"{title} · Dovetail"),
+        element("title", f"{isolated_text(title)} · Dovetail"),
         element("link", rel="icon", href="data:,"),
         element("link", rel="stylesheet", href=f"{at}/{static_files.PLAIN_STYLE}"),
         *(element("link", rel="stylesheet", href=f"{at}/{each}") for each in built.styles),

@@ -68,11 +68,11 @@ class PlainRefusal(HttpError):
         return cls(error.status, error.message, headers=error.headers)
 
 
-def problem(error: HttpError, request: RefusedRequest) -> Reply:
+async def problem(error: HttpError, request: RefusedRequest) -> Reply:
     if isinstance(error, PlainRefusal):
         text = f"{error.message}\n".encode()
         return Reply(error.status, text, error.headers, content_type=PLAIN)
-    return problem_details(error, request)
+    return await problem_details(error, request)
 
 
 class RefusedCall(msgspec.Struct, frozen=True, kw_only=True):

@@ -62,7 +62,7 @@ SENTENCES = {
 TAGS = re.compile(r"<[^>]*>")
 
 
-def problem(error: HttpError, request: RefusedRequest) -> Reply:
+async def problem(error: HttpError, request: RefusedRequest) -> Reply:
     title = HTTPStatus(error.status).phrase
     accept = request.headers.get("accept", "")
     # The type that was not to be had: of what was sent, or of what should be answered.

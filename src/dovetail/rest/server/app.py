@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import time
 import uuid
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import structlog
@@ -51,7 +51,7 @@ from dovetail.rest.server.inner_request import inner_request, target_of
 from dovetail.rest.server.pieces.sending import PiecewiseResponse, StreamResponse
 from dovetail.rest.server.routing import Endpoint
 from dovetail.rest.server.site import Site, mounted
-from dovetail.telemetry.tracing import TRACING
+from dovetail.telemetry.tracing import TRACING, describe_request
 
 if TYPE_CHECKING:
     from opentelemetry.trace import Span
@@ -111,7 +111,7 @@ class Application:
         metrics.observe(method, route, reply.status, exchange.refusal, seconds)
         if exchange.is_unmade_claim:
             metrics.count_unmade_claim(reply.status)
-        describe(
+        describe_request(
             span,
             method=method,
             path=exchange.request.scope["path"],
@@ -122,13 +122,12 @@ class Application:
 
     @staticmethod
     def _log(exchange: Exchange, reply: Reply, started: float) -> None:
-        request, endpoint = exchange.request, exchange.endpoint
-        hides = endpoint is not None and endpoint.private_query
+        request = exchange.request
         log.info(
             "request",
             method=request.method,
             path=request.scope["path"],
-            query="" if hides else request.scope["query_string"].decode("latin-1"),
+            query=exchange.query_for_log,
             status=reply.status,
             bytes=reply.length,
             milliseconds=round((time.perf_counter() - started) * 1000, 3),
@@ -148,14 +147,17 @@ def response(exchange: Exchange, reply: Reply) -> Response:
     exchange.allow_origin(headers)
     protect(headers, exchange.door.headers)
     built: Response
-    if reply.parts is None:
+    if exchange.request.method == "HEAD":
+        headers["content-length"] = str(reply.length)
+        built = Response(b"", reply.status, headers)
+    elif reply.parts is None:
         built = Response(reply.body, reply.status, headers)
     else:
         kind = StreamResponse if reply.is_stream else PiecewiseResponse
         built = kind(reply.parts, reply.status, headers)
     if reply.content_type is not None:
         built.headers["content-type"] = reply.content_type
-    for each in reply.cookies:
+    for each in reply.cookies or exchange.cookies:
         built.headers.append("set-cookie", each)
     return built
 
@@ -180,6 +182,8 @@ class Exchange:
         self._path, self.door, self._entrance = site.way(request)
         self.headers: Headers = request.headers
         """Of a caller that is recognised by something else, with what stands for it."""
+        self.cookies: tuple[str, ...] = ()
+        """That the entrance sets, unless the answer has some of its own."""
         self.client = request.client.host if request.client else None
 
     async def answer(self) -> Reply:
@@ -189,11 +193,11 @@ class Exchange:
                 return Reply(200, content_type=None)
             return await self._handle()
         except HttpError as error:
-            return self._refuse(error)
+            return await self._refuse(error)
         except LedgerBusy as error:
             log.warning("ledger busy", request_id=self.request_id, error=str(error))
             forget_frames(error)
-            return self._refuse(ledger_refusal(error))
+            return await self._refuse(ledger_refusal(error))
         except ClientDisconnect:
             raise
         except Exception as error:
@@ -202,7 +206,7 @@ class Exchange:
                 log.exception("unexpected error", request_id=self.request_id)
                 answer = HttpError(500, f"See the log for {self.request_id}.")
             forget_frames(error)
-            return self._refuse(answer)
+            return await self._refuse(answer)
 
     async def _handle(self) -> Reply:
         await self._recognise()
@@ -221,6 +225,7 @@ class Exchange:
             dated_since=self.door.version.dated_since,
             ask=self._ask,
             admit=self._admit,
+            count_stranger=self._count_stranger,
         )
         self._authorise(endpoint, call)
         if not endpoint.streams:
@@ -230,6 +235,9 @@ class Exchange:
     async def _admit(self, headers: Headers) -> Identity:
         self.identity = await self._admission.admit(headers, self.client)
         return self.identity
+
+    def _count_stranger(self) -> Callable[[], None]:
+        return self._admission.count_stranger(self.client)
 
     async def _ask(self, target: str) -> Reply:
         """What GET of another address of this server answers the same caller."""
@@ -254,10 +262,10 @@ class Exchange:
         if self.identity is not NOBODY or self._is_public():
             return
         if self._entrance is not None:
-            headers = await self._entrance.headers(self.request, self._path, self._backend)
-            if headers is None:
+            entry = await self._entrance.enter(self.request, self._path, self._backend)
+            if entry is None:
                 return
-            self.headers = headers
+            self.headers, self.cookies = entry.headers, entry.cookies
         self.identity = await self._admission.admit(self.headers, self.client)
 
     def _is_public(self) -> bool:
@@ -320,7 +328,7 @@ class Exchange:
             parts.append(part)
         return b"".join(parts)
 
-    def _refuse(self, error: HttpError) -> Reply:
+    async def _refuse(self, error: HttpError) -> Reply:
         forget_frames(error)
         self.refusal = error
         refused = RefusedRequest(
@@ -329,13 +337,26 @@ class Exchange:
             version=self.version,
             request_id=self.request_id,
             target=target_of(self.request),
+            identity=self.identity,
+            backend=self._backend,
         )
-        return self.door.problem(error, refused)
+        return await self.door.problem(error, refused)
+
+    @property
+    def query_for_log(self) -> str:
+        if self.door.is_private(self._path):
+            return ""
+        return str(self.request.scope["query_string"].decode("latin-1"))
+
+    @property
+    def _is_audited(self) -> bool:
+        if self.endpoint is not None and (self.endpoint.audited or self.endpoint.reads):
+            return self.endpoint.audited
+        return self.request.method not in SAFE_METHODS
 
     def audit(self, reply: Reply) -> None:
         """Leave a line about a write, done or not."""
-        reads = self.request.method in SAFE_METHODS or (self.endpoint and self.endpoint.reads)
-        if self._backend.audit_log is None or reads:
+        if self._backend.audit_log is None or not self._is_audited:
             return
         self._backend.audit_log.record(
             AuditedWrite(
@@ -358,26 +379,3 @@ class Exchange:
             vary_by(headers, "origin")
             asked, versions = self.request.headers, self._site.version_headers
             headers.update(cors_headers(origin, asked, versions))
-
-
-def describe(
-    span: Span | None, *, method: str, path: str, route: str | None, status: int, request_id: str
-) -> None:
-    """Tell the span of a request about it, in OpenTelemetry's words for HTTP."""
-    if span is None:
-        return
-    from opentelemetry.trace import StatusCode
-
-    span.update_name(f"{method} {route}" if route else method)
-    span.set_attributes(
-        {
-            "http.request.method": method,
-            "url.path": path,
-            "http.response.status_code": status,
-            "dovetail.request_id": request_id,
-        }
-    )
-    if route is not None:
-        span.set_attribute("http.route", route)
-    if status >= 500:
-        span.set_status(StatusCode.ERROR)

@@ -17,6 +17,7 @@ from dovetail.aio.backoff import Backoff
 from dovetail.ledger import Ledger
 from dovetail.rest.auth.hosts import AllowedHosts
 from dovetail.rest.auth.identity import Authenticator
+from dovetail.rest.auth.issuer_login import IssuerLogin
 from dovetail.rest.auth.rate_limit import RateLimiter
 from dovetail.rest.auth.sealing import Seal
 from dovetail.rest.auth.settings import OidcSettings
@@ -64,11 +65,14 @@ class ServerBackend(msgspec.Struct):
     """Of the issuer at which people sign in to the console, if it has a client there."""
     seal: Seal = msgspec.field(default=cast("Seal", None))
     """Of cookies; made from the ledger."""
+    issuer: IssuerLogin = msgspec.field(default=cast("IssuerLogin", None))
+    """Where people sign in; made from its settings."""
     fleet: FleetFollowers = msgspec.field(default=cast("FleetFollowers", None))
     """The map of the fleet, and who follows it; made from the ledger and the keeper."""
 
     def __post_init__(self) -> None:
         self.seal = Seal(self.ledger)
+        self.issuer = IssuerLogin(self.oidc)
         self.fleet = FleetFollowers(FleetMaps(self.ledger, self.keeper))
 
     def start(self) -> None:
@@ -94,6 +98,7 @@ class ServerBackend(msgspec.Struct):
             each()
         self.ledger.close()
         await self.authenticator.close()
+        await self.issuer.close()
         if self.audit_log is not None:
             self.audit_log.close()
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Protocol
+from urllib.parse import unquote
 
 import msgspec
 
@@ -66,11 +67,20 @@ class Unversioned:
         return ""
 
 
+class Entry(msgspec.Struct, frozen=True):
+    """Somebody who came in."""
+
+    headers: Headers
+    """The head of the request as if its caller had sent a token."""
+    cookies: tuple[str, ...] = ()
+    """To be set with the answer, each with its attributes."""
+
+
 class Entrance(Protocol):
     """How a door recognises callers that do not send a token in a header."""
 
-    async def headers(self, request: Request, path: str, backend: ServerBackend) -> Headers | None:
-        """The head of a request as if its caller had sent a token; None: it needs no caller.
+    async def enter(self, request: Request, path: str, backend: ServerBackend) -> Entry | None:
+        """Who sends a request; None: it needs no caller.
 
         `path` is where the request leads, as the doors know it. Raises HttpError: it may not come
         in this way.
@@ -100,6 +110,10 @@ class Door(msgspec.Struct, frozen=True):
     passage: str = ""
     """Below the prefix and this, all doors' paths are there again, for those who come in here."""
 
+    private: tuple[str, ...] = ()
+    """Beginnings of paths below the prefix whose queries are not for the log, whatever the method
+    and whether there is a route."""
+
     def mounted(self) -> Routes:
         """The routes by their whole path."""
         return {f"{self.prefix}{path}": methods for path, methods in self.routes.items()}
@@ -111,6 +125,9 @@ class Door(msgspec.Struct, frozen=True):
             for path, methods in self.routes.items()
             if any(is_at(path, alias) for alias in self.aliases)
         }
+
+    def is_private(self, path: str) -> bool:
+        return any(is_at(unquote(path), f"{self.prefix}{each}") for each in self.private)
 
     def has(self, path: str) -> bool:
         own = is_below(path, self.prefix) or (path == self.prefix and "" in self.routes)

@@ -7,7 +7,7 @@ RFC 9457 problem details unless clients are used to something else.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -31,6 +31,9 @@ from dovetail.service.explanations import TooLong
 
 if TYPE_CHECKING:
     from starlette.datastructures import Headers
+
+    from dovetail.rest.auth.identity import Identity
+    from dovetail.rest.server.backend import ServerBackend
 
 PROBLEM = "application/problem+json"
 
@@ -133,12 +136,15 @@ class RefusedRequest(msgspec.Struct, frozen=True, kw_only=True):
     request_id: str
     target: str
     """Path and query, as asked for."""
+    identity: Identity
+    """Nobody, if it was refused before its caller was known."""
+    backend: ServerBackend
 
 
-Problem = Callable[[HttpError, RefusedRequest], Reply]
+Problem = Callable[[HttpError, RefusedRequest], Awaitable[Reply]]
 
 
-def problem_details(error: HttpError, request: RefusedRequest) -> Reply:
+async def problem_details(error: HttpError, request: RefusedRequest) -> Reply:
     document = {
         "type": "about:blank",
         "title": HTTPStatus(error.status).phrase,

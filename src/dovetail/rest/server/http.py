@@ -129,6 +129,9 @@ class Call(VersionedQuery):
     """What GET of another address (path and query) of this server answers the same caller."""
     admit: Callable[[Headers], Awaitable[Identity]]
     """Whose token these headers hold, found out as for any request. Raises HttpError."""
+    count_stranger: Callable[[], Callable[[], None]]
+    """Count an attempt of somebody unknown for their address, until what is returned is called.
+    Raises HttpError: too many."""
     body: bytes = b""
     dated_since: Version = 0
     """The first version whose answers say when what they show was last changed."""

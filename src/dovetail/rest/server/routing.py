@@ -36,8 +36,8 @@ class Endpoint(msgspec.Struct, frozen=True):
     """Changes nothing, whatever the method."""
     queried: bool = False
     """A GET that is there by the method QUERY, too."""
-    private_query: bool = False
-    """Its query is not for the log."""
+    audited: bool = False
+    """Leaves a line in the audit log, whatever the method."""
     claims: bool = False
     """Claims hardware: what is turned away before it is a claim counts as an invalid one."""
 

@@ -6,6 +6,7 @@ from urllib.parse import quote
 
 import pytest
 
+from dovetail.rest.dovetail.views import hosts
 from tests.rest.client import Client
 from tests.rest.dovetail.views.test_holders import claim
 from tests.rest.fleets import load, numa_hosts, tree, uid
@@ -88,3 +89,17 @@ def test_what_is_not_there_is_not_found(fleet: Client) -> None:
     assert fleet.get(f"{HOSTS}/nowhere").status_code == 404
     assert fleet.get(f"{HOSTS}/h0?x=1").status_code == 400
     assert fleet.get(f"{HOSTS}/h0", x_auth_token="mia").status_code == 403
+
+
+def test_of_decisions_the_newest_are_shown_however_long_ago_they_were(
+    fleet: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """They are looked for among all that are kept, some at a time."""
+    monkeypatch.setattr(hosts, "AT_ONCE", 2)
+    monkeypatch.setattr(hosts, "SHOWN_DECISIONS", 2)
+    for number, host in enumerate(("h1", "h1", "h1", "h0", "h0", "h0", "h0", "h0")):
+        query = f"resources=SRIOV_NET_VF:1&in_tree={uid(host)}"
+        body = {"query": query, "consumer": uid(f"c{number}"), "consumer_type": "INSTANCE"}
+        assert fleet.call("POST", "/dovetail/v1/claims", body).status_code == 201
+    shown = fleet.get(f"{HOSTS}/h1").json()["decisions"]
+    assert [one["consumer"] for one in shown] == [uid("c2"), uid("c1")]

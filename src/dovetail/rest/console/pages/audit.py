@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from dovetail.rest.console.markup import element, name, table
-from dovetail.rest.console.pages.page import asked, page
+from dovetail.rest.console.markup import element, name, sentence
+from dovetail.rest.console.pages.page import asked, long_table, page
 from dovetail.rest.console.pages.why import host_link
 from dovetail.rest.server.http import Call, Reply
 
@@ -13,18 +13,20 @@ async def show(call: Call) -> Reply:
     found = await asked(call, "/dovetail/v1/audit")
     faults = found["faults"]
     checked = ", ".join(f"{count} {rows}" for rows, count in found["checked"].items())
-    rows = [
+    rows = (
         (
             one["kind"],
-            one["words"],
+            sentence(one["words"], (one.get("provider"), one.get("consumer"))),
             host_link(one.get("provider_uuid"), one["provider"]) if one.get("provider") else "",
             name(one.get("consumer") or ""),
             "yes" if one["healable"] else "no",
         )
         for one in faults
-    ]
+    )
     heads = ("Fault", "What is wrong", "Provider", "Consumer", "Would be healed")
-    listed = table("Faults", heads, rows) if rows else element("p", "Nothing is wrong.")
+    listed = element("p", "Nothing is wrong.")
+    if faults:
+        listed = await long_table("Faults", heads, rows)
     return await page(
         call,
         "Audit",

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from dovetail.rest.console.markup import Markup, element, join, link, name, table
-from dovetail.rest.console.pages.page import address, asked, field, page, searching
+from dovetail.rest.console.markup import Markup, element, join, link, name
+from dovetail.rest.console.pages.page import address, asked, field, long_table, page, searching
 from dovetail.rest.server.http import Call, Reply
 
 SHOWN = 50
+MOST_PASSED_OVER = 3
 
 
 async def show(call: Call) -> Reply:
@@ -24,13 +25,15 @@ async def show(call: Call) -> Reply:
         more = element("p", link(older, "Older ones"))
     form = searching("/decisions", field("consumer", "Consumer", consumer))
     title = element("h1", "Decisions")
-    return await page(call, "Decisions", "/decisions", title, form, decision_table(listed), more)
+    return await page(
+        call, "Decisions", "/decisions", title, form, await decision_table(listed), more
+    )
 
 
-def decision_table(decisions: Any) -> Markup:
+async def decision_table(decisions: Any) -> Markup:
     if not decisions:
         return element("p", "None is recorded.")
-    rows = [
+    rows = (
         (
             one["id"],
             one["at"],
@@ -38,13 +41,19 @@ def decision_table(decisions: Any) -> Markup:
             link(address("/why", query=one["query"]), element("code", one["query"])),
             one["outcome"],
             option(one["chosen"]),
-            join(option(each) for each in one["passed_over"][:3]),
+            passed_over(one["passed_over"]),
             one["candidates"],
         )
         for one in decisions
-    ]
+    )
     heads = ("No.", "At", "Consumer", "Asked", "Outcome", "Chosen", "Passed over", "Candidates")
-    return table("Newest first", heads, rows)
+    return await long_table("Newest first", heads, rows)
+
+
+def passed_over(options: Any) -> Markup:
+    more = len(options) - MOST_PASSED_OVER
+    told = element("div", f"and {more} more", class_="quiet") if more > 0 else None
+    return join((*map(option, options[:MOST_PASSED_OVER]), told))
 
 
 def option(one: Any) -> Markup:

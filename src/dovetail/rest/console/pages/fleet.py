@@ -1,105 +1,176 @@
-"""The fleet as a page: totals by class and by group, and the hosts of it in a table."""
+"""The fleet as a page: totals by class and by group, and the hosts of it in a table.
+
+Made from the columns of the map, for the API's document of it is megabytes that nobody on this page
+looks at.
+"""
 
 from __future__ import annotations
 
-from typing import Any
 from urllib.parse import quote
 
-from dovetail.rest.console.markup import Markup, element, link, name, table
-from dovetail.rest.console.pages.page import address, asked, chooser, field, page, searching
+from dovetail.core.columns import Numbers
+from dovetail.rest.console import me
+from dovetail.rest.console.markup import Markup, element, join, link, name, table
+from dovetail.rest.console.pages.fleet_columns import (
+    STATES,
+    FleetChoice,
+    HostAmounts,
+    chosen_hosts,
+    class_totals,
+    columns_of,
+    group_totals,
+)
+from dovetail.rest.console.pages.page import address, chooser, field, page, page_caller, searching
+from dovetail.rest.server.errors import HttpError
 from dovetail.rest.server.http import Call, Reply
+from dovetail.rest.server.policy import MAP
+from dovetail.service.fleet_map.layout import NONE
+from dovetail.service.fleet_map.maps import FleetMap
+from dovetail.service.fleet_map.usage import fragmentation, in_use_of
 
-STATES = ("ok", "drained", "dead")
-GROUPINGS = ("rack", "aggregate", "cluster", "pool")
-MOST_HOSTS = 200
-"""In the table; a search finds the others."""
+STATE_WORDS = ("ok", "drained", "dead")
+"""By the number of a state."""
+MOST_HOSTS = MOST_GROUPS = 200
+"""In a table; a search finds the others."""
 
 
 async def show(call: Call) -> Reply:
-    """GET /console."""
-    fleet = await asked(call, "/dovetail/v1/map")
-    given = call.query
-    group = given.get("group") if given.get("group") in GROUPINGS else GROUPINGS[0]
-    class_ = given.get("class") if given.get("class") in fleet["classes"] else None
-    class_ = class_ or next(iter(fleet["classes"]), None)
-    text = (given.get("q") or "").lower()
-    found = [
-        at
-        for at, each in enumerate(fleet["hosts"]["name"])
-        if text in each.lower() or text == fleet["hosts"]["uuid"][at]
-    ]
+    """GET /console; who is not shown the map is led to the first view that they are shown."""
+    if not call.backend.rules.allows(MAP, call.identity, call.identity.project):
+        return await elsewhere(call)
+    fleet = await call.backend.fleet.maps.now()
+    title = element("h1", "Fleet")
+    if not fleet.layout.names:
+        return await page(call, "Fleet", "", title, how_to_begin())
+    choice = FleetChoice.of(call.query, fleet.layout)
+    of = columns_of(fleet, choice.class_)
+    found = await chosen_hosts(fleet.layout, choice, of)
     return await page(
         call,
         "Fleet",
         "",
-        element("h1", "Fleet"),
-        element("p", f"{fleet['totals']['hosts']} hosts."),
+        title,
+        element("p", f"{len(fleet.layout.names)} hosts."),
         totals(fleet),
-        searching(
-            "",
-            chooser("group", "Group by", GROUPINGS, group),
-            chooser("class", "Class", fleet["classes"], class_),
-            field("q", "Search", given.get("q")),
-        ),
-        groups(fleet, group or "", class_, found),
-        hosts(fleet, group or "", class_, found),
+        question(fleet, choice),
+        groups(fleet, choice, of, found),
+        hosts(fleet, choice, of, found),
     )
 
 
-def totals(fleet: Any) -> Markup:
+async def elsewhere(call: Call) -> Reply:
+    caller = page_caller(call.identity, call.backend, await me.uses(call.backend))
+    if not caller.views:
+        raise HttpError(403, f"Policy does not allow {MAP} to be performed.")
+    there = {"location": address(caller.views[0].path)}
+    return Reply(303, headers=there, content_type=None)
+
+
+def how_to_begin() -> Markup:
+    ways = (
+        (
+            "Load a fleet: ",
+            element("code", "dovetail load FILE"),
+            ", or ",
+            element("code", "POST /dovetail/v1/fleet"),
+        ),
+        (
+            "start the server on an empty ledger with ",
+            element("code", "--demo"),
+            " to look around in a fleet that is made up",
+        ),
+        (
+            "register clusters (",
+            element("code", "POST /v2/cluster-providers/{provider}/clusters"),
+            "): their nodes become hosts.",
+        ),
+    )
+    return join(
+        (
+            element("p", "There are no hosts in this ledger."),
+            element("ul", *(element("li", *each) for each in ways)),
+        )
+    )
+
+
+def question(fleet: FleetMap, choice: FleetChoice) -> Markup:
+    groupings = [name for name, each in fleet.layout.groups.items() if each.names]
+    return searching(
+        "",
+        chooser("group", "Group by", groupings or [choice.grouping], choice.grouping),
+        field("in", "Only this group", choice.group),
+        chooser("class", "Class", fleet.layout.classes, choice.class_),
+        chooser("state", "State", STATES, choice.state),
+        field("q", "Search", choice.text),
+    )
+
+
+def totals(fleet: FleetMap) -> Markup:
     rows = [
-        (class_, one["used"], one["capacity"], one["capacity"] - one["used"])
-        for class_, one in fleet["totals"]["classes"].items()
+        (one.class_, one.used, one.capacity, one.capacity - one.used) for one in class_totals(fleet)
     ]
     return table("What there is", ("Class", "In use", "Capacity", "Free"), rows)
 
 
-def groups(fleet: Any, group: str, class_: str | None, found: list[int]) -> Markup | None:
-    members: dict[int, list[int]] = {}
-    for at in found:
-        members.setdefault(fleet["hosts"]["group"][group][at], []).append(at)
-    names = fleet["groups"][group]
-    if not names:
+def groups(fleet: FleetMap, choice: FleetChoice, of: HostAmounts, found: Numbers) -> Markup | None:
+    grouping = choice.grouping
+    if not fleet.layout.groups[grouping].names:
         return None
+    listed = group_totals(fleet.layout, grouping, of, found)
     rows = [
         (
-            name(names[number]) if number >= 0 else "(none)",
-            len(some),
-            *amounts(fleet, class_, some),
-            sum(fleet["hosts"]["state"][at] > 0 for at in some),
+            "(none)" if one.name is None else group_link(choice, one.name),
+            one.hosts,
+            one.used,
+            one.capacity,
+            one.out,
         )
-        for number, some in sorted(members.items())
+        for one in listed[:MOST_GROUPS]
     ]
-    heads = (group.capitalize(), "Hosts", f"{class_} in use", "Capacity", "Drained or dead")
-    return table(f"By {group}", heads, rows)
+    heads = (
+        *(grouping.capitalize(), "Hosts"),
+        *(in_use_of_class(choice), "Capacity", "Drained or dead"),
+    )
+    return join((table(f"By {grouping}", heads, rows), cut(len(rows), len(listed), "groups")))
 
 
-def amounts(fleet: Any, class_: str | None, hosts: list[int]) -> tuple[int, int]:
-    if class_ is None:
-        return 0, 0
-    used, capacity = fleet["used"][class_], fleet["capacity"][class_]
-    return sum(used[at] for at in hosts), sum(capacity[at] for at in hosts)
+def group_link(choice: FleetChoice, group: str) -> Markup:
+    there = {"group": choice.grouping, "class": choice.class_, "in": group}
+    return link(address("", **there), name(group))
 
 
-def hosts(fleet: Any, group: str, class_: str | None, found: list[int]) -> Markup:
-    names = fleet["groups"][group]
-    of_group = fleet["hosts"]["group"][group]
-    rows = [
-        (
-            link(
-                address(f"/hosts/{quote(fleet['hosts']['uuid'][at], safe='')}"),
-                name(fleet["hosts"]["name"][at]),
-            ),
-            name(names[of_group[at]]) if of_group[at] >= 0 else "",
-            STATES[fleet["hosts"]["state"][at]],
-            *amounts(fleet, class_, [at]),
-            f"{fleet['fragmentation'][at]} %",
+def hosts(fleet: FleetMap, choice: FleetChoice, of: HostAmounts, found: Numbers) -> Markup:
+    layout, shown = fleet.layout, found[:MOST_HOSTS]
+    grouped = layout.groups[choice.grouping]
+    split = fragmentation(in_use_of(layout, fleet.usage, shown)).tolist()
+    rows = []
+    for at, share in zip(shown.tolist(), split, strict=True):
+        group = int(grouped.of_host[at])
+        there = address(f"/hosts/{quote(layout.uuids[at], safe='')}")
+        rows.append(
+            (
+                link(there, name(layout.names[at])),
+                "" if group == NONE else name(grouped.names[group]),
+                STATE_WORDS[int(layout.state[at])],
+                int(of.used[at]),
+                int(of.capacity[at]),
+                f"{share} %",
+            )
         )
-        for at in found[:MOST_HOSTS]
-    ]
-    heads = ("Host", group.capitalize(), "State", f"{class_} in use", "Capacity", "Fragmentation")
-    shown = table("Hosts", heads, rows)
-    if len(found) <= MOST_HOSTS:
-        return shown
-    more = f"The first {MOST_HOSTS} of {len(found)} hosts; search for others by name."
-    return element("div", shown, element("p", more, class_="quiet"))
+    heads = (
+        *("Host", choice.grouping.capitalize(), "State"),
+        *(in_use_of_class(choice), "Capacity", "Fragmentation"),
+    )
+    shown_hosts = table("Hosts", heads, rows) if rows else element("p", "No host matches.")
+    return join((shown_hosts, cut(len(rows), len(found), "hosts")))
+
+
+def in_use_of_class(choice: FleetChoice) -> str:
+    return f"{choice.class_} in use" if choice.class_ else "In use"
+
+
+def cut(shown: int, there: int, what: str) -> Markup | None:
+    if shown == there:
+        return None
+    more = f"The first {shown} of {there} {what}; search for others by name."
+    return element("p", more, class_="quiet")

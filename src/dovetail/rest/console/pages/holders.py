@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any
 from urllib.parse import quote
 
-from dovetail.rest.console.markup import Markup, definitions, element, join, link, name, table
+from dovetail.rest.console.markup import Markup, definitions, element, join, link, name
 from dovetail.rest.console.pages.decisions import decision_table
 from dovetail.rest.console.pages.host import amounts
-from dovetail.rest.console.pages.page import address, asked, field, page, searching
+from dovetail.rest.console.pages.page import address, asked, field, long_table, page, searching
 from dovetail.rest.console.pages.why import host_link
 from dovetail.rest.server.http import Call, Reply
 
@@ -29,7 +29,7 @@ async def show_all(call: Call) -> Reply:
     if found["next"] is not None:
         older = address("/holders", **{**given, "after": str(found["next"])})
         more = element("p", link(older, "Older ones"))
-    listed = holder_table(found["consumers"])
+    listed = await holder_table(found["consumers"])
     return await page(call, "Holders", "/holders", element("h1", "Holders"), form, listed, more)
 
 
@@ -51,27 +51,27 @@ async def show(call: Call) -> Reply:
                 ("Since", found["since"] or ""),
             )
         ),
-        table(
+        await long_table(
             "What it holds",
             ("Of", "Host", "Amounts"),
-            [
+            (
                 (
                     name(one["name"]),
                     host_link(one["host_uuid"], one["host"]),
                     amounts(one["resources"]),
                 )
                 for one in found["holds"]
-            ],
+            ),
         ),
         element("h2", "Decisions"),
-        decision_table(decided["decisions"]),
+        await decision_table(decided["decisions"]),
     )
 
 
-def holder_table(consumers: Any) -> Markup:
+async def holder_table(consumers: Any) -> Markup:
     if not consumers:
         return element("p", "Nobody holds anything that matches.")
-    rows = [
+    rows = (
         (
             link(address(f"/holders/{one['uuid']}"), one["uuid"]),
             one["type"] or "",
@@ -81,8 +81,10 @@ def holder_table(consumers: Any) -> Markup:
             join(held(each) for each in one["holds"]),
         )
         for one in consumers
-    ]
-    return table("Newest first", ("Holder", "Type", "Project", "User", "Since", "Holds"), rows)
+    )
+    return await long_table(
+        "Newest first", ("Holder", "Type", "Project", "User", "Since", "Holds"), rows
+    )
 
 
 def held(one: Any) -> Markup:

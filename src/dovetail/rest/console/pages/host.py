@@ -5,35 +5,51 @@ from __future__ import annotations
 from typing import Any
 from urllib.parse import quote
 
-from dovetail.rest.console.markup import Child, Markup, element, join, link, name, table
+from dovetail.rest.console.markup import Markup, element, join, link, name
 from dovetail.rest.console.pages.decisions import decision_table
-from dovetail.rest.console.pages.page import address, asked, page
+from dovetail.rest.console.pages.page import address, asked, long_table, page
 from dovetail.rest.server.http import Call, Reply
 
 DEEPER = "\u2007\u2007"
 """Figure spaces before a name, by depth."""
+MOST_PROVIDERS = 2000
+"""Nobody reads a page of more."""
 
 
 async def show(call: Call) -> Reply:
     """GET /console/hosts/{host}."""
     key = quote(call.params["host"], safe="")
     found = await asked(call, f"/dovetail/v1/hosts/{key}")
+    providers = found["providers"][:MOST_PROVIDERS]
     return await page(
         call,
         found["name"],
         "/hosts",
         element("h1", name(found["name"])),
         element("p", element("code", found["uuid"])),
-        units(found["providers"]),
-        holders(found["providers"]),
-        *properties(found["providers"]),
+        cut(len(providers), found),
+        await units(providers),
+        await holders(providers),
+        await properties(providers),
         element("h2", "Decisions"),
-        decision_table(found["decisions"]),
+        await decision_table(found["decisions"]),
     )
 
 
-def units(providers: Any) -> Markup:
-    rows = [
+def cut(shown: int, found: Any) -> Markup | None:
+    there = len(found["providers"])
+    if shown == there:
+        return None
+    return element(
+        "p",
+        f"The first {shown} of {there} providers; all are in ",
+        element("code", f"GET /dovetail/v1/hosts/{found['uuid']}"),
+        ".",
+    )
+
+
+async def units(providers: Any) -> Markup:
+    rows = (
         (
             join((DEEPER * each["depth"], name(each["name"]))),
             class_,
@@ -44,16 +60,18 @@ def units(providers: Any) -> Markup:
         )
         for each in providers
         for class_, one in (each["inventories"] or {"": NOTHING}).items()
-    ]
+    )
     heads = ("Provider", "Class", "In use", "Capacity", "Free", "Reserved")
-    return table("Units", heads, rows)
+    return await long_table("Units", heads, rows)
 
 
 NOTHING = {"used": 0, "capacity": 0, "reserved": 0}
 
 
-def holders(providers: Any) -> Markup:
-    rows = [
+async def holders(providers: Any) -> Markup:
+    if not any(each["holders"] for each in providers):
+        return element("p", "Nobody holds anything here.")
+    rows = (
         (
             link(address(f"/holders/{one['consumer']}"), one["consumer"]),
             name(each["name"]),
@@ -65,31 +83,31 @@ def holders(providers: Any) -> Markup:
         )
         for each in providers
         for one in each["holders"]
-    ]
-    if not rows:
-        return element("p", "Nobody holds anything here.")
+    )
     heads = ("Holder", "Of", "Holds", "Type", "Project", "User", "Since")
-    return table("Who holds it", heads, rows)
+    return await long_table("Who holds it", heads, rows)
 
 
-def properties(providers: Any) -> tuple[Child, ...]:
-    rows = [
+async def properties(providers: Any) -> Markup | None:
+    described = [
+        each for each in providers if each["traits"] or each["attributes"] or each["aggregates"]
+    ]
+    if not described:
+        return None
+    rows = (
         (
             name(each["name"]),
             ", ".join(each["traits"]),
             join(
-                element("div", name(f"{key} = {value}"))
+                element("div", name(key), " = ", name(value))
                 for key, value in each["attributes"].items()
             ),
             ", ".join(each["aggregates"]),
         )
-        for each in providers
-        if each["traits"] or each["attributes"] or each["aggregates"]
-    ]
-    if not rows:
-        return ()
+        for each in described
+    )
     heads = ("Provider", "Traits", "Attributes", "Aggregates")
-    return (table("What it is", heads, rows),)
+    return await long_table("What it is", heads, rows)
 
 
 def amounts(resources: dict[str, int]) -> str:

@@ -7,8 +7,9 @@ from collections.abc import Iterator
 from typing import Any
 from urllib.parse import quote
 
-from dovetail.rest.console.markup import Child, Markup, element, link, name, table
-from dovetail.rest.console.pages.page import address, asked, page, problem
+from dovetail.rest.console import me
+from dovetail.rest.console.markup import Child, Markup, element, join, link, name, sentence, table
+from dovetail.rest.console.pages.page import address, asked, names_in, page, problem
 from dovetail.rest.server.errors import HttpError
 from dovetail.rest.server.http import Call, Reply
 
@@ -16,8 +17,11 @@ PLACE = ("project", "app", "version", "group")
 
 
 async def show_all(call: Call) -> Reply:
-    """GET /console/intents."""
-    found = await asked(call, "/dovetail/v1/intents", project_id=call.query.get("project_id"))
+    """GET /console/intents; readers of a project are shown those of theirs."""
+    project = call.query.get("project_id")
+    if project is None and not me.rights(call.identity, call.backend)["intents_of_all"]:
+        project = call.identity.project
+    found = await asked(call, "/dovetail/v1/intents", project_id=project)
     rows = [
         (
             link(
@@ -32,7 +36,8 @@ async def show_all(call: Call) -> Reply:
     ]
     heads = ("Group", "Project", "Application", "State")
     listed = table("Groups", heads, rows) if rows else element("p", "There are no groups.")
-    return await page(call, "Intents", "/intents", element("h1", "Intents"), listed)
+    of = None if project is None else element("p", "Of project ", name(project), ".")
+    return await page(call, "Intents", "/intents", element("h1", "Intents"), of, listed)
 
 
 async def show(call: Call) -> Reply:
@@ -53,10 +58,12 @@ async def show(call: Call) -> Reply:
 
 
 def planned(plan: Any) -> Iterator[Markup]:
-    yield element("p", "It has a place." if plan["feasible"] else str(plan.get("why", "")))
+    why = sentence(str(plan.get("why", "")), names_in(plan))
+    yield element("p", "It has a place." if plan["feasible"] else why)
     for app, picked in plan.get("pick", {}).get("apps", {}).items():
         rows = [(name(one["cluster"]), str(one["score"]), str(one["rank"])) for one in picked]
-        yield table(f"Where {app} goes", ("Cluster", "Score", "Rank"), rows)
+        caption = join(("Where ", name(app), " goes"))
+        yield table(caption, ("Cluster", "Score", "Rank"), rows)
     yield from reasons(plan)
     for one in plan.get("placements", ()):
         yield element("h2", "What is edited of ", name(one["app"]), " on ", name(one["cluster"]))
@@ -72,7 +79,7 @@ def reasons(plan: Any) -> Iterator[Markup]:
             name(one.get("cluster", "")),
             name(one.get("app") or ", ".join(one.get("apps", ()))),
             one.get("controller", ""),
-            one["words"],
+            sentence(one["words"], (one.get("cluster"), one.get("app"), *one.get("apps", ()))),
         )
         for one in plan["refused"]
         if "words" in one

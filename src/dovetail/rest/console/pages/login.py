@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from urllib.parse import urlencode
 
-from dovetail.rest.console.entrance import PREFIX
+from dovetail.rest.console.addresses import PREFIX
 from dovetail.rest.console.markup import Markup, element, link
 from dovetail.rest.console.shell import HTML, plain_page
 from dovetail.rest.server.http import Call, Reply

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from dovetail.rest.console.markup import Child, Markup, element, link, name, table
+from dovetail.rest.console.markup import Child, Markup, element, isolated, link, name, table
 from dovetail.rest.console.pages.page import address, asked, page
 from dovetail.rest.server.http import Call, Reply
 
@@ -87,7 +87,7 @@ def shown_queue(group: Any) -> list[Markup]:
             link(address("/holders", project=one["project"]), name(one["project"])),
             one["since"],
             name(one["reason"]) if one["reason"] else "its turn is to come",
-            element("bdi", one["message"]),
+            isolated(one["message"]),
         )
         for one in queue
     ]

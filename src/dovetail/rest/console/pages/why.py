@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import re
+from collections.abc import Collection, Iterator
 from typing import Any
-from urllib.parse import quote
+from urllib.parse import parse_qsl, quote
 
-from dovetail.rest.console.markup import Child, Markup, element, join, link, name, table
-from dovetail.rest.console.pages.page import address, asked, field, page, problem
+from dovetail.rest.console.markup import Child, Markup, element, link, name, sentence, table
+from dovetail.rest.console.pages.page import address, asked, field, names_in, page, problem
 from dovetail.rest.server.errors import HttpError
 from dovetail.rest.server.http import Call, Reply
 
@@ -22,9 +23,9 @@ async def show(call: Call) -> Reply:
     content: tuple[Child, ...] = ()
     if query:
         try:
-            content = explained(await explanation(call, query, host, moves=moves))
+            content = explained(await explanation(call, query, host, moves=moves), query)
         except HttpError as error:
-            content = (problem(error),)
+            content = (problem(error, (*values_in(query), host)),)
     title = "Why / why not"
     form = question(query, host, moves=moves)
     return await page(call, title, "/why", element("h1", title), form, *content)
@@ -59,34 +60,41 @@ def question(query: str, host: str | None, *, moves: bool) -> Markup:
     )
 
 
-def explained(found: Any) -> tuple[Child, ...]:
+def values_in(query: str) -> set[str]:
+    """What a query asks for by name: those are no names of ours, but sentences repeat them."""
+    values = {value for _, value in parse_qsl(query.lstrip("?"))}
+    return values | {part for value in values for part in re.split("[=,:]", value)}
+
+
+def explained(found: Any, query: str) -> tuple[Child, ...]:
+    names = names_in(found) | values_in(query)
     return (
         element("h2", VERDICTS.get(found["verdict"], found["verdict"])),
-        element("p", found["summary"]),
-        funnel(found),
-        *nearest(found),
-        *helping(found),
-        *moving(found),
+        element("p", sentence(found["summary"], names)),
+        funnel(found, names),
+        *nearest(found, names),
+        *helping(found, names),
+        *moving(found, names),
         element("p", "Time was over before everything was looked at.", class_="quiet")
         if found.get("cut_short")
         else None,
     )
 
 
-def funnel(found: Any) -> Markup:
-    rows = [("in the fleet", found["total"])]
-    rows += [(stage["words"], stage["left"]) for stage in found["funnel"]]
+def funnel(found: Any, names: Collection[str]) -> Markup:
+    rows: list[tuple[Child, Child]] = [("in the fleet", found["total"])]
+    rows += [(sentence(stage["words"], names), stage["left"]) for stage in found["funnel"]]
     return table("What each constraint leaves over", ("After", "Hosts left"), rows)
 
 
-def nearest(found: Any) -> Iterator[Markup]:
+def nearest(found: Any, names: Collection[str]) -> Iterator[Markup]:
     if found["nearest"]:
         yield element("h2", "Nearest hosts")
     for place in found["nearest"]:
         rows = [
             (
                 "ok" if one["met"] else "short" if one.get("ever") else "never",
-                one["constraint"],
+                sentence(one["constraint"], names),
                 name(one["provider"]) if one.get("provider") else "",
                 *(str(one.get(key, "")) for key in ("wanted", "free", "capacity", "short")),
             )
@@ -97,18 +105,18 @@ def nearest(found: Any) -> Iterator[Markup]:
         yield table("What it lacks", heads, rows)
 
 
-def helping(found: Any) -> Iterator[Markup]:
+def helping(found: Any, names: Collection[str]) -> Iterator[Markup]:
     helps = [
-        join((link(address("/why", query=one["query"]), one["words"]),))
+        link(address("/why", query=one["query"]), sentence(one["words"], names))
         for one in found["relaxations"]
     ]
-    helps += [join((one["words"],)) for one in found.get("additions", ())]
+    helps += [sentence(one["words"], names) for one in found.get("additions", ())]
     if helps:
         yield element("h2", "What would help")
         yield element("ul", *(element("li", each) for each in helps))
 
 
-def moving(found: Any) -> Iterator[Markup]:
+def moving(found: Any, names: Collection[str]) -> Iterator[Markup]:
     plans = found.get("moves")
     if plans is None:
         return
@@ -125,7 +133,7 @@ def moving(found: Any) -> Iterator[Markup]:
             )
             for move in plan["moves"]
         ]
-        yield table(plan["words"], ("Consumer", "Holds", "From", "To"), rows)
+        yield table(sentence(plan["words"], names), ("Consumer", "Holds", "From", "To"), rows)
 
 
 def host_link(uuid: str | None, named: str | None) -> Markup:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from itertools import islice
 from typing import Any
 
 import orjson
 
+from dovetail.aio.pace import spare_collector
 from dovetail.ledger import Transaction, decisions, provider_names
 from dovetail.ledger.database.protocol import Row
 from dovetail.ledger.views import trees
@@ -16,8 +19,8 @@ from dovetail.rest.dovetail.views.times import shown_time
 from dovetail.rest.server.http import Call, Reply
 from dovetail.rest.server.pieces.writing import LongList
 
-LOOKED_THROUGH = 2000
-"""Newest decisions, of which those about the host are shown."""
+AT_ONCE = 500
+"""Decisions that are read and looked through in one go."""
 SHOWN_DECISIONS = 20
 
 
@@ -25,35 +28,50 @@ async def show(call: Call) -> Reply:
     """Any provider's name or UUID leads to its tree."""
     parameters.only(call.query)
     key = call.params["host"]
-    # Of a large tree that takes a while, so it is not done on everybody's event loop.
-    found, decided = await call.read(lambda tx: whole(tx, key))
-    root = found[0]
+    # Of a large tree that takes a while, so it is not done on everybody's event loop; the ledger's
+    # threads do not know for which request they make so many objects.
+    spare_collector()
+    tree, decided = await call.read(lambda tx: whole(tx, key))
+    root = tree[0]
     return await call.long_json(
         {
-            "uuid": root["uuid"],
-            "name": root["name"],
-            "providers": LongList(found),
+            "uuid": root.uuid,
+            "name": root.name,
+            "providers": LongList(map(provider_json, taken_from(tree))),
             "decisions": LongList(decided),
         }
     )
 
 
-def whole(tx: Transaction, key: str) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+def taken_from(tree: list[trees.TreeProvider]) -> Iterator[trees.TreeProvider]:
+    """One after the other, so that a large tree does not go away in one long step."""
+    tree.reverse()
+    while tree:
+        yield tree.pop()
+
+
+def whole(tx: Transaction, key: str) -> tuple[list[trees.TreeProvider], list[dict[str, Any]]]:
     tree = trees.get(tx, key)
     rows = about(tx, {each.uuid for each in tree})
     names = provider_names.find(tx, sorted(providers_in(rows)))
-    return [provider_json(each) for each in tree], [decision_json(row, names) for row in rows]
+    return tree, [decision_json(row, names) for row in rows]
 
 
 def about(tx: Transaction, uuids: set[str]) -> list[Row]:
-    """The newest decisions that chose these providers."""
-    found: list[Row] = []
-    for row in decisions.listing(tx, limit=LOOKED_THROUGH):
-        if not uuids.isdisjoint(orjson.loads(row[3])["chosen"]["allocations"]):
-            found.append(row)
-            if len(found) == SHOWN_DECISIONS:
-                break
-    return found
+    """The newest decisions that chose these providers, of all that are kept."""
+    chose = (
+        row
+        for row in newest_first(tx)
+        if not uuids.isdisjoint(orjson.loads(row[3])["chosen"]["allocations"])
+    )
+    return [*islice(chose, SHOWN_DECISIONS)]
+
+
+def newest_first(tx: Transaction) -> Iterator[Row]:
+    before: int | None = None
+    while rows := decisions.listing(tx, limit=AT_ONCE, before=before):
+        yield from rows
+        before = rows[-1][0]
 
 
 def provider_json(each: trees.TreeProvider) -> dict[str, Any]:
