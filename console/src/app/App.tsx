@@ -5,6 +5,7 @@ import { wordsOf } from "./api";
 import { path } from "./address";
 import { me, unknownMe } from "./me";
 import { viewOf, type View, type ViewProps } from "./views";
+import { isolated } from "../ui/bidi";
 import { Name } from "../ui/Name";
 import { many } from "../ui/numbers";
 import { Loading, NotLoaded } from "../ui/Loading";
@@ -61,7 +62,7 @@ function NotForYou({ view }: { view: View }) {
         {roles.length > 0 && (
           <>
             {" "}
-            (<Name of={roles.join(", ")} />)
+            (<Name of={roles.map(isolated).join(", ")} />)
           </>
         )}
         . Who runs this server can tell which role it takes.

@@ -69,7 +69,7 @@ function Tags({ of }: { of: HostProvider }) {
           <dd>
             {attributes.map(([key, value]) => (
               <span key={key} class="attribute">
-                <Name of={`${key}=${value}`} />
+                <Name of={key} />=<Name of={value} empty="" />
               </span>
             ))}
           </dd>

@@ -6,6 +6,7 @@ import { useLoaded } from "../ui/loading";
 import { Name } from "../ui/Name";
 import { many } from "../ui/numbers";
 import { Refused } from "../ui/Refused";
+import { Words } from "../ui/Words";
 import { Diff } from "./Diff";
 import {
   appsIn,
@@ -120,8 +121,8 @@ function Planned({ plan }: { plan: Plan }) {
           </small>
         </h2>
         {plan.why && (
-          <p class="wrap">
-            <bdi>{plan.why}</bdi>
+          <p>
+            <Words of={plan.why} names={[...appsIn(plan), ...clustersIn(plan)]} />
           </p>
         )}
         {plan.pick && !plan.pick.isProven && (
@@ -129,7 +130,8 @@ function Planned({ plan }: { plan: Plan }) {
         )}
         {plan.fleet.notReady.map((each) => (
           <p key={each.cluster}>
-            <Name of={each.cluster} /> is {each.state}: <bdi>{each.why}</bdi>
+            <Name of={each.cluster} /> is {each.state}:{" "}
+            <Words of={each.why} names={[each.cluster]} />
           </p>
         ))}
       </section>
@@ -187,7 +189,7 @@ function Cell({ plan, app, cluster }: { plan: Plan; app: string; cluster: string
       {why.map((each, at) => (
         <div key={at} class="wrap">
           <small>
-            {each.controller}: <bdi>{each.words}</bdi>
+            <Name of={each.controller} />: <Words of={each.words ?? ""} names={[app, cluster]} />
           </small>
         </div>
       ))}

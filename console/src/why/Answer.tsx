@@ -3,7 +3,8 @@ import { href } from "../app/address";
 import { Name } from "../ui/Name";
 import { many } from "../ui/numbers";
 import { Refused } from "../ui/Refused";
-import { VERDICTS, type Explanation, type PlaceFindings } from "./explanation";
+import { Words } from "../ui/Words";
+import { namesIn, VERDICTS, type Explanation, type PlaceFindings } from "./explanation";
 import { Funnel } from "./Funnel";
 import { Findings } from "./Nearest";
 
@@ -16,8 +17,8 @@ export function Answer({ of }: { of: Explanation }) {
           {many(of.fitting, "host fits", "hosts fit")} of {of.total}
         </small>
       </h2>
-      <p class="wrap" aria-live="polite">
-        <bdi>{of.summary}</bdi>
+      <p aria-live="polite">
+        <Words of={of.summary} names={namesIn(of)} />
       </p>
       <Funnel of={of} />
     </section>
