@@ -95,13 +95,6 @@ export function WhyView() {
               onChanged={() => turn.value++}
             />
           )}
-          {query.value && may("map") && (
-            <VerdictMap
-              verdicts={verdicts}
-              cursor={cursor}
-              onOpen={(at) => look(fleet.peek()?.uuids[at])}
-            />
-          )}
         </div>
         <div class="column help-column">
           {found && found.verdict !== "fits" && (
@@ -125,6 +118,15 @@ export function WhyView() {
               <h2 id="nearest-title">Nearest misses</h2>
               <Nearest places={found.nearest} onLook={look} />
             </section>
+          )}
+        </div>
+        <div class="column map-column">
+          {query.value && may("map") && (
+            <VerdictMap
+              verdicts={verdicts}
+              cursor={cursor}
+              onOpen={(at) => look(fleet.peek()?.uuids[at])}
+            />
           )}
         </div>
       </div>
