@@ -196,6 +196,41 @@ def test_what_to_add_is_tried(world: World, browse: Open, hands: Hands) -> None:
     assert api.get(f"/dovetail/v1/explain?{TOO_LARGE}")["verdict"] == told["verdict"]
 
 
+def test_why_not_here_is_asked_about_that_host(world: World, browse: Open, hands: Hands) -> None:
+    """From the host; while a request is built the host is not forgotten, and it can be taken off."""
+    url, api = world
+    page = browse(f"{url}/console/hosts/{HOST}").page
+    hands.use(page.get_by_role("link", name="Why not here"))
+    expect(title(page)).to_have_text("Why, or why not")
+    request = page.get_by_role("region", name="Request")
+    expect(request).to_contain_text("about rack1-host1")
+    hands.write("61", request.get_by_label("amount"))
+    hands.send(page.get_by_role("button", name="Why, or why not?"))
+    answer = page.locator(".answer > section").first
+    expect(answer.get_by_role("heading")).to_have_text("rack1-host1 does not fit")
+    [here] = api.get(f"/dovetail/v1/explain?resources=VCPU:61&host={HOST}")["nearest"]
+    expect(answer.locator(".findings li")).to_have_count(len(here["findings"]))
+    for line, finding in zip(answer.locator(".findings li").all(), here["findings"], strict=True):
+        expect(line).to_contain_text(finding["words"])
+    expect(request).to_contain_text("about rack1-host1")
+
+    hands.use(request.get_by_role("button", name="Ask about every host"))
+    expect(request).not_to_contain_text("about rack1-host1")
+    expect(request.get_by_role("button", name="Build")).to_be_focused()
+    expect(answer.get_by_role("heading")).to_contain_text("hosts fit of")
+    assert "host=" not in page.url
+
+
+def test_in_a_narrow_window_the_answer_is_brought_into_view(
+    world: World, browse: Open, hands: Hands
+) -> None:
+    url, _ = world
+    page = browse(f"{url}/console/why", viewport={"width": 800, "height": 600}).page
+    hands.write("121", page.get_by_role("region", name="Request").get_by_label("amount"))
+    hands.send(page.get_by_role("button", name="Why, or why not?"))
+    expect(page.get_by_role("heading", name=re.compile("^Never"))).to_be_in_viewport()
+
+
 # -- what is sold ---------------------------------------------------------------------------------
 
 

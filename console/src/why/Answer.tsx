@@ -28,12 +28,11 @@ export function Answer({ of }: { of: Explanation }) {
 interface HereProps {
   place: PlaceFindings | undefined;
   problem: string | undefined;
-  onClose: () => void;
   onDrain: (host: string) => void;
   onAdd: (host: string) => void;
 }
 
-export function Here({ place, problem, onClose, onDrain, onAdd }: HereProps) {
+export function Here({ place, problem, onDrain, onAdd }: HereProps) {
   if (problem) return <Refused words={problem} />;
   if (!place) return null;
   return (
@@ -43,9 +42,6 @@ export function Here({ place, problem, onClose, onDrain, onAdd }: HereProps) {
           <Name of={place.name ?? place.uuid} />
         </a>{" "}
         {place.fits ? "fits" : "does not fit"}
-        <button type="button" class="plain" onClick={onClose}>
-          close
-        </button>
       </h2>
       <Findings of={place.findings} />
       <p class="actions">

@@ -1,6 +1,6 @@
 // Why, or why not: a request, the answer as a funnel and on the map, what would help, what if, and the claim.
 import { useSignal, useSignalEffect } from "@preact/signals";
-import { useEffect } from "preact/hooks";
+import { useEffect, useRef } from "preact/hooks";
 import { params, setParams } from "../app/address";
 import { may } from "../app/me";
 import { fleet, follow } from "../map/live";
@@ -56,24 +56,32 @@ export function WhyView() {
   const supposed = supposedOf(params.value);
   const suppose = (next: Supposed) => setParams(supposedParams(next));
   const found = answer.value.value;
+  const answered = useRef<HTMLDivElement>(null);
+  // In a narrow window the form fills it, and the answer is further down: who asked is brought there.
+  useEffect(() => {
+    const { top, bottom } = answered.current!.getBoundingClientRect();
+    if (found && (top > innerHeight || bottom < 0)) answered.current!.scrollIntoView();
+  }, [found && query.value]);
   return (
     <div class="why">
       <h1>Why, or why not</h1>
       <KnownHosts />
       <div class="why-parts">
         <div class="column ask">
-          <Asking onAsk={ask} />
+          <Asking
+            onAsk={ask}
+            about={host.value && nameOf(host.value)}
+            onAnywhere={() => look(undefined)}
+          />
           <WhatIfPart supposed={supposed} answer={supposing} onChange={suppose} nameOf={nameOf} />
         </div>
-        <div class="column answer" aria-busy={answer.value.busy}>
+        <div class="column answer" ref={answered} aria-busy={answer.value.busy}>
           {answer.value.problem && <Refused words={answer.value.problem} />}
           {!query.value && <Beginning onAsk={ask} />}
-          {found && <Answer of={found} />}
           {host.value && query.value && (
             <Here
               place={here.value.value?.nearest[0]}
               problem={here.value.problem}
-              onClose={() => look(undefined)}
               onDrain={(name) =>
                 suppose({
                   ...supposed,
@@ -88,6 +96,7 @@ export function WhyView() {
               }
             />
           )}
+          {found && <Answer of={found} />}
           {found && (found.verdict === "fits" || claimedHere.value) && (
             <ClaimPart
               query={query.value}
