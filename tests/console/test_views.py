@@ -166,3 +166,68 @@ def test_a_page_that_nobody_sees_listens_to_nothing(url: str, browse: Open) -> N
     expect(page.locator(".following")).to_have_text("paused")
     page.evaluate(hide, "visible")
     expect(page.locator(".following")).to_have_text("live")
+
+
+TITLES = {
+    "": "Fleet",
+    "/why": "Why / why not",
+    f"{IMPOSSIBLE}&host={HOST}": "Why VCPU:60 VCPU:61 on rack1-host1",
+    f"/hosts/{HOST}": "rack1-host1",
+    "/holders": "Holders",
+    "/holders?project=green": "Holders of green",
+    f"/holders/{HOLDER}": f"Holder {HOLDER}",
+    f"/decisions?consumer={HOLDER}": f"Decisions about {HOLDER}",
+    f"/intents/{GROUP}": "my-dig1",
+}
+
+
+@pytest.mark.parametrize("path", TITLES)
+def test_a_tab_is_called_after_what_it_shows(url: str, browse: Open, path: str) -> None:
+    page = browse(f"{url}/console{path}").page
+    expect(page).to_have_title(f"{TITLES[path]} · Dovetail")
+    page.get_by_role("navigation").get_by_role("link", name="Audit").click()
+    expect(page).to_have_title("Audit · Dovetail")
+    page.go_back()
+    expect(page).to_have_title(f"{TITLES[path]} · Dovetail")
+
+
+CHUNK = "**/HoldersView-*.js"
+
+
+def test_after_an_upgrade_a_page_is_loaded_anew(url: str, browse: Open) -> None:
+    """An open one asks for code by a name that is gone; the new page knows the new name."""
+    browsing = browse(f"{url}/console")
+    page = browsing.page
+    page.route(CHUNK, lambda route: route.fulfill(status=404), times=1)
+    page.get_by_role("navigation").get_by_role("link", name="Holders").click()
+    expect(page.get_by_role("heading", level=1)).to_have_text("Holders")
+    expect(page).to_have_url(f"{url}/console/holders")
+    [refused] = browsing.complaints()
+    assert "HoldersView" in refused
+    browsing.forget()
+
+
+def test_code_that_is_not_there_at_all_is_said_so_once(url: str, browse: Open) -> None:
+    browsing = browse(f"{url}/console")
+    page = browsing.page
+    loaded: list[str] = []
+    page.on("load", lambda it: loaded.append(it.url))
+    page.route(CHUNK, lambda route: route.fulfill(status=404))
+    page.get_by_role("navigation").get_by_role("link", name="Holders").click()
+    expect(page.get_by_role("alert")).to_contain_text("HoldersView")
+    assert loaded == [f"{url}/console/holders"]
+    page.get_by_role("navigation").get_by_role("link", name="Audit").click()
+    expect(page.get_by_role("heading", level=1)).to_have_text("Audit")
+    browsing.forget()
+
+
+def test_a_page_whose_server_is_away_stays(url: str, browse: Open) -> None:
+    browsing = browse(f"{url}/console")
+    page = browsing.page
+    page.route("**/*", lambda route: route.abort())
+    page.get_by_role("navigation").get_by_role("link", name="Holders").click()
+    expect(page.get_by_role("alert")).to_contain_text("HoldersView")
+    page.unroute("**/*")
+    page.go_back()
+    expect(page.locator(".headline")).to_be_visible()
+    browsing.forget()

@@ -11,6 +11,7 @@ import { Loading, NotLoaded } from "../ui/Loading";
 import { useLoaded } from "../ui/loading";
 import { Name, ShortId } from "../ui/Name";
 import { many } from "../ui/numbers";
+import { useTitle } from "../ui/title";
 import { Neighbours } from "./Neighbours";
 import { ProviderPart } from "./ProviderPart";
 import type { HostDocument } from "./shapes";
@@ -22,6 +23,7 @@ export function HostView({ rest }: ViewProps) {
     get<HostDocument>(`/dovetail/v1/hosts/${encodeURIComponent(uuid)}`, { signal }),
   );
   const { value: host, problem } = loaded.value;
+  useTitle(host && (host.name ?? host.uuid));
   if (problem) return <NotLoaded title="Host" words={problem} />;
   if (!host) return <Loading title="Host" what="the host" />;
   const name = host.name ?? host.uuid;

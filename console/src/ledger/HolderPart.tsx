@@ -10,6 +10,7 @@ import { Name } from "../ui/Name";
 import { amounts } from "../ui/numbers";
 import { Refused } from "../ui/Refused";
 import { Time } from "../ui/Time";
+import { useTitle } from "../ui/title";
 import type { Decision } from "./decision";
 import { DecisionList } from "./DecisionList";
 import type { Holder } from "./holder";
@@ -34,6 +35,7 @@ export function HolderPart({ uuid }: { uuid: string }) {
     }
   };
   const { value: holder, problem } = loaded.value;
+  useTitle(`Holder ${uuid}`);
   if (problem) return <NotLoaded title="Holder" words={problem} />;
   if (!holder) return <Loading title="Holder" what="the holder" />;
   return (

@@ -8,6 +8,7 @@ import { Name, ShortId } from "../ui/Name";
 import { amounts } from "../ui/numbers";
 import { Refused } from "../ui/Refused";
 import { Time } from "../ui/Time";
+import { useTitle } from "../ui/title";
 import type { Holder, HoldersPage } from "./holder";
 import { HolderPart } from "./HolderPart";
 
@@ -28,6 +29,8 @@ function Listing() {
     return get<HoldersPage>(`/dovetail/v1/consumers?${asked}`, { signal });
   });
   const { value, problem } = loaded.value;
+  const project = params.value.get("project");
+  useTitle(project ? `Holders of ${project}` : undefined);
   const kept = Object.fromEntries(FILTERS.map((key) => [key, params.value.get(key) ?? undefined]));
   return (
     <div class="listing">

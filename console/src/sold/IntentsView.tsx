@@ -6,6 +6,7 @@ import { useLoaded } from "../ui/loading";
 import { Name } from "../ui/Name";
 import { many } from "../ui/numbers";
 import { Refused } from "../ui/Refused";
+import { useTitle } from "../ui/title";
 import { Words } from "../ui/Words";
 import { Diff } from "./Diff";
 import {
@@ -91,6 +92,7 @@ function Group({ of }: { of: GroupName }) {
   const status = useLoaded((signal) => get<Status>(`${pathOf(of)}/status`, { signal }));
   const { value: plan, problem } = planned.value;
   const state = status.value.value;
+  useTitle(of.group);
   return (
     <div class="reading">
       <h1>
@@ -189,7 +191,10 @@ function Cell({ plan, app, cluster }: { plan: Plan; app: string; cluster: string
       {why.map((each, at) => (
         <div key={at} class="wrap">
           <small>
-            <Name of={each.controller} />: <Words of={each.words ?? ""} names={[app, cluster]} />
+            <Words
+              of={`${each.controller}: ${each.words}`}
+              names={[app, cluster, each.controller]}
+            />
           </small>
         </div>
       ))}

@@ -4,8 +4,10 @@ import { useEffect, useRef } from "preact/hooks";
 import { params, setParams } from "../app/address";
 import { may } from "../app/me";
 import { fleet, follow } from "../map/live";
+import { isolated } from "../ui/bidi";
 import { useLoaded } from "../ui/loading";
 import { Refused } from "../ui/Refused";
+import { useTitle } from "../ui/title";
 import { Answer, Here } from "./Answer";
 import { areMovesAsked, claimedHere, host, query, supposedText, turn } from "./asked";
 import { Asking } from "./request/Asking";
@@ -14,6 +16,7 @@ import { ClaimPart } from "./ClaimPart";
 import { Nearest } from "./Nearest";
 import { explain, hostVerdicts, whatIf, type Supposed } from "./questions";
 import { Remedies } from "./Remedies";
+import { requestOf } from "./request/request";
 import { isNothing, supposedOf, supposedParams, withMore } from "./supposing";
 import { VerdictMap } from "./VerdictMap";
 import { learnVocabulary } from "./request/vocabulary";
@@ -56,6 +59,7 @@ export function WhyView() {
   const supposed = supposedOf(params.value);
   const suppose = (next: Supposed) => setParams(supposedParams(next));
   const found = answer.value.value;
+  useTitle(query.value && askedFor(query.value, host.value && nameOf(host.value)));
   const answered = useRef<HTMLDivElement>(null);
   // In a narrow window the form fills it, and the answer is further down: who asked is brought there.
   useEffect(() => {
@@ -141,6 +145,14 @@ export function WhyView() {
       </div>
     </div>
   );
+}
+
+/** A request as the title of a tab: its amounts, and the host that is asked about. */
+function askedFor(text: string, about: string): string {
+  const amounts = requestOf(text).groups.flatMap((group) =>
+    group.amounts.map((each) => `${each.class}:${each.amount}`),
+  );
+  return `Why ${amounts.join(" ") || text}${about && ` on ${isolated(about)}`}`;
 }
 
 /** Names of hosts to choose from; of a large fleet the first, the others can be typed. */
