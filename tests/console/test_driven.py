@@ -197,7 +197,7 @@ def test_what_to_add_is_tried(world: World, browse: Open, hands: Hands) -> None:
 
 
 def test_why_not_here_is_asked_about_that_host(world: World, browse: Open, hands: Hands) -> None:
-    """From the host; while a request is built the host is not forgotten, and it can be taken off."""
+    """From the host; while a request is built it is not forgotten, and it can be taken off."""
     url, api = world
     page = browse(f"{url}/console/hosts/{HOST}").page
     hands.use(page.get_by_role("link", name="Why not here"))
@@ -280,14 +280,19 @@ def test_machines_their_holders_and_since_when(world: World, browse: Open, hands
     [guest] = [each for each in group["holders"] if not each["stock"]]
     timeline = page.get_by_role("group", name="Holds over time")
     expect(timeline).to_contain_text(f"{guest['type']} {guest['project']}/{guest['pod']}")
-    expect(timeline).to_contain_text(guest["from"][:16].replace("T", " "))
-    expect(timeline).to_contain_text(guest["until"][:16].replace("T", " "))
+    start, end = (guest[each][:16].replace("T", " ") for each in ("from", "until"))
+    expect(timeline).to_contain_text(f"{start} – {end} UTC")
     expect(timeline.locator(".lent")).to_have_count(1)
     expect(timeline.locator("line.now")).to_have_count(1)
     held_table = page.get_by_role("table", name="Holders of units")
     expect(held_table).to_contain_text(guest["pod"])
-    expect(held_table).to_contain_text(guest["until"][:16].replace("T", " "))
-    expect(timeline.locator(".now-words")).to_contain_text("now, ")
+    expect(held_table).to_contain_text(f"{end} UTC")
+    expect(timeline.locator(".now-words")).to_have_text(re.compile(r"^now, \d\d:\d\d UTC$"))
+    for side in timeline.locator(".timeline-axis > span").all():
+        expect(side).to_have_text(re.compile("UTC$"))
+    for each in page.get_by_role("main").locator("time").all():
+        shown = f"{each.inner_text()} {each.get_attribute('title')}"
+        assert re.search(r"\d{4}-\d\d-\d\d \d\d:\d\d UTC", shown), "an age has its moment"
     hands.use(leads_to(page, f"/holders/{guest['consumer']}"))
     expect(title(page)).to_have_text(f"Holder {guest['consumer']}")
     assert held_on_page(page) == held(api, guest["consumer"])

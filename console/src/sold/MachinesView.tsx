@@ -7,7 +7,7 @@ import { Meter } from "../ui/Meter";
 import { Name, ShortId } from "../ui/Name";
 import { count } from "../ui/numbers";
 import { Refused } from "../ui/Refused";
-import { Time } from "../ui/Time";
+import { Moment, Time } from "../ui/Time";
 import { Words } from "../ui/Words";
 import { untold, type HeldUnit, type MachineGroup, type MachineType, type QueuedGuest } from "./machine";
 import { Timeline, type NamedHold } from "./Timeline";
@@ -166,11 +166,7 @@ function Holders({ of, isTold }: { of: HeldUnit[]; isTold: boolean }) {
 
 function End({ of, isTold }: { of: string | null; isTold: boolean }) {
   if (of === null) return <span class="quiet">{isTold ? "no end" : "not known"}</span>;
-  return (
-    <time dateTime={of} title={of}>
-      {of.slice(0, 16).replace("T", " ")}
-    </time>
-  );
+  return <Moment at={of} />;
 }
 
 function Queue({ of }: { of: MachineGroup }) {
