@@ -14,6 +14,7 @@ import { many } from "../ui/numbers";
 import { useTitle } from "../ui/title";
 import { Neighbours } from "./Neighbours";
 import { ProviderPart } from "./ProviderPart";
+import { Pods } from "./Pods";
 import type { HostDocument } from "./shapes";
 
 export function HostView({ rest }: ViewProps) {
@@ -62,6 +63,7 @@ export function HostView({ rest }: ViewProps) {
           </ul>
         </section>
         <div class="column">
+          {host.pods.length > 0 && <Pods of={host.pods} />}
           {at !== undefined && <Neighbours host={at} />}
           <section class="card" aria-labelledby="history-title">
             <h2 id="history-title">Decisions about it</h2>

@@ -6,6 +6,7 @@ import { may } from "../app/me";
 import { Loading, NotLoaded } from "../ui/Loading";
 import { Confirm } from "../ui/Confirm";
 import { useLoaded } from "../ui/loading";
+import { PodName } from "../ui/HolderName";
 import { Name } from "../ui/Name";
 import { amounts } from "../ui/numbers";
 import { Refused } from "../ui/Refused";
@@ -35,7 +36,7 @@ export function HolderPart({ uuid }: { uuid: string }) {
     }
   };
   const { value: holder, problem } = loaded.value;
-  useTitle(`Holder ${uuid}`);
+  useTitle(holder?.pod ? `${holder.project}/${holder.pod}` : `Holder ${uuid}`);
   if (problem) return <NotLoaded title="Holder" words={problem} />;
   if (!holder) return <Loading title="Holder" what="the holder" />;
   return (
@@ -44,6 +45,14 @@ export function HolderPart({ uuid }: { uuid: string }) {
         Holder <span class="id">{holder.uuid}</span>
       </h1>
       <dl class="facts">
+        {holder.pod && (
+          <>
+            <dt>pod</dt>
+            <dd>
+              <PodName of={holder.pod} namespace={holder.project} />
+            </dd>
+          </>
+        )}
         <dt>type</dt>
         <dd>{holder.type ?? "–"}</dd>
         <dt>project</dt>

@@ -4,7 +4,8 @@ import { href, params, setParams } from "../app/address";
 import type { ViewProps } from "../app/views";
 import { useFields } from "../ui/fields";
 import { useLoaded } from "../ui/loading";
-import { Name, ShortId } from "../ui/Name";
+import { HolderName } from "../ui/HolderName";
+import { Name } from "../ui/Name";
 import { amounts } from "../ui/numbers";
 import { Refused } from "../ui/Refused";
 import { Time } from "../ui/Time";
@@ -103,9 +104,7 @@ function HolderTable({ of }: { of: Holder[] }) {
           {of.map((each) => (
             <tr key={each.uuid}>
               <th scope="row">
-                <a href={href(`/holders/${each.uuid}`)}>
-                  <ShortId of={each.uuid} />
-                </a>
+                <HolderName uuid={each.uuid} pod={each.pod} namespace={each.project} />
               </th>
               <td>{each.type ?? "–"}</td>
               <td>

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import orjson
 
 from dovetail.ledger import Transaction, decisions, provider_names
 from dovetail.ledger.database.protocol import Row
-from dovetail.ledger.views import trees
+from dovetail.ledger.views import pods, trees
 from dovetail.rest.dovetail import parameters
 from dovetail.rest.dovetail.decisions import as_json as decision_json
 from dovetail.rest.dovetail.decisions import providers_in
@@ -26,23 +27,31 @@ async def show(call: Call) -> Reply:
     parameters.only(call.query)
     key = call.params["host"]
     # Of a large tree that takes a while, so it is not done on everybody's event loop.
-    found, decided = await call.read(lambda tx: whole(tx, key))
+    found, seen, decided = await call.read(lambda tx: whole(tx, key))
     root = found[0]
     return await call.long_json(
         {
             "uuid": root["uuid"],
             "name": root["name"],
             "providers": LongList(found),
+            "pods": LongList(seen),
             "decisions": LongList(decided),
         }
     )
 
 
-def whole(tx: Transaction, key: str) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+def whole(tx: Transaction, key: str) -> tuple[list[dict[str, Any]], ...]:
+    """Its providers, pods and decisions."""
     tree = trees.get(tx, key)
+    types = {one.consumer: one.type for each in tree for one in each.holders}
+    named = pods.names_of(tx, types)
     rows = about(tx, {each.uuid for each in tree})
     names = provider_names.find(tx, sorted(providers_in(rows)))
-    return [provider_json(each) for each in tree], [decision_json(row, names) for row in rows]
+    return (
+        [provider_json(each, named) for each in tree],
+        [pod_json(each) for each in pods.on_node(tx, tree[0].id)],
+        [decision_json(row, names) for row in rows],
+    )
 
 
 def about(tx: Transaction, uuids: set[str]) -> list[Row]:
@@ -56,7 +65,7 @@ def about(tx: Transaction, uuids: set[str]) -> list[Row]:
     return found
 
 
-def provider_json(each: trees.TreeProvider) -> dict[str, Any]:
+def provider_json(each: trees.TreeProvider, named: Mapping[str, str]) -> dict[str, Any]:
     return {
         "uuid": each.uuid,
         "name": each.name,
@@ -67,7 +76,7 @@ def provider_json(each: trees.TreeProvider) -> dict[str, Any]:
         "aggregates": each.aggregates,
         "attributes": each.attributes,
         "inventories": {name: inventory_json(one) for name, one in each.inventories.items()},
-        "holders": [holder_json(one) for one in each.holders],
+        "holders": [holder_json(one, named) for one in each.holders],
     }
 
 
@@ -85,12 +94,24 @@ def inventory_json(one: trees.InventoryUse) -> dict[str, Any]:
     }
 
 
-def holder_json(one: trees.ProviderHolder) -> dict[str, Any]:
+def holder_json(one: trees.ProviderHolder, named: Mapping[str, str]) -> dict[str, Any]:
     return {
         "consumer": one.consumer,
+        "pod": named.get(one.consumer),
         "type": one.type,
         "project": one.project,
         "user": one.user,
         "since": shown_time(one.since),
         "resources": one.resources,
+    }
+
+
+def pod_json(each: pods.PodOnNode) -> dict[str, Any]:
+    return {
+        "uid": each.uid,
+        "namespace": each.namespace,
+        "name": each.name,
+        "app": each.app or None,
+        "resources": each.resources,
+        "devices": each.devices,
     }
