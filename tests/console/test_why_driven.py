@@ -1,10 +1,9 @@
-"""Why, or why not, by mouse and by keyboard alone: what is built, pasted, tried, and asked of one host."""
+"""Why, or why not, by mouse and by keyboard: what is built, pasted, tried, and asked of a host."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from pathlib import Path
 from urllib.parse import parse_qs, quote, urlsplit
 
 import pytest
@@ -88,3 +87,92 @@ def test_in_a_narrow_window_the_answer_is_brought_into_view(
     hands.write("121", page.get_by_role("region", name="Request").get_by_label("amount"))
     hands.send(page.get_by_role("button", name="Why, or why not?"))
     expect(page.get_by_role("heading", name=re.compile("^Never"))).to_be_in_viewport()
+
+
+POD = """
+apiVersion: v1
+kind: Pod
+metadata: {name: trainer}
+spec:
+  containers:
+  - name: main
+    resources:
+      requests: {cpu: 500m, memory: 2Gi}
+  - name: side
+    resources: {limits: {cpu: 1}}
+"""
+MACHINE = """
+kind: Machine
+metadata: {name: lab}
+spec:
+  machineTypes:
+  - name: compute-medium
+    spec: {cpu: 6000m, memory: 4Gi}
+    available: 4
+"""
+PASTED = {
+    "query": ("dovetail explain 'resources=VCPU:61' --moves", "resources=VCPU:61", "query"),
+    "pod": (
+        POD,
+        "resources=CUSTOM_MILLICPU:1500,CUSTOM_MEMORY_BYTES:2147483648",
+        "One pod of Pod trainer",
+    ),
+    "intent": (
+        (INTENT_FILES / "hardware.yaml").read_text(),
+        "resources_core-fwall=CUSTOM_MILLICPU:4000,CUSTOM_MEMORY_BYTES:1000000000",
+        "Hardware intents of core-fwall",
+    ),
+    "machine": (
+        MACHINE,
+        "resources=CUSTOM_MILLICPU:6000,CUSTOM_MEMORY_BYTES:4294967296",
+        "One unit of compute-medium",
+    ),
+}
+"""What is pasted, how the query begins that it becomes, and what it is said to be."""
+NONE_OF_THEM = {
+    "hello": "nothing that asks for hardware",
+    "{": "cannot be read as JSON",
+    "kind: Service\nmetadata: {name: web}": "Service web does not ask for hardware",
+    "kind: Pod\nspec: {containers: [{name: main}]}": "no container that asks for anything",
+}
+
+
+def paste(page: Page, hands: Hands, text: str) -> None:
+    field = page.get_by_role("textbox", name="a query, a pod, hardware intents or a Machine")
+    hands.write("", field)
+    page.keyboard.insert_text(text)
+    hands.use(page.get_by_role("button", name="Read and ask"))
+
+
+@pytest.mark.parametrize("kind", PASTED)
+def test_what_is_at_hand_is_pasted(world: World, browse: Open, hands: Hands, kind: str) -> None:
+    url, api = world
+    text, query, said = PASTED[kind]
+    page = browse(f"{url}/console/why").page
+    hands.use(page.get_by_role("button", name="Paste"))
+    paste(page, hands, text)
+    expect(page.get_by_role("region", name="Request")).to_contain_text(said)
+    expect(page.locator(".answer-card")).to_be_visible()
+    [asked] = parse_qs(urlsplit(page.url).query)["query"]
+    assert asked.startswith(query)
+    told = api.get(f"/dovetail/v1/explain?{asked}")
+    expect(page.locator(".answer-card p")).to_have_text(told["summary"])
+    hands.use(page.get_by_role("button", name="Build"))
+    expect(page.locator(".request .query")).to_have_text(asked)
+
+
+def test_what_cannot_be_pasted_is_refused_with_what_can(
+    world: World, browse: Open, hands: Hands
+) -> None:
+    url, _ = world
+    page = browse(f"{url}/console/why").page
+    hands.use(page.get_by_role("button", name="Paste"))
+    for text, said in NONE_OF_THEM.items():
+        paste(page, hands, text)
+        refusal = page.get_by_role("region", name="Request").get_by_role("alert")
+        expect(refusal).to_contain_text(said)
+        expect(refusal).to_contain_text("Right would be a query (resources=VCPU:8")
+    assert "query=" not in page.url
+    paste(page, hands, "resources=VCPU:1")
+    expect(page.locator(".answer-card")).to_be_visible()
+    expect(page.get_by_role("alert")).to_have_count(0)
