@@ -32,6 +32,7 @@ function Listing() {
   const { value, problem } = loaded.value;
   const project = params.value.get("project");
   useTitle(project ? `Holders of ${project}` : undefined);
+  const isFiltered = FILTERS.some((key) => params.value.get(key));
   const kept = Object.fromEntries(FILTERS.map((key) => [key, params.value.get(key) ?? undefined]));
   return (
     <div class="listing">
@@ -39,7 +40,9 @@ function Listing() {
       <Search />
       {problem && <Refused words={problem} />}
       {value && value.consumers.length === 0 && (
-        <p class="quiet">Nobody holds anything like that.</p>
+        <p class="quiet">
+          {isFiltered ? "Nobody holds anything like that." : "Nobody holds anything. Claims make holders."}
+        </p>
       )}
       {value && value.consumers.length > 0 && <HolderTable of={value.consumers} />}
       <p class="pager">

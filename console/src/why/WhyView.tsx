@@ -6,6 +6,7 @@ import { may } from "../app/me";
 import { fleet, follow } from "../map/live";
 import { isolated } from "../ui/bidi";
 import { useLoaded } from "../ui/loading";
+import { NoHosts } from "../ui/NoHosts";
 import { Refused } from "../ui/Refused";
 import { useTitle } from "../ui/title";
 import { Answer, Here } from "./Answer";
@@ -63,9 +64,17 @@ export function WhyView() {
   const answered = useRef<HTMLDivElement>(null);
   // In a narrow window the form fills it, and the answer is further down: who asked is brought there.
   useEffect(() => {
-    const { top, bottom } = answered.current!.getBoundingClientRect();
-    if (found && (top > innerHeight || bottom < 0)) answered.current!.scrollIntoView();
+    if (!found || !answered.current) return;
+    const { top, bottom } = answered.current.getBoundingClientRect();
+    if (top > innerHeight || bottom < 0) answered.current.scrollIntoView();
   }, [found && query.value]);
+  if (fleet.value?.size === 0)
+    return (
+      <div class="reading">
+        <h1>Why, or why not</h1>
+        <NoHosts />
+      </div>
+    );
   return (
     <div class="why">
       <h1>Why, or why not</h1>
