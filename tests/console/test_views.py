@@ -231,3 +231,27 @@ def test_a_page_whose_server_is_away_stays(url: str, browse: Open) -> None:
     page.go_back()
     expect(page.locator(".headline")).to_be_visible()
     browsing.forget()
+
+
+@pytest.mark.parametrize("size", [(1280, 800), (800, 600)])
+def test_nothing_of_a_timeline_is_cut_or_covered(
+    url: str, browse: Open, size: tuple[int, int]
+) -> None:
+    viewport = {"width": size[0], "height": size[1]}
+    page = browse(f"{url}/console/machines", viewport=viewport).page
+    expect(page.locator(".now-words")).to_be_visible()
+    shown = page.locator(".timeline-axis > span, .timeline-words:visible")
+    boxes = [each.bounding_box() for each in shown.all()]
+    card = page.locator(".machine-group").bounding_box()
+    assert card is not None
+    for at, box in enumerate(boxes):
+        assert box is not None
+        assert box["x"] + box["width"] <= card["x"] + card["width"]
+        for other in boxes[at + 1 :]:
+            assert other is not None
+            apart = other["x"] >= box["x"] + box["width"] or box["x"] >= other["x"] + other["width"]
+            below = (
+                other["y"] >= box["y"] + box["height"] or box["y"] >= other["y"] + other["height"]
+            )
+            assert apart or below
+    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")

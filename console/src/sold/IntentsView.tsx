@@ -4,7 +4,7 @@ import { href } from "../app/address";
 import type { ViewProps } from "../app/views";
 import { useLoaded } from "../ui/loading";
 import { Name } from "../ui/Name";
-import { many } from "../ui/numbers";
+import { duration, many } from "../ui/numbers";
 import { Refused } from "../ui/Refused";
 import { useTitle } from "../ui/title";
 import { Words } from "../ui/Words";
@@ -118,8 +118,8 @@ function Planned({ plan }: { plan: Plan }) {
         <h2>
           {plan.feasible ? `Picked, with a score of ${plan.pick?.score ?? 0}` : "No pick"}{" "}
           <small>
-            {many(plan.fleet.clusters, "cluster")}, the oldest as told {plan.fleet.oldestSeconds} s
-            ago
+            {many(plan.fleet.clusters, "cluster")}, the oldest as told{" "}
+            {duration(plan.fleet.oldestSeconds)} ago
           </small>
         </h2>
         {plan.why && (

@@ -44,7 +44,10 @@ export function Timeline({ holds, now = Date.now() }: { holds: NamedHold[]; now?
       </ol>
       <p class="timeline-axis">
         <span>{moment(span.start)}</span>
-        <span class="now-words" style={{ left: `${100 * shareOf(now, span)}%` }}>
+        <span
+          class="now-words"
+          style={{ left: `clamp(3.5rem, ${100 * shareOf(now, span)}%, 100% - 3.5rem)` }}
+        >
           now, {clock(now)}
         </span>
         <span>{moment(span.end)}</span>
