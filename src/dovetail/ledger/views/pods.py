@@ -21,7 +21,7 @@ from dovetail.ledger.machines import queue
 from dovetail.ledger.machines.pool_nodes import MACHINE
 
 
-class PodOnNode(msgspec.Struct, frozen=True, kw_only=True):
+class PodOnHost(msgspec.Struct, frozen=True, kw_only=True):
     """A pod that was seen on a node and has not ended."""
 
     uid: str
@@ -35,13 +35,13 @@ class PodOnNode(msgspec.Struct, frozen=True, kw_only=True):
     """By name, units of those that it was seen to have."""
 
 
-def on_node(tx: Transaction, root: int) -> list[PodOnNode]:
+def on_node(tx: Transaction, root: int) -> list[PodOnHost]:
     """By name; nothing is known of a host that is no node of a registered cluster."""
-    found: list[PodOnNode] = []
+    found: list[PodOnHost] = []
     for seen in seen_on(tx, [root]):
         for pod in filter(None, map(observed_pod, seen.pods)):
             namespace, _, name = pod.key.partition("/")
-            one = PodOnNode(
+            one = PodOnHost(
                 uid=pod.uid,
                 namespace=namespace,
                 name=name,

@@ -106,7 +106,7 @@ def holder_json(one: trees.ProviderHolder, named: Mapping[str, str]) -> dict[str
     }
 
 
-def pod_json(each: pods.PodOnNode) -> dict[str, Any]:
+def pod_json(each: pods.PodOnHost) -> dict[str, Any]:
     return {
         "uid": each.uid,
         "namespace": each.namespace,
