@@ -75,8 +75,17 @@ spec:
   });
 
   it("is refused in words where it is none of these", () => {
-    expect(() => pasted("hello", PLACEMENT)).toThrow(NotUnderstood);
-    expect(() => pasted("{", PLACEMENT)).toThrow(NotUnderstood);
+    for (const [text, said] of [
+      ["hello", "nothing that asks for hardware. Right would be a query"],
+      ["{", "cannot be read as JSON"],
+      ["a: [1", "cannot be read as YAML"],
+      ["kind: Service\nmetadata: {name: web}", "Service web does not ask for hardware."],
+      ["kind: Machine\nmetadata: {name: lab}", "Machine lab has no type of machines."],
+      ["kind: Pod\nspec: {containers: [{name: main}]}", "Pod has no container that asks"],
+    ] as const) {
+      expect(() => pasted(text, PLACEMENT)).toThrow(NotUnderstood);
+      expect(() => pasted(text, PLACEMENT)).toThrow(said);
+    }
   });
 });
 

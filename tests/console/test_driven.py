@@ -15,6 +15,8 @@ from urllib.parse import quote
 import pytest
 from playwright.sync_api import Locator, Page, expect
 
+from dovetail.ledger import opened
+from dovetail.ledger.intents import nodes
 from tests.console.conftest import Api, Open
 from tests.console.hands import WAYS, Hands
 from tests.console.lived_in import GROUP, HOLDER, HOST, lived_in
@@ -26,17 +28,23 @@ from tests.console.test_same_as_rest import (
     number,
     totals,
 )
+from tests.support.intents.seen import node, pod, seen
 
 PAGE_OF_DECISIONS = 25
-TOO_LARGE = "resources_VM=VCPU:70&resources_ACC=FPGA:1&same_subtree=_VM,_ACC"
-"""No NUMA node has so many."""
+NODE = "p1+c1/n9"
 World = tuple[str, Api]
 
 
 @pytest.fixture(scope="module")
 def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
-    """The address of the demo fleet after some use, with decisions for two pages, and its API."""
-    with lived_in(tmp_path_factory.mktemp("demo")) as url:
+    """The address of the demo fleet after some use, with decisions for two pages and a node on
+    which pods were seen, and its API."""
+    folder = tmp_path_factory.mktemp("demo")
+    with lived_in(folder) as url:
+        with opened(f"sqlite:///{folder / 'dovetail.db'}") as ledger:
+            pods = [pod("web", "n9", requests={"cpu": "500m"}), pod("cache", "n9")]
+            one = seen(node("n9"), pods)
+            ledger.write(lambda tx: nodes.enter(tx, "p1+c1", [one])).result()
         api = Api(url)
         for _ in range(PAGE_OF_DECISIONS):
             api.post("/dovetail/v1/claims", {"query": "resources=VCPU:1"})
@@ -172,30 +180,6 @@ def expect_decisions(page: Page, told: list[dict[str, Any]]) -> None:
     expect(shown).to_have_text([re.compile(rf"^no\. {each['id']},") for each in told])
 
 
-# -- what would help ------------------------------------------------------------------------------
-
-
-def test_what_to_add_is_tried(world: World, browse: Open, hands: Hands) -> None:
-    """On a copy, which the address has; and not supposed any more."""
-    url, api = world
-    told = api.get(f"/dovetail/v1/explain?{TOO_LARGE}")
-    [added, *_] = told["additions"]
-    page = browse(f"{url}/console/why?query={quote(TOO_LARGE)}").page
-    remedies = page.get_by_role("region", name="What would help")
-    hands.use(remedies.get_by_role("button", name=f"Try it: {added['words']}", exact=True))
-    what_if = page.get_by_role("region", name="What if")
-    expect(what_if).to_contain_text("0 hosts fit now, 1 host would.")
-    for one in added["added"]:
-        words = f"{one['amount']} {one['resource_class']} more on"
-        expect(what_if.get_by_role("listitem").filter(has_text=words)).to_have_count(1)
-    page.reload()
-    expect(what_if).to_contain_text("0 hosts fit now, 1 host would.")
-    for _ in added["added"]:
-        hands.use(what_if.get_by_role("button", name=re.compile("^Do not suppose")).first)
-    expect(what_if).to_contain_text("Nothing is written")
-    assert api.get(f"/dovetail/v1/explain?{TOO_LARGE}")["verdict"] == told["verdict"]
-
-
 # -- what is sold ---------------------------------------------------------------------------------
 
 
@@ -245,19 +229,59 @@ def test_machines_their_holders_and_since_when(world: World, browse: Open, hands
     [guest] = [each for each in group["holders"] if not each["stock"]]
     timeline = page.get_by_role("group", name="Holds over time")
     expect(timeline).to_contain_text(f"{guest['type']} {guest['project']}/{guest['pod']}")
-    expect(timeline).to_contain_text(guest["from"][:16].replace("T", " "))
-    expect(timeline).to_contain_text(guest["until"][:16].replace("T", " "))
+    start, end = (guest[each][:16].replace("T", " ") for each in ("from", "until"))
+    expect(timeline).to_contain_text(f"{start} \u2013 {end} UTC")
     expect(timeline.locator(".lent")).to_have_count(1)
     expect(timeline.locator("line.now")).to_have_count(1)
     held_table = page.get_by_role("table", name="Holders of units")
     expect(held_table).to_contain_text(guest["pod"])
-    expect(held_table).to_contain_text(guest["until"][:16].replace("T", " "))
-    expect(timeline.locator(".now-words")).to_contain_text("now, ")
+    expect(held_table).to_contain_text(f"{end} UTC")
+    expect(timeline.locator(".now-words")).to_have_text(re.compile(r"^now, \d\d:\d\d UTC$"))
+    for side in timeline.locator(".timeline-axis > span").all():
+        expect(side).to_have_text(re.compile("UTC$"))
+    for each in page.get_by_role("main").locator("time").all():
+        shown = f"{each.inner_text()} {each.get_attribute('title')}"
+        assert re.search(r"\d{4}-\d\d-\d\d \d\d:\d\d UTC", shown), "an age has its moment"
     hands.use(leads_to(page, f"/holders/{guest['consumer']}"))
     expect(title(page)).to_have_text(f"Holder {guest['consumer']}")
     assert held_on_page(page) == held(api, guest["consumer"])
     page.go_back()
     expect(title(page)).to_have_text("Machines")
+
+
+def test_a_pod_is_called_by_its_name_wherever_it_holds(
+    world: World, browse: Open, hands: Hands
+) -> None:
+    url, api = world
+    [group] = api.get("/dovetail/v1/machines")["groups"]
+    [guest] = [each for each in group["holders"] if not each["stock"]]
+    told = api.get(f"/dovetail/v1/consumers/{guest['consumer']}")
+    assert told["pod"] == guest["pod"] == "trainer"
+    [place] = {each["host_uuid"] for each in told["holds"] if each["host"] == guest["node"]}
+    page = browse(f"{url}/console/hosts/{place}").page
+    named = leads_to(page, f"/holders/{guest['consumer']}")
+    expect(named.first).to_have_text(f"{guest['project']}/trainer")
+    hands.use(named.first)
+    expect(page.locator("dl.facts")).to_contain_text(f"{guest['project']}/trainer")
+    expect(page).to_have_title(f"{guest['project']}/trainer · Dovetail")
+    page.goto(f"{url}/console/holders?q={guest['consumer']}")
+    expect(page.locator(".listing tbody").get_by_role("rowheader")).to_have_text(
+        f"{guest['project']}/trainer"
+    )
+
+
+def test_pods_on_a_node_of_a_cluster(world: World, browse: Open, hands: Hands) -> None:
+    url, api = world
+    told = api.get(f"/dovetail/v1/hosts/{quote(NODE, safe='')}")
+    assert [each["name"] for each in told["pods"]] == ["cache", "web"]
+    page = browse(f"{url}/console").page
+    hands.write(told["name"], page.get_by_label("Search"))
+    hands.open_first_host(page)
+    shown = page.get_by_role("region", name=re.compile("pods? on it$")).locator("tbody")
+    expect(shown).to_be_visible()
+    assert [(row[0], amounts_in(row[2])) for row in cells(shown)] == [
+        (f"{each['namespace']}/{each['name']}", each["resources"]) for each in told["pods"]
+    ]
 
 
 def test_a_group_of_intents_its_clusters_and_edits(

@@ -20,6 +20,11 @@ from tests.support.server import answers
 
 WHOLE_HOSTS = 3
 """Of the demo fleet: with an FPGA, and with both NUMA nodes to be had."""
+HELP_BEFORE_MAP = """() => {
+  const [help, map] = [".remedies", ".verdict-map"].map((of) => document.querySelector(of));
+  const isBefore = help.compareDocumentPosition(map) & Node.DOCUMENT_POSITION_FOLLOWING;
+  return isBefore && help.getBoundingClientRect().bottom <= map.getBoundingClientRect().top;
+}"""
 
 
 @pytest.fixture
@@ -53,6 +58,11 @@ def test_from_make_run_to_a_claim(made_to_run: str, browse: Open) -> None:
     # Why: the last line of the funnel that leaves a host, and what comes nearest.
     expect(page.get_by_text("none left")).to_be_visible()
     expect(page.get_by_role("region", name="Nearest misses")).to_contain_text("short")
+    # What would help is there without looking for it, and in the order in which Tab goes there.
+    page.evaluate("scrollTo(0, 0)")
+    remedy = page.locator(".remedies .choices li").first
+    expect(remedy).to_be_in_viewport(ratio=1)
+    assert page.evaluate(HELP_BEFORE_MAP)
 
     page.get_by_role("button", name="Whom to move?").click()
     plan = page.locator("li.plan").first

@@ -110,7 +110,7 @@ def test_explanations_of_a_random_fleet(world: tuple[str, Api], browse: Open) ->
         expect(page.locator(".answer-card")).to_contain_text(told["summary"])
         rows = page.locator(".answer-card .funnel tbody tr").all()
         shown = [
-            (number(row.locator("td").first.inner_text()), row.locator("bdi").inner_text())
+            (number(row.locator("td").first.inner_text()), row.locator("th .wrap").inner_text())
             for row in rows
         ]
         funnel = [(stage["left"], stage["words"]) for stage in told["funnel"]]

@@ -166,3 +166,92 @@ def test_a_page_that_nobody_sees_listens_to_nothing(url: str, browse: Open) -> N
     expect(page.locator(".following")).to_have_text("paused")
     page.evaluate(hide, "visible")
     expect(page.locator(".following")).to_have_text("live")
+
+
+TITLES = {
+    "": "Fleet",
+    "/why": "Why / why not",
+    f"{IMPOSSIBLE}&host={HOST}": "Why VCPU:60 VCPU:61 on rack1-host1",
+    f"/hosts/{HOST}": "rack1-host1",
+    "/holders": "Holders",
+    "/holders?project=green": "Holders of green",
+    f"/holders/{HOLDER}": f"Holder {HOLDER}",
+    f"/decisions?consumer={HOLDER}": f"Decisions about {HOLDER}",
+    f"/intents/{GROUP}": "my-dig1",
+}
+
+
+@pytest.mark.parametrize("path", TITLES)
+def test_a_tab_is_called_after_what_it_shows(url: str, browse: Open, path: str) -> None:
+    page = browse(f"{url}/console{path}").page
+    expect(page).to_have_title(f"{TITLES[path]} · Dovetail")
+    page.get_by_role("navigation").get_by_role("link", name="Audit").click()
+    expect(page).to_have_title("Audit · Dovetail")
+    page.go_back()
+    expect(page).to_have_title(f"{TITLES[path]} · Dovetail")
+
+
+CHUNK = "**/HoldersView-*.js"
+
+
+def test_after_an_upgrade_a_page_is_loaded_anew(url: str, browse: Open) -> None:
+    """An open one asks for code by a name that is gone; the new page knows the new name."""
+    browsing = browse(f"{url}/console")
+    page = browsing.page
+    page.route(CHUNK, lambda route: route.fulfill(status=404), times=1)
+    page.get_by_role("navigation").get_by_role("link", name="Holders").click()
+    expect(page.get_by_role("heading", level=1)).to_have_text("Holders")
+    expect(page).to_have_url(f"{url}/console/holders")
+    [refused] = browsing.complaints()
+    assert "HoldersView" in refused
+    browsing.forget()
+
+
+def test_code_that_is_not_there_at_all_is_said_so_once(url: str, browse: Open) -> None:
+    browsing = browse(f"{url}/console")
+    page = browsing.page
+    loaded: list[str] = []
+    page.on("load", lambda it: loaded.append(it.url))
+    page.route(CHUNK, lambda route: route.fulfill(status=404))
+    page.get_by_role("navigation").get_by_role("link", name="Holders").click()
+    expect(page.get_by_role("alert")).to_contain_text("HoldersView")
+    assert loaded == [f"{url}/console/holders"]
+    page.get_by_role("navigation").get_by_role("link", name="Audit").click()
+    expect(page.get_by_role("heading", level=1)).to_have_text("Audit")
+    browsing.forget()
+
+
+def test_a_page_whose_server_is_away_stays(url: str, browse: Open) -> None:
+    browsing = browse(f"{url}/console")
+    page = browsing.page
+    page.route("**/*", lambda route: route.abort())
+    page.get_by_role("navigation").get_by_role("link", name="Holders").click()
+    expect(page.get_by_role("alert")).to_contain_text("HoldersView")
+    page.unroute("**/*")
+    page.go_back()
+    expect(page.locator(".headline")).to_be_visible()
+    browsing.forget()
+
+
+@pytest.mark.parametrize("size", [(1280, 800), (800, 600)])
+def test_nothing_of_a_timeline_is_cut_or_covered(
+    url: str, browse: Open, size: tuple[int, int]
+) -> None:
+    viewport = {"width": size[0], "height": size[1]}
+    page = browse(f"{url}/console/machines", viewport=viewport).page
+    expect(page.locator(".now-words")).to_be_visible()
+    shown = page.locator(".timeline-axis > span, .timeline-words:visible")
+    boxes = [each.bounding_box() for each in shown.all()]
+    card = page.locator(".machine-group").bounding_box()
+    assert card is not None
+    for at, box in enumerate(boxes):
+        assert box is not None
+        assert box["x"] + box["width"] <= card["x"] + card["width"]
+        for other in boxes[at + 1 :]:
+            assert other is not None
+            apart = other["x"] >= box["x"] + box["width"] or box["x"] >= other["x"] + other["width"]
+            below = (
+                other["y"] >= box["y"] + box["height"] or box["y"] >= other["y"] + other["height"]
+            )
+            assert apart or below
+    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")

@@ -17,6 +17,9 @@ HOSTILE = (
     "${7*7}{{7*7}}<%= 7*7 %>&lt;b&gt;&amp;",
     "../../../console/login?next=//evil.example",
     "\u202egnp.tsoh\u202c",
+    "\u202ebad",
+    "\u2067bad",
+    "\u2069\u202ebad",
     "\u2067\u05e9\u05dc\u05d5\u05dd\u2069 \u0645\u0631\u062d\u0628\u0627",
     "\u202e12 of 48",
     "\u2067open",
@@ -27,7 +30,8 @@ HOSTILE = (
     "a b  c\ttab",
     "' OR 1=1; --",
 )
-"""Names that a ledger may hold. The longest is as long as a name can be."""
+"""Names that a ledger may hold. The longest is as long as a name can be; some turn the direction of
+writing and never turn it back, or close what they did not open."""
 
 
 class World:

@@ -1,12 +1,15 @@
 // Shows the view that the address names in <main>, in place of what the server rendered.
 import { useSignal, useSignalEffect } from "@preact/signals";
 import type { ComponentType } from "preact";
+import { useRef } from "preact/hooks";
 import { wordsOf } from "./api";
 import { path } from "./address";
 import { me, unknownMe } from "./me";
 import { viewOf, type View, type ViewProps } from "./views";
+import { isolated } from "../ui/bidi";
 import { Name } from "../ui/Name";
 import { many } from "../ui/numbers";
+import { setTitle } from "../ui/title";
 import { Loading, NotLoaded } from "../ui/Loading";
 
 export interface Shown {
@@ -22,24 +25,48 @@ export async function loaded(at: string): Promise<Shown | undefined> {
   return found && { at, view: found.view, Component: await found.view.load(), rest: found.rest };
 }
 
+/**
+ * After an upgrade, code that an open page asks for is no longer there under its name; the page, loaded anew, has the
+ * new names. A page that has just been loaded has them already: it says what is wrong, and is not loaded again. One
+ * whose server is away stays as well.
+ */
+async function isServed(at: string): Promise<boolean> {
+  return fetch(at, { credentials: "same-origin" }).then(
+    (reply) => reply.ok,
+    () => false,
+  );
+}
+
 /** `first` is the view that was loaded before there was a page. */
 export function App({ first }: { first: Shown | undefined }) {
   const shown = useSignal(first);
   const failed = useSignal<string | undefined>(undefined);
+  const arrival = useRef(true);
   useSignalEffect(() => {
     const at = path.value;
     markNavigation(at);
-    document.title = `${viewOf(at)?.view.title ?? "Not found"} · Dovetail`;
-    if (shown.peek()?.at === at) return;
+    const isArrival = arrival.current;
+    arrival.current = false;
+    if (shown.peek()?.at === at) {
+      failed.value = undefined;
+      return;
+    }
     loaded(at).then(
       (next) => {
         if (path.peek() !== at) return;
+        // Before the view is there, which may know a better one.
+        setTitle();
         failed.value = next ? undefined : "There is no such page.";
         // Who came by a link goes on reading where the new view begins.
         document.getElementById("view")?.focus({ preventScroll: true });
         shown.value = next;
       },
-      (error: unknown) => (failed.value = wordsOf(error)),
+      async (error: unknown) => {
+        const isOld = !isArrival && (await isServed(at));
+        if (path.peek() !== at) return;
+        if (isOld) location.reload();
+        else failed.value = wordsOf(error);
+      },
     );
   });
   const problem = failed.value ?? unknownMe.value;
@@ -61,7 +88,7 @@ function NotForYou({ view }: { view: View }) {
         {roles.length > 0 && (
           <>
             {" "}
-            (<Name of={roles.join(", ")} />)
+            (<Name of={roles.map(isolated).join(", ")} />)
           </>
         )}
         . Who runs this server can tell which role it takes.

@@ -4,6 +4,7 @@ import { useEffect, useMemo } from "preact/hooks";
 import { go, href } from "../app/address";
 import { Loading, NotLoaded } from "../ui/Loading";
 import { Refused } from "../ui/Refused";
+import { NoHosts } from "../ui/NoHosts";
 import { count, many, percent } from "../ui/numbers";
 import {
   choose,
@@ -44,6 +45,13 @@ export function FleetView() {
       <NotLoaded title="Fleet" words={problem.value} />
     ) : (
       <Loading title="Fleet" what="the fleet" />
+    );
+  if (known.size === 0)
+    return (
+      <div class="reading">
+        <h1>Fleet</h1>
+        <NoHosts />
+      </div>
     );
   const all = sum(shown.totals.value);
   const hosts = shown.hosts.value;

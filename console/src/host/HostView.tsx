@@ -11,8 +11,10 @@ import { Loading, NotLoaded } from "../ui/Loading";
 import { useLoaded } from "../ui/loading";
 import { Name, ShortId } from "../ui/Name";
 import { many } from "../ui/numbers";
+import { useTitle } from "../ui/title";
 import { Neighbours } from "./Neighbours";
 import { ProviderPart } from "./ProviderPart";
+import { Pods } from "./Pods";
 import type { HostDocument } from "./shapes";
 
 export function HostView({ rest }: ViewProps) {
@@ -22,6 +24,7 @@ export function HostView({ rest }: ViewProps) {
     get<HostDocument>(`/dovetail/v1/hosts/${encodeURIComponent(uuid)}`, { signal }),
   );
   const { value: host, problem } = loaded.value;
+  useTitle(host && (host.name ?? host.uuid));
   if (problem) return <NotLoaded title="Host" words={problem} />;
   if (!host) return <Loading title="Host" what="the host" />;
   const name = host.name ?? host.uuid;
@@ -60,6 +63,7 @@ export function HostView({ rest }: ViewProps) {
           </ul>
         </section>
         <div class="column">
+          {host.pods.length > 0 && <Pods of={host.pods} />}
           {at !== undefined && <Neighbours host={at} />}
           <section class="card" aria-labelledby="history-title">
             <h2 id="history-title">Decisions about it</h2>

@@ -1,6 +1,6 @@
 // One provider of a host: what it has, its traits and attributes, and who holds how much of it.
-import { href } from "../app/address";
 import { shortLane } from "../map/words";
+import { HolderName } from "../ui/HolderName";
 import { Meter } from "../ui/Meter";
 import { Name, ShortId } from "../ui/Name";
 import { amounts } from "../ui/numbers";
@@ -69,7 +69,7 @@ function Tags({ of }: { of: HostProvider }) {
           <dd>
             {attributes.map(([key, value]) => (
               <span key={key} class="attribute">
-                <Name of={`${key}=${value}`} />
+                <Name of={key} />=<Name of={value} empty="" />
               </span>
             ))}
           </dd>
@@ -99,9 +99,7 @@ function Holders({ of }: { of: UnitHolder[] }) {
         {of.map((each) => (
           <tr key={each.consumer}>
             <th scope="row">
-              <a href={href(`/holders/${each.consumer}`)}>
-                <ShortId of={each.consumer} />
-              </a>
+              <HolderName uuid={each.consumer} pod={each.pod} namespace={each.project} />
             </th>
             <td class="wrap">{amounts(each.resources)}</td>
             <td>{each.type ?? "–"}</td>

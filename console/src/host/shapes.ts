@@ -14,6 +14,8 @@ export interface HostInventory {
 
 export interface UnitHolder {
   consumer: string;
+  /** The name of its pod in the namespace `project`; null: not known, or it is none. */
+  pod: string | null;
   type: string | null;
   project: string;
   user: string;
@@ -33,9 +35,21 @@ export interface HostProvider {
   holders: UnitHolder[];
 }
 
+/** A pod that was seen on a node of a registered cluster. */
+export interface PodOnHost {
+  uid: string;
+  namespace: string;
+  name: string;
+  app: string | null;
+  resources: Record<string, number>;
+  /** Units, by the name of the device. */
+  devices: Record<string, number>;
+}
+
 export interface HostDocument {
   uuid: string;
   name: string | null;
   providers: HostProvider[];
+  pods: PodOnHost[];
   decisions: Decision[];
 }

@@ -8,6 +8,7 @@ import { useLoaded } from "../ui/loading";
 import { Name, ShortId } from "../ui/Name";
 import { count, many } from "../ui/numbers";
 import { Refused } from "../ui/Refused";
+import { Words } from "../ui/Words";
 
 interface Fault {
   kind: string;
@@ -120,7 +121,7 @@ function Faults({ of }: { of: Fault[] }) {
               <code>{each.kind}</code>
             </td>
             <td class="wrap">
-              <bdi>{each.words}</bdi>
+              <Words of={each.words} names={[each.provider]} />
             </td>
             <td>
               {each.provider_uuid && (

@@ -3,7 +3,8 @@ import { href } from "../app/address";
 import { Name, ShortId } from "../ui/Name";
 import { amounts, many } from "../ui/numbers";
 import { Time } from "../ui/Time";
-import { scoreParts, type Candidate, type Decision } from "./decision";
+import { Words } from "../ui/Words";
+import { placesOf, scoreParts, type Candidate, type Decision } from "./decision";
 
 export function DecisionList({ of }: { of: Decision[] }) {
   return (
@@ -26,8 +27,8 @@ export function DecisionList({ of }: { of: Decision[] }) {
             </p>
           )}
           {each.words && (
-            <p class="wrap">
-              <bdi>{each.words}</bdi>
+            <p>
+              <Words of={each.words} names={placesOf(each)} />
             </p>
           )}
           {each.chosen && <Candidates of={[each.chosen]} label="took" />}

@@ -4,6 +4,7 @@ import { href, params, setParams } from "../app/address";
 import { useFields } from "../ui/fields";
 import { useLoaded } from "../ui/loading";
 import { Refused } from "../ui/Refused";
+import { useTitle } from "../ui/title";
 import type { Decision } from "./decision";
 import { DecisionList } from "./DecisionList";
 
@@ -23,6 +24,7 @@ export function DecisionsView() {
   const found = value?.decisions ?? [];
   const last = found.at(-1)?.id;
   const consumer = params.value.get("consumer") ?? undefined;
+  useTitle(consumer && `Decisions about ${consumer}`);
   return (
     <div class="reading">
       <h1>Decisions</h1>

@@ -6,10 +6,12 @@ import { may } from "../app/me";
 import { Loading, NotLoaded } from "../ui/Loading";
 import { Confirm } from "../ui/Confirm";
 import { useLoaded } from "../ui/loading";
+import { PodName } from "../ui/HolderName";
 import { Name } from "../ui/Name";
 import { amounts } from "../ui/numbers";
 import { Refused } from "../ui/Refused";
 import { Time } from "../ui/Time";
+import { useTitle } from "../ui/title";
 import type { Decision } from "./decision";
 import { DecisionList } from "./DecisionList";
 import type { Holder } from "./holder";
@@ -34,6 +36,7 @@ export function HolderPart({ uuid }: { uuid: string }) {
     }
   };
   const { value: holder, problem } = loaded.value;
+  useTitle(holder?.pod ? `${holder.project}/${holder.pod}` : `Holder ${uuid}`);
   if (problem) return <NotLoaded title="Holder" words={problem} />;
   if (!holder) return <Loading title="Holder" what="the holder" />;
   return (
@@ -42,6 +45,14 @@ export function HolderPart({ uuid }: { uuid: string }) {
         Holder <span class="id">{holder.uuid}</span>
       </h1>
       <dl class="facts">
+        {holder.pod && (
+          <>
+            <dt>pod</dt>
+            <dd>
+              <PodName of={holder.pod} namespace={holder.project} />
+            </dd>
+          </>
+        )}
         <dt>type</dt>
         <dd>{holder.type ?? "–"}</dd>
         <dt>project</dt>

@@ -4,10 +4,12 @@ import { href, params, setParams } from "../app/address";
 import type { ViewProps } from "../app/views";
 import { useFields } from "../ui/fields";
 import { useLoaded } from "../ui/loading";
-import { Name, ShortId } from "../ui/Name";
+import { HolderName } from "../ui/HolderName";
+import { Name } from "../ui/Name";
 import { amounts } from "../ui/numbers";
 import { Refused } from "../ui/Refused";
 import { Time } from "../ui/Time";
+import { useTitle } from "../ui/title";
 import type { Holder, HoldersPage } from "./holder";
 import { HolderPart } from "./HolderPart";
 
@@ -28,6 +30,9 @@ function Listing() {
     return get<HoldersPage>(`/dovetail/v1/consumers?${asked}`, { signal });
   });
   const { value, problem } = loaded.value;
+  const project = params.value.get("project");
+  useTitle(project ? `Holders of ${project}` : undefined);
+  const isFiltered = FILTERS.some((key) => params.value.get(key));
   const kept = Object.fromEntries(FILTERS.map((key) => [key, params.value.get(key) ?? undefined]));
   return (
     <div class="listing">
@@ -35,7 +40,9 @@ function Listing() {
       <Search />
       {problem && <Refused words={problem} />}
       {value && value.consumers.length === 0 && (
-        <p class="quiet">Nobody holds anything like that.</p>
+        <p class="quiet">
+          {isFiltered ? "Nobody holds anything like that." : "Nobody holds anything. Claims make holders."}
+        </p>
       )}
       {value && value.consumers.length > 0 && <HolderTable of={value.consumers} />}
       <p class="pager">
@@ -100,9 +107,7 @@ function HolderTable({ of }: { of: Holder[] }) {
           {of.map((each) => (
             <tr key={each.uuid}>
               <th scope="row">
-                <a href={href(`/holders/${each.uuid}`)}>
-                  <ShortId of={each.uuid} />
-                </a>
+                <HolderName uuid={each.uuid} pod={each.pod} namespace={each.project} />
               </th>
               <td>{each.type ?? "–"}</td>
               <td>

@@ -18,6 +18,13 @@ export interface Decision {
   words?: string;
 }
 
+/** Names of the places that a decision chose among. */
+export function placesOf({ chosen, passed_over }: Decision): (string | null)[] {
+  return [...(chosen ? [chosen] : []), ...passed_over].flatMap((each) =>
+    Object.values(each.allocations).map((held) => held.name),
+  );
+}
+
 /** Parts of a score that are numbers, by name; parts of parts are named after both. */
 export function scoreParts(scores: Record<string, unknown>, prefix = ""): [string, number][] {
   return Object.entries(scores).flatMap(([name, value]) => {

@@ -10,6 +10,8 @@ export interface HeldUnits {
 
 export interface Holder {
   uuid: string;
+  /** The name of its pod in the namespace `project`; null: not known, or it is none. */
+  pod: string | null;
   type: string | null;
   project: string;
   user: string;

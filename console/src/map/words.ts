@@ -1,4 +1,5 @@
 // Hosts and their parts in words.
+import { isolated } from "../ui/bidi";
 import { isFull, type Fleet } from "./model";
 
 /** One line about a host, for whoever cannot see the map. */
@@ -8,7 +9,7 @@ export function hostWords(fleet: Fleet, host: number, name: string): string {
   const state =
     ["", "drained", "dead"][fleet.states[host]!] || (isFull(fleet, name, host) ? "full" : "");
   const free = capacity > 0 ? `${capacity - used} of ${capacity} ${name} free` : `no ${name}`;
-  return [fleet.names[host]!, state, free].filter(Boolean).join(", ");
+  return [isolated(fleet.names[host]!), state, free].filter(Boolean).join(", ");
 }
 
 /** The part of a provider's name that is not its host's. */

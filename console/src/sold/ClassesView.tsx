@@ -157,7 +157,8 @@ function Selector({ of }: { of: unknown }) {
           {(selector.matchExpressions ?? []).map((each, place) => (
             <span key={place}>
               {place > 0 && ", "}
-              <bdi>{`${each.key} ${each.operator} ${(each.values ?? []).join(" ")}`}</bdi>
+              <Name of={each.key} wraps /> {each.operator}{" "}
+              <Name of={(each.values ?? []).join(" ")} empty="" wraps />
             </span>
           ))}
         </span>

@@ -4,8 +4,10 @@ import { href } from "../app/address";
 import type { ViewProps } from "../app/views";
 import { useLoaded } from "../ui/loading";
 import { Name } from "../ui/Name";
-import { many } from "../ui/numbers";
+import { duration, many } from "../ui/numbers";
 import { Refused } from "../ui/Refused";
+import { useTitle } from "../ui/title";
+import { Words } from "../ui/Words";
 import { Diff } from "./Diff";
 import {
   appsIn,
@@ -90,6 +92,7 @@ function Group({ of }: { of: GroupName }) {
   const status = useLoaded((signal) => get<Status>(`${pathOf(of)}/status`, { signal }));
   const { value: plan, problem } = planned.value;
   const state = status.value.value;
+  useTitle(of.group);
   return (
     <div class="reading">
       <h1>
@@ -115,13 +118,13 @@ function Planned({ plan }: { plan: Plan }) {
         <h2>
           {plan.feasible ? `Picked, with a score of ${plan.pick?.score ?? 0}` : "No pick"}{" "}
           <small>
-            {many(plan.fleet.clusters, "cluster")}, the oldest as told {plan.fleet.oldestSeconds} s
-            ago
+            {many(plan.fleet.clusters, "cluster")}, the oldest as told{" "}
+            {duration(plan.fleet.oldestSeconds)} ago
           </small>
         </h2>
         {plan.why && (
-          <p class="wrap">
-            <bdi>{plan.why}</bdi>
+          <p>
+            <Words of={plan.why} names={[...appsIn(plan), ...clustersIn(plan)]} />
           </p>
         )}
         {plan.pick && !plan.pick.isProven && (
@@ -129,7 +132,8 @@ function Planned({ plan }: { plan: Plan }) {
         )}
         {plan.fleet.notReady.map((each) => (
           <p key={each.cluster}>
-            <Name of={each.cluster} /> is {each.state}: <bdi>{each.why}</bdi>
+            <Name of={each.cluster} /> is {each.state}:{" "}
+            <Words of={each.why} names={[each.cluster]} />
           </p>
         ))}
       </section>
@@ -187,7 +191,10 @@ function Cell({ plan, app, cluster }: { plan: Plan; app: string; cluster: string
       {why.map((each, at) => (
         <div key={at} class="wrap">
           <small>
-            {each.controller}: <bdi>{each.words}</bdi>
+            <Words
+              of={`${each.controller}: ${each.words}`}
+              names={[app, cluster, each.controller]}
+            />
           </small>
         </div>
       ))}

@@ -1,12 +1,14 @@
 // Machines: stock per shape, who holds units from when until when, who waits and why.
 import { get } from "../app/api";
 import { href } from "../app/address";
+import { isolated } from "../ui/bidi";
 import { useLoaded } from "../ui/loading";
 import { Meter } from "../ui/Meter";
 import { Name, ShortId } from "../ui/Name";
 import { count } from "../ui/numbers";
 import { Refused } from "../ui/Refused";
-import { Time } from "../ui/Time";
+import { Moment, Time } from "../ui/Time";
+import { Words } from "../ui/Words";
 import { untold, type HeldUnit, type MachineGroup, type MachineType, type QueuedGuest } from "./machine";
 import { Timeline, type NamedHold } from "./Timeline";
 
@@ -62,7 +64,7 @@ function Group({ of }: { of: MachineGroup }) {
 function holdsOf(units: HeldUnit[]): NamedHold[] {
   const ordered = [...units].sort((one, other) => one.from.localeCompare(other.from));
   return ordered.map(({ type, project, pod, from, until }) => ({
-    label: `${type} ${project}${pod ? `/${pod}` : ""}`,
+    label: `${isolated(type)} ${isolated(project)}${pod ? `/${isolated(pod)}` : ""}`,
     from,
     until,
   }));
@@ -164,11 +166,7 @@ function Holders({ of, isTold }: { of: HeldUnit[]; isTold: boolean }) {
 
 function End({ of, isTold }: { of: string | null; isTold: boolean }) {
   if (of === null) return <span class="quiet">{isTold ? "no end" : "not known"}</span>;
-  return (
-    <time dateTime={of} title={of}>
-      {of.slice(0, 16).replace("T", " ")}
-    </time>
-  );
+  return <Moment at={of} />;
 }
 
 function Queue({ of }: { of: MachineGroup }) {
@@ -224,7 +222,7 @@ function Waiting({ of }: { of: QueuedGuest[] }) {
               <Name of={each.reason} empty="its turn is to come" />
             </td>
             <td class="wrap">
-              <bdi>{each.message}</bdi>
+              <Words of={each.message} names={[each.pod, each.type, each.project]} />
             </td>
           </tr>
         ))}

@@ -1,6 +1,7 @@
 // Holds over time, a bar for each, with a line at now: what is right of it is lent until then. The table beside
 // it has the same as text.
 import { Name } from "../ui/Name";
+import { clock, moment, stretch } from "../ui/Time";
 import { shareOf, spanOf, stretchesOf, ticksOf, type Hold } from "./span";
 
 export interface NamedHold extends Hold {
@@ -42,11 +43,14 @@ export function Timeline({ holds, now = Date.now() }: { holds: NamedHold[]; now?
         ))}
       </ol>
       <p class="timeline-axis">
-        <span>{day(span.start)}</span>
-        <span class="now-words" style={{ left: `${100 * shareOf(now, span)}%` }}>
+        <span>{moment(span.start)}</span>
+        <span
+          class="now-words"
+          style={{ left: `clamp(3.5rem, ${100 * shareOf(now, span)}%, 100% - 3.5rem)` }}
+        >
           now, {clock(now)}
         </span>
-        <span>{day(span.end)}</span>
+        <span>{moment(span.end)}</span>
       </p>
     </div>
   );
@@ -54,17 +58,5 @@ export function Timeline({ holds, now = Date.now() }: { holds: NamedHold[]; now?
 
 function wordsOf({ from, until }: Hold, now: number): string {
   const isOver = until !== null && Date.parse(until) < now;
-  return `${from ? short(from) : "always"} – ${until ? short(until) : "open"}${isOver ? ", over" : ""}`;
-}
-
-function short(at: string): string {
-  return at.slice(0, 16).replace("T", " ");
-}
-
-function day(time: number): string {
-  return short(new Date(time).toISOString());
-}
-
-function clock(time: number): string {
-  return new Date(time).toISOString().slice(11, 16);
+  return stretch(from, until) + (isOver ? ", over" : "");
 }

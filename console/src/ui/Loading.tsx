@@ -1,4 +1,5 @@
 // A view that is on its way. It has its heading already, for whoever goes by headings.
+import { Refused } from "./Refused";
 
 export function Loading({ title, what }: { title: string; what: string }) {
   return (
@@ -14,9 +15,7 @@ export function NotLoaded({ title, words }: { title: string; words: string }) {
   return (
     <div>
       <h1>{title}</h1>
-      <p class="refused" role="alert">
-        {words}
-      </p>
+      <Refused words={words} />
     </div>
   );
 }

@@ -1,16 +1,18 @@
 // Names come from everywhere: they are text, keep their writing direction to themselves, and are
-// clipped where there is no room for all of them.
+// clipped where there is no room for all of them, or wrapped in sentences.
 
 export function Name({
   of,
   empty = "(no name)",
+  wraps = false,
 }: {
   of: string | null | undefined;
   empty?: string;
+  wraps?: boolean;
 }) {
   if (!of) return <span class="quiet">{empty}</span>;
   return (
-    <bdi class="name" title={of}>
+    <bdi class={wraps ? "name wraps" : "name"} title={of}>
       {of}
     </bdi>
   );

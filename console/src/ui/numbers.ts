@@ -37,7 +37,8 @@ export function duration(seconds: number): string {
 
 export function ago(at: string, now = Date.now()): string {
   const seconds = (now - Date.parse(at)) / 1000;
-  return Number.isNaN(seconds) ? at : `${duration(seconds)} ago`;
+  if (Number.isNaN(seconds)) return at;
+  return seconds < -1 ? `in ${duration(-seconds)}` : `${duration(seconds)} ago`;
 }
 
 /** Amounts by class, as the command line writes them: VCPU:8 MEMORY_MB:16384. */

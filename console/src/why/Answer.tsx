@@ -3,7 +3,8 @@ import { href } from "../app/address";
 import { Name } from "../ui/Name";
 import { many } from "../ui/numbers";
 import { Refused } from "../ui/Refused";
-import { VERDICTS, type Explanation, type PlaceFindings } from "./explanation";
+import { Words } from "../ui/Words";
+import { namesIn, VERDICTS, type Explanation, type PlaceFindings } from "./explanation";
 import { Funnel } from "./Funnel";
 import { Findings } from "./Nearest";
 
@@ -16,8 +17,8 @@ export function Answer({ of }: { of: Explanation }) {
           {many(of.fitting, "host fits", "hosts fit")} of {of.total}
         </small>
       </h2>
-      <p class="wrap" aria-live="polite">
-        <bdi>{of.summary}</bdi>
+      <p aria-live="polite">
+        <Words of={of.summary} names={namesIn(of)} />
       </p>
       <Funnel of={of} />
     </section>
@@ -27,12 +28,11 @@ export function Answer({ of }: { of: Explanation }) {
 interface HereProps {
   place: PlaceFindings | undefined;
   problem: string | undefined;
-  onClose: () => void;
   onDrain: (host: string) => void;
   onAdd: (host: string) => void;
 }
 
-export function Here({ place, problem, onClose, onDrain, onAdd }: HereProps) {
+export function Here({ place, problem, onDrain, onAdd }: HereProps) {
   if (problem) return <Refused words={problem} />;
   if (!place) return null;
   return (
@@ -42,9 +42,6 @@ export function Here({ place, problem, onClose, onDrain, onAdd }: HereProps) {
           <Name of={place.name ?? place.uuid} />
         </a>{" "}
         {place.fits ? "fits" : "does not fit"}
-        <button type="button" class="plain" onClick={onClose}>
-          close
-        </button>
       </h2>
       <Findings of={place.findings} />
       <p class="actions">

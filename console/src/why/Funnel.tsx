@@ -1,6 +1,7 @@
 // The funnel: how many hosts are left after each constraint, as bars that get shorter.
 import { count } from "../ui/numbers";
-import type { Explanation } from "./explanation";
+import { Words } from "../ui/Words";
+import { namesIn, type Explanation } from "./explanation";
 
 export function Funnel({ of }: { of: Explanation }) {
   const stages = [{ words: `${of.of} in the fleet`, left: of.total }, ...of.funnel];
@@ -33,7 +34,7 @@ export function Funnel({ of }: { of: Explanation }) {
               </svg>
             </td>
             <th scope="row" class="wrap">
-              <bdi>{stage.words}</bdi>
+              <Words of={stage.words} names={namesIn(of)} />
               {at === lost && <span class="tag bad">none left</span>}
             </th>
           </tr>

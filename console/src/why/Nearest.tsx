@@ -1,6 +1,7 @@
 // Hosts that come nearest: what of the request each meets, and by how much it falls short.
 import { href } from "../app/address";
 import { Name } from "../ui/Name";
+import { Words } from "../ui/Words";
 import { findingWord, type Finding, type PlaceFindings } from "./explanation";
 
 interface NearestProps {
@@ -45,7 +46,7 @@ export function Findings({ of }: { of: Finding[] }) {
             <span class={`tag ${word === "ok" ? "good" : word === "short" ? "wait" : "bad"}`}>
               {WORDS[word]}
             </span>
-            <bdi class="wrap">{finding.words}</bdi>
+            <Words of={finding.words} names={[finding.provider, finding.constraint]} />
             {(finding.short ?? 0) > 0 && <Shortfall of={finding} />}
           </li>
         );

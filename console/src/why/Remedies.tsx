@@ -7,7 +7,8 @@ import { Confirm } from "../ui/Confirm";
 import { Name, ShortId } from "../ui/Name";
 import { amounts, many } from "../ui/numbers";
 import { Refused } from "../ui/Refused";
-import type { Explanation, MissingAmount, MovePlan } from "./explanation";
+import { Words } from "../ui/Words";
+import { namesIn, type Explanation, type MissingAmount, type MovePlan } from "./explanation";
 import { move } from "./questions";
 
 interface RemediesProps {
@@ -22,6 +23,7 @@ interface RemediesProps {
 
 export function Remedies(props: RemediesProps) {
   const { of } = props;
+  const names = namesIn(of);
   const nothing =
     of.relaxations.length + of.additions.length + of.emptied.length === 0 && !of.moves?.length;
   return (
@@ -32,10 +34,10 @@ export function Remedies(props: RemediesProps) {
       <ul class="choices">
         {of.relaxations.map((each) => (
           <li key={each.query}>
-            <span class="wrap">
-              <bdi>{each.words}</bdi>
+            <span>
+              <Words of={each.words} names={names} />
               {each.vanishing.length > 0 && (
-                <small> then also not asked for: {each.vanishing.join(", ")}</small>
+                <small> then also not asked for: <Words of={each.vanishing.join(", ")} names={names} /></small>
               )}
             </span>
             <button type="button" onClick={() => props.onTry(each.query)}>
@@ -52,7 +54,7 @@ export function Remedies(props: RemediesProps) {
       <ul class="choices">
         {of.additions.map((each) => (
           <li key={each.words}>
-            <bdi class="wrap">{each.words}</bdi>
+            <Words of={each.words} names={names} />
             <button
               type="button"
               aria-label={`Try it: ${each.words}`}

@@ -5,6 +5,8 @@ import { Name, ShortId } from "../ui/Name";
 import { count, many } from "../ui/numbers";
 import { Refused } from "../ui/Refused";
 import type { Loaded } from "../ui/loading";
+import { Words } from "../ui/Words";
+import { namesIn } from "./explanation";
 import { Funnel } from "./Funnel";
 import type { Supposed, WhatIf } from "./questions";
 import { grownText, isNothing } from "./supposing";
@@ -178,8 +180,8 @@ function Answer({ of }: { of: Loaded<WhatIf> }) {
         </strong>{" "}
         <span class={`tag ${explanation.verdict}`}>{explanation.verdict.replace("_", " ")}</span>
       </p>
-      <p class="wrap">
-        <bdi>{explanation.summary}</bdi>
+      <p>
+        <Words of={explanation.summary} names={namesIn(explanation)} />
       </p>
       <Funnel of={explanation} />
     </div>

@@ -1,11 +1,14 @@
 // Why, or why not: a request, the answer as a funnel and on the map, what would help, what if, and the claim.
 import { useSignal, useSignalEffect } from "@preact/signals";
-import { useEffect } from "preact/hooks";
+import { useEffect, useRef } from "preact/hooks";
 import { params, setParams } from "../app/address";
 import { may } from "../app/me";
 import { fleet, follow } from "../map/live";
+import { isolated } from "../ui/bidi";
 import { useLoaded } from "../ui/loading";
+import { NoHosts } from "../ui/NoHosts";
 import { Refused } from "../ui/Refused";
+import { useTitle } from "../ui/title";
 import { Answer, Here } from "./Answer";
 import { areMovesAsked, claimedHere, host, query, supposedText, turn } from "./asked";
 import { Asking } from "./request/Asking";
@@ -14,6 +17,7 @@ import { ClaimPart } from "./ClaimPart";
 import { Nearest } from "./Nearest";
 import { explain, hostVerdicts, whatIf, type Supposed } from "./questions";
 import { Remedies } from "./Remedies";
+import { requestOf } from "./request/request";
 import { isNothing, supposedOf, supposedParams, withMore } from "./supposing";
 import { VerdictMap } from "./VerdictMap";
 import { learnVocabulary } from "./request/vocabulary";
@@ -56,24 +60,41 @@ export function WhyView() {
   const supposed = supposedOf(params.value);
   const suppose = (next: Supposed) => setParams(supposedParams(next));
   const found = answer.value.value;
+  useTitle(query.value && askedFor(query.value, host.value && nameOf(host.value)));
+  const answered = useRef<HTMLDivElement>(null);
+  // In a narrow window the form fills it, and the answer is further down: who asked is brought there.
+  useEffect(() => {
+    if (!found || !answered.current) return;
+    const { top, bottom } = answered.current.getBoundingClientRect();
+    if (top > innerHeight || bottom < 0) answered.current.scrollIntoView();
+  }, [found && query.value]);
+  if (fleet.value?.size === 0)
+    return (
+      <div class="reading">
+        <h1>Why, or why not</h1>
+        <NoHosts />
+      </div>
+    );
   return (
     <div class="why">
       <h1>Why, or why not</h1>
       <KnownHosts />
       <div class="why-parts">
         <div class="column ask">
-          <Asking onAsk={ask} />
+          <Asking
+            onAsk={ask}
+            about={host.value && nameOf(host.value)}
+            onAnywhere={() => look(undefined)}
+          />
           <WhatIfPart supposed={supposed} answer={supposing} onChange={suppose} nameOf={nameOf} />
         </div>
-        <div class="column answer" aria-busy={answer.value.busy}>
+        <div class="column answer" ref={answered} aria-busy={answer.value.busy}>
           {answer.value.problem && <Refused words={answer.value.problem} />}
           {!query.value && <Beginning onAsk={ask} />}
-          {found && <Answer of={found} />}
           {host.value && query.value && (
             <Here
               place={here.value.value?.nearest[0]}
               problem={here.value.problem}
-              onClose={() => look(undefined)}
               onDrain={(name) =>
                 suppose({
                   ...supposed,
@@ -88,18 +109,12 @@ export function WhyView() {
               }
             />
           )}
+          {found && <Answer of={found} />}
           {found && (found.verdict === "fits" || claimedHere.value) && (
             <ClaimPart
               query={query.value}
               fits={found.verdict === "fits"}
               onChanged={() => turn.value++}
-            />
-          )}
-          {query.value && may("map") && (
-            <VerdictMap
-              verdicts={verdicts}
-              cursor={cursor}
-              onOpen={(at) => look(fleet.peek()?.uuids[at])}
             />
           )}
         </div>
@@ -127,9 +142,26 @@ export function WhyView() {
             </section>
           )}
         </div>
+        <div class="column map-column">
+          {query.value && may("map") && (
+            <VerdictMap
+              verdicts={verdicts}
+              cursor={cursor}
+              onOpen={(at) => look(fleet.peek()?.uuids[at])}
+            />
+          )}
+        </div>
       </div>
     </div>
   );
+}
+
+/** A request as the title of a tab: its amounts, and the host that is asked about. */
+function askedFor(text: string, about: string): string {
+  const amounts = requestOf(text).groups.flatMap((group) =>
+    group.amounts.map((each) => `${each.class}:${each.amount}`),
+  );
+  return `Why ${amounts.join(" ") || text}${about && ` on ${isolated(about)}`}`;
 }
 
 /** Names of hosts to choose from; of a large fleet the first, the others can be typed. */

@@ -62,6 +62,7 @@ export interface MovePlan {
 
 /** So much more of a class at a provider. */
 export interface MissingAmount {
+  provider?: string | null;
   provider_uuid: string;
   resource_class: string;
   amount: number;
@@ -88,6 +89,16 @@ export const VERDICTS: Record<Verdict, string> = {
   not_now: "Not now",
   never: "Never",
 };
+
+/** What sentences of an explanation may have in them that people named: places, and words of the request. */
+export function namesIn(of: Explanation): (string | null | undefined)[] {
+  return [
+    ...of.funnel.map((each) => each.constraint),
+    ...of.nearest.flatMap((each) => [each.name, ...each.findings.map((one) => one.provider)]),
+    ...of.additions.flatMap((each) => [each.host.name, ...each.added.map((one) => one.provider)]),
+    ...of.relaxations.flatMap((each) => each.vanishing),
+  ];
+}
 
 export function findingWord(finding: Finding): "ok" | "short" | "never" {
   return finding.met ? "ok" : finding.ever ? "short" : "never";

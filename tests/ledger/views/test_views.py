@@ -10,12 +10,15 @@ from dovetail.core.claim import Claim
 from dovetail.core.errors import NotFound
 from dovetail.ledger import Ledger, aggregates, attributes, claims, providers
 from dovetail.ledger.database import sealing_keys
+from dovetail.ledger.intents import nodes
+from dovetail.ledger.intents.observed import DeviceUse
 from dovetail.ledger.machines.stock import GROUPS
-from dovetail.ledger.views import fleet_names, groups, holders, machines, trees, used_parts
+from dovetail.ledger.views import fleet_names, groups, holders, machines, pods, trees, used_parts
 from dovetail.ledger.views.holders import HolderFilter
 from dovetail.service.machine_units import MachineLedger
 from tests.ledger.world import make, new
-from tests.service.machine_world import GROUP, guest, shape, sleeper, stock
+from tests.service.machine_world import GROUP, guest, line, queued, shape, sleeper, stock
+from tests.support.intents.seen import gpus, node, pod, seen
 
 
 def claimed(ledger: Ledger, where: dict[str, dict[str, int]], project: str, user: str) -> str:
@@ -106,6 +109,44 @@ def test_machines(ledger: Ledger) -> None:
         "machines": True,
         "intents": False,
     }
+
+
+def test_pods_are_known_by_name_where_somebody_told(ledger: Ledger) -> None:
+    """Guests by the operator of machines, pods on nodes of clusters by the mirror."""
+    large, uid = shape("large"), new()
+    waits = queued("soon", "large")
+    sold = guest(large, consumer=new())
+    unnamed = guest(large, consumer=new())
+
+    async def sell() -> None:
+        shop = MachineLedger(ledger)
+        await shop.enter_node("n1", 64, 2**20, [])
+        await shop.set_stock(GROUP, stock(3, large))
+        await shop.move([sold, unnamed])
+        await shop.set_queues({GROUP: line(waits, pods={sold.consumer: "trainer"})})
+
+    asyncio.run(sell())
+    bound = pod("web", "n1", uid=uid, deployment="d", app="shop", requests={"cpu": "500m"})
+    used = [DeviceUse("gpu-0", uid), DeviceUse("gpu-1", "")]
+    one = seen(node("n1"), [bound], devices=gpus("n1", "gpu-0", "gpu-1"), uses=used)
+    ledger.write(lambda tx: nodes.enter(tx, "p1+c1", [one])).result()
+    root = ledger.read(lambda tx: trees.get(tx, "p1+c1/n1")).result()[0]
+    mine = Claim(
+        consumer=uid,
+        project="default",
+        user="sa",
+        allocations={root.uuid: {"CUSTOM_MILLICPU": 1}},
+        consumer_type="POD",
+    )
+    ledger.write(lambda tx: claims.replace(tx, [mine])).result()
+
+    types = {sold.consumer: "MACHINE", unnamed.consumer: "MACHINE", uid: "POD", new(): None}
+    known = ledger.read(lambda tx: pods.names_of(tx, types)).result()
+    assert known == {sold.consumer: "trainer", uid: "web"}
+    (found,) = ledger.read(lambda tx: pods.on_node(tx, root.id)).result()
+    assert (found.uid, found.namespace, found.name, found.app) == (uid, "default", "web", "shop")
+    assert found.resources == {"CUSTOM_MILLICPU": 500, "CUSTOM_PODS": 1}
+    assert found.devices == {"gpu-0": 1}
 
 
 def test_names_of_the_fleet(ledger: Ledger) -> None:

@@ -37,6 +37,7 @@ def pod(
     name: str,
     on: str,
     *,
+    uid: str = "",
     deployment: str = "",
     app: str = "",
     phase: str = "Running",
@@ -44,7 +45,12 @@ def pod(
 ) -> Pod:
     labels = {DEPLOYMENT_LABEL: deployment, APP_LABEL: app} if deployment else {}
     written = {
-        "metadata": {"name": name, "namespace": "default", "uid": f"uid-{name}", "labels": labels},
+        "metadata": {
+            "name": name,
+            "namespace": "default",
+            "uid": uid or f"uid-{name}",
+            "labels": labels,
+        },
         "spec": {
             "nodeName": on,
             "containers": [{"name": "main", "resources": {"requests": dict(requests or {})}}],

@@ -1,13 +1,21 @@
 // The request: built in a form, or pasted.
 import { computed, useSignal, useSignalEffect } from "@preact/signals";
-import { useMemo } from "preact/hooks";
+import { useMemo, useRef } from "preact/hooks";
 import { fleet } from "../../map/live";
+import { Name } from "../../ui/Name";
 import { query } from "../asked";
 import { PasteForm } from "./PasteForm";
 import { emptyGroup, emptyRequest, requestOf, type FormRequest } from "./request";
 import { RequestForm } from "./RequestForm";
 
-export function Asking({ onAsk }: { onAsk: (query: string) => void }) {
+interface AskingProps {
+  onAsk: (query: string) => void;
+  /** The host that is asked about, if it is one alone. */
+  about: string;
+  onAnywhere: () => void;
+}
+
+export function Asking({ onAsk, about, onAnywhere }: AskingProps) {
   const isPasting = useSignal(false);
   const request = useSignal<FormRequest>(firstRequest([]));
   const isTouched = useSignal(false);
@@ -24,11 +32,28 @@ export function Asking({ onAsk }: { onAsk: (query: string) => void }) {
     request.value = next;
     isTouched.value = true;
   };
+  // Who took it off by keyboard goes on in the form.
+  const build = useRef<HTMLButtonElement>(null);
+  const takeOff = () => {
+    build.current?.focus();
+    onAnywhere();
+  };
   return (
     <section class="card" aria-labelledby="request-title">
       <h2 id="request-title">Request</h2>
+      {about && (
+        <p class="about">
+          <span>
+            about <Name of={about} />
+          </span>
+          <button type="button" aria-label="Ask about every host" onClick={takeOff}>
+            ×
+          </button>
+        </p>
+      )}
       <p class="actions" role="group" aria-label="How to ask">
         <button
+          ref={build}
           type="button"
           aria-pressed={!isPasting.value}
           onClick={() => (isPasting.value = false)}

@@ -68,7 +68,7 @@ export function GroupFields({ group, classes, onChange, onRemove }: GroupProps) 
       </div>
       <Words
         label="traits"
-        hint="HW_CPU_X86_AVX512F,!CUSTOM_OLD"
+        hint="HW_CPU_X86_AVX2,!CUSTOM_OLD"
         list="known-traits"
         of={group.required}
         onChange={(required) => set({ required })}

@@ -31,9 +31,24 @@ export function pasted(text: string, classes: string[]): Pasted {
     const found = read(documents, maker);
     if (found) return found;
   }
-  throw new NotUnderstood(
-    "This is neither a query nor a pod, a hardware intent or a Machine that asks for something.",
-  );
+  throw new NotUnderstood(`${whatItIs(documents)} ${RIGHT}`);
+}
+
+const RIGHT =
+  "Right would be a query (resources=VCPU:8,MEMORY_MB:16384), a pod or what makes pods (with " +
+  "resources.requests or limits in its containers), hardware intents (with spec.resource), or a Machine " +
+  "(with spec.machineTypes).";
+
+/** What is wrong with something that was read, and asks for nothing. */
+function whatItIs(documents: Table[]): string {
+  const pods = documents.filter((each) => podSpec(each));
+  const [named] = [...pods, ...documents.filter((each) => typeof each.kind === "string")];
+  if (!named) return "This is nothing that asks for hardware.";
+  const title = `${String(named.kind ?? "Pod")} ${String(under(named, "metadata", "name") ?? "")}`.trim();
+  if (pods.length > 0) return `${title} has no container that asks for anything.`;
+  return named.kind === "Machine"
+    ? `${title} has no type of machines.`
+    : `${title} does not ask for hardware.`;
 }
 
 /** A query by itself, in an address, or in quotes behind a command. */
@@ -52,8 +67,10 @@ function documentsOf(text: string): Yaml[] {
     const found = JSON.parse(trimmed) as Yaml;
     return Array.isArray(found) ? found : [found];
   } catch (error) {
-    if (error instanceof BadYaml || error instanceof SyntaxError)
-      throw new NotUnderstood(error.message);
+    if (error instanceof BadYaml)
+      throw new NotUnderstood(`This cannot be read as YAML: ${error.message}. ${RIGHT}`);
+    if (error instanceof SyntaxError)
+      throw new NotUnderstood(`This cannot be read as JSON: ${error.message}. ${RIGHT}`);
     throw error;
   }
 }

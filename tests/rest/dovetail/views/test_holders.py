@@ -46,6 +46,7 @@ def test_a_holder_is_told_with_what_it_holds_and_where(held: Client) -> None:
     assert found.pop("since").endswith("Z")
     assert found == {
         "uuid": uid("a"),
+        "pod": None,
         "type": "INSTANCE",
         "project": "lab",
         "user": "mia",

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import orjson
 
-from dovetail.ledger.views import holders
+from dovetail.ledger import Transaction
+from dovetail.ledger.views import holders, pods
 from dovetail.ledger.views.holders import HolderFilter, HoldingConsumer
 from dovetail.rest.dovetail import parameters
 from dovetail.rest.dovetail.decisions import number
@@ -33,11 +35,13 @@ async def listing(call: Call) -> Reply:
         text=query.get("q") or None,
     )
     # One more than shown tells whether there are more.
-    found = await call.read(lambda tx: holders.listing(tx, wanted, limit=limit + 1, after=after))
+    found, named = await call.read(
+        lambda tx: with_pods(tx, holders.listing(tx, wanted, limit=limit + 1, after=after))
+    )
     shown = found[:limit]
     return await call.long_json(
         {
-            "consumers": LongList(as_json(each) for each in shown),
+            "consumers": LongList(as_json(each, named) for each in shown),
             "next": shown[-1].id if len(found) > limit else None,
         }
     )
@@ -46,12 +50,21 @@ async def listing(call: Call) -> Reply:
 async def show(call: Call) -> Reply:
     parameters.only(call.query)
     uuid = call.params["consumer"]
-    return call.json(as_json(await call.read(lambda tx: holders.get(tx, uuid))))
+    [found], named = await call.read(lambda tx: with_pods(tx, [holders.get(tx, uuid)]))
+    return call.json(as_json(found, named))
 
 
-def as_json(each: HoldingConsumer) -> dict[str, Any]:
+def with_pods(
+    tx: Transaction, found: list[HoldingConsumer]
+) -> tuple[list[HoldingConsumer], dict[str, str]]:
+    """And what the pods of those are called that are pods, as far as it is known."""
+    return found, pods.names_of(tx, {each.uuid: each.type for each in found})
+
+
+def as_json(each: HoldingConsumer, named: Mapping[str, str]) -> dict[str, Any]:
     return {
         "uuid": each.uuid,
+        "pod": named.get(each.uuid),
         "type": each.type,
         "project": each.project,
         "user": each.user,

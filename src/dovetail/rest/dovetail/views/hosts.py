@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
 from typing import Any
 
+import msgspec
 import orjson
 
 from dovetail.aio.pace import spare_collector
 from dovetail.ledger import Transaction, decisions, provider_names
 from dovetail.ledger.database.protocol import Row
-from dovetail.ledger.views import trees
+from dovetail.ledger.views import pods, trees
 from dovetail.rest.dovetail import parameters
 from dovetail.rest.dovetail.decisions import as_json as decision_json
 from dovetail.rest.dovetail.decisions import providers_in
@@ -31,16 +32,29 @@ async def show(call: Call) -> Reply:
     # Of a large tree that takes a while, so it is not done on everybody's event loop; the ledger's
     # threads do not know for which request they make so many objects.
     spare_collector()
-    tree, decided = await call.read(lambda tx: whole(tx, key))
-    root = tree[0]
+    found = await call.read(lambda tx: whole(tx, key))
+    root = found.tree[0]
+    uuid, name = root.uuid, root.name
+    shown = (provider_json(each, found.pod_names) for each in taken_from(found.tree))
     return await call.long_json(
         {
-            "uuid": root.uuid,
-            "name": root.name,
-            "providers": LongList(map(provider_json, taken_from(tree))),
-            "decisions": LongList(decided),
+            "uuid": uuid,
+            "name": name,
+            "providers": LongList(shown),
+            "pods": LongList(map(pod_json, found.pods)),
+            "decisions": LongList(found.decisions),
         }
     )
+
+
+class WholeHost(msgspec.Struct):
+    """What one transaction reads of a host."""
+
+    tree: list[trees.TreeProvider]
+    pod_names: Mapping[str, str]
+    """By consumer."""
+    pods: Sequence[pods.PodOnHost]
+    decisions: list[dict[str, Any]]
 
 
 def taken_from(tree: list[trees.TreeProvider]) -> Iterator[trees.TreeProvider]:
@@ -50,11 +64,14 @@ def taken_from(tree: list[trees.TreeProvider]) -> Iterator[trees.TreeProvider]:
         yield tree.pop()
 
 
-def whole(tx: Transaction, key: str) -> tuple[list[trees.TreeProvider], list[dict[str, Any]]]:
+def whole(tx: Transaction, key: str) -> WholeHost:
     tree = trees.get(tx, key)
+    types = {one.consumer: one.type for each in tree for one in each.holders}
+    named = pods.names_of(tx, types)
     rows = about(tx, {each.uuid for each in tree})
     names = provider_names.find(tx, sorted(providers_in(rows)))
-    return tree, [decision_json(row, names) for row in rows]
+    told = [decision_json(row, names) for row in rows]
+    return WholeHost(tree, named, pods.on_node(tx, tree[0].id), told)
 
 
 def about(tx: Transaction, uuids: set[str]) -> list[Row]:
@@ -74,7 +91,7 @@ def newest_first(tx: Transaction) -> Iterator[Row]:
         before = rows[-1][0]
 
 
-def provider_json(each: trees.TreeProvider) -> dict[str, Any]:
+def provider_json(each: trees.TreeProvider, named: Mapping[str, str]) -> dict[str, Any]:
     return {
         "uuid": each.uuid,
         "name": each.name,
@@ -85,7 +102,7 @@ def provider_json(each: trees.TreeProvider) -> dict[str, Any]:
         "aggregates": each.aggregates,
         "attributes": each.attributes,
         "inventories": {name: inventory_json(one) for name, one in each.inventories.items()},
-        "holders": [holder_json(one) for one in each.holders],
+        "holders": [holder_json(one, named) for one in each.holders],
     }
 
 
@@ -103,12 +120,24 @@ def inventory_json(one: trees.InventoryUse) -> dict[str, Any]:
     }
 
 
-def holder_json(one: trees.ProviderHolder) -> dict[str, Any]:
+def holder_json(one: trees.ProviderHolder, named: Mapping[str, str]) -> dict[str, Any]:
     return {
         "consumer": one.consumer,
+        "pod": named.get(one.consumer),
         "type": one.type,
         "project": one.project,
         "user": one.user,
         "since": shown_time(one.since),
         "resources": one.resources,
+    }
+
+
+def pod_json(each: pods.PodOnHost) -> dict[str, Any]:
+    return {
+        "uid": each.uid,
+        "namespace": each.namespace,
+        "name": each.name,
+        "app": each.app or None,
+        "resources": each.resources,
+        "devices": each.devices,
     }

@@ -80,7 +80,19 @@ PROVIDER = an_object(
         "aggregates": TEXTS,
         "attributes": a_map(TEXT),
         "inventories": a_map({"type": "object"}),
-        "holders": a_list(an_object({"consumer": UUID, **OWNER, "resources": AMOUNTS})),
+        "holders": a_list(
+            an_object({"consumer": UUID, "pod": maybe(TEXT), **OWNER, "resources": AMOUNTS})
+        ),
+    }
+)
+POD = an_object(
+    {
+        "uid": TEXT,
+        "namespace": TEXT,
+        "name": TEXT,
+        "app": maybe(TEXT),
+        "resources": AMOUNTS,
+        "devices": AMOUNTS,
     }
 )
 HOLDS = {"provider": UUID, "name": TEXT, "host": TEXT, "host_uuid": UUID, "resources": AMOUNTS}
@@ -144,13 +156,20 @@ LISTED_GROUP: Document = {
 }
 VIEW_SCHEMAS: dict[str, Document] = {
     "Consumer": an_object(
-        {"uuid": UUID, **OWNER, "generation": NUMBER, "holds": a_list(an_object(HOLDS))}
+        {
+            "uuid": UUID,
+            "pod": maybe(TEXT),
+            **OWNER,
+            "generation": NUMBER,
+            "holds": a_list(an_object(HOLDS)),
+        }
     ),
     "Host": an_object(
         {
             "uuid": UUID,
             "name": TEXT,
             "providers": a_list(PROVIDER),
+            "pods": a_list(POD),
             "decisions": a_list(ref("Decision")),
         }
     ),
@@ -184,7 +203,10 @@ VIEWS: Mapping[tuple[str, str], Operation] = {
         },
     ),
     ("GET", "/v1/hosts/{host}"): Operation(
-        summary="A tree: its providers, and who holds how much of each. Any of them names it.",
+        summary="A tree: its providers, and who holds how much of each. Any of them names it. "
+        "`pod` of a holder is the name of its pod, in the namespace `project`, where somebody told "
+        "it (null: not known); `pods` are those seen on a node of a registered cluster, of which "
+        "one holder may stand for many.",
         answers={200: ref("Host")},
     ),
     ("GET", "/v1/consumers"): Operation(
