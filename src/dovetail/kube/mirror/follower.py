@@ -170,6 +170,7 @@ class ClusterFollower:
             # What is known was true when the question was sent, for watches had told it by then.
             self._observed_at = at
             self._answered_at = asyncio.get_running_loop().time()
+            self._refusal = "no answer since it was last heard"
 
     # -- the ledger --------------------------------------------------------------------------------
 
