@@ -221,6 +221,7 @@ class Exchange:
             dated_since=self.door.version.dated_since,
             ask=self._ask,
             admit=self._admit,
+            admit_again=self._admit_again,
         )
         self._authorise(endpoint, call)
         if not endpoint.streams:
@@ -230,6 +231,13 @@ class Exchange:
     async def _admit(self, headers: Headers) -> Identity:
         self.identity = await self._admission.admit(headers, self.client)
         return self.identity
+
+    async def _admit_again(self) -> None:
+        """Whatever has ended meanwhile, the session, the token or the right, ends the answer."""
+        assert self.endpoint is not None
+        assert self.call is not None
+        await self._identify()
+        self._authorise(self.endpoint, self.call)
 
     async def _ask(self, target: str) -> Reply:
         """What GET of another address of this server answers the same caller."""
@@ -251,8 +259,10 @@ class Exchange:
             self._backend.allowed_hosts.refuse_foreign(self.request)
 
     async def _recognise(self) -> None:
-        if self.identity is not NOBODY or self._is_public():
-            return
+        if self.identity is NOBODY and not self._is_public():
+            await self._identify()
+
+    async def _identify(self) -> None:
         if self._entrance is not None:
             headers = await self._entrance.headers(self.request, self._path, self._backend)
             if headers is None:

@@ -121,6 +121,8 @@ class Call(VersionedQuery):
     """What GET of another address (path and query) of this server answers the same caller."""
     admit: Callable[[Headers], Awaitable[Identity]]
     """Whose token these headers hold, found out as for any request. Raises HttpError."""
+    admit_again: Callable[[], Awaitable[None]]
+    """Whether the caller may still have this answer, if that takes long. Raises HttpError."""
     body: bytes = b""
     dated_since: Version = 0
     """The first version whose answers say when what they show was last changed."""
