@@ -108,5 +108,5 @@ function Row({ total, label }: { total: GroupTotal; label?: string }) {
 /** The same view of one group alone, or of all. */
 function alone(group: string | undefined): string {
   const kept = Object.fromEntries(params.value);
-  return href("", { ...kept, in: group, host: undefined });
+  return href("", { ...kept, in: group, host: undefined, page: undefined });
 }
