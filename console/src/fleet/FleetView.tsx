@@ -1,7 +1,7 @@
 // The fleet: a heat map of hosts in their groups, totals from the start, the host under the cursor.
 import { computed, useSignal, useSignalEffect } from "@preact/signals";
 import { useEffect, useMemo } from "preact/hooks";
-import { go, href } from "../app/address";
+import { go, href, params } from "../app/address";
 import { Loading, NotLoaded } from "../ui/Loading";
 import { Refused } from "../ui/Refused";
 import { count, many, percent } from "../ui/numbers";
@@ -11,7 +11,6 @@ import {
   colouring,
   groupFilter,
   grouping,
-  hostAsked,
   isTable,
   stateFilter,
   text,
@@ -25,15 +24,18 @@ import { fleet, follow, problem, revision } from "../map/live";
 import { MapCanvas } from "../map/MapCanvas";
 import { MapTable } from "./MapTable";
 import { byFragmentation, byHolder, byUse } from "../map/paint";
-import { selected, sum, totals } from "./select";
+import { areSame, selected, sum, totals } from "./select";
 import { Toolbar } from "./Toolbar";
 import { Totals } from "./Totals";
 
 export function FleetView() {
   useEffect(follow, []);
-  const cursor = useSignal<number | undefined>(undefined);
+  const cursor = useSignal<string | undefined>(params.peek().get("host") ?? undefined);
   const shown = useMemo(signalsOf, []);
-  useCursorInAddress(cursor);
+  // The cursor is part of the address, so that "look at this one" can be sent to somebody.
+  useSignalEffect(() => {
+    if (cursor.value !== undefined) choose({ host: cursor.value });
+  });
   useSignalEffect(() => {
     if (colouring.value === "holder" && !heldBy.peek()) void loadHolders();
   });
@@ -47,10 +49,11 @@ export function FleetView() {
     );
   const all = sum(shown.totals.value);
   const hosts = shown.hosts.value;
+  const pointed = known.byUuid.get(cursor.value ?? "");
   return (
     <div class="fleet">
       <h1 class="sr">Fleet</h1>
-      <Toolbar fleet={known} onFound={() => (cursor.value = hosts[0])} />
+      <Toolbar fleet={known} onFound={() => (cursor.value = known.uuids[hosts[0] ?? -1])} />
       {problem.value && <Refused words={problem.value} />}
       <p class="headline" aria-live="polite">
         <strong>{many(hosts.length, "host")}</strong>
@@ -79,10 +82,11 @@ export function FleetView() {
               hosts={shown.hosts}
               paint={shown.paint}
               class={classShown}
+              view={shown.view}
               cursor={cursor}
               groupLabel={shown.labelOf}
               describe={(of, host) => hostWords(of, host, classShown.value)}
-              onOpen={(host) => go(href(`/hosts/${known.uuids[host]}`))}
+              onOpen={(uuid) => go(href(`/hosts/${uuid}`))}
               label={`Map of ${many(hosts.length, "host")}`}
             />
             <Legend
@@ -97,8 +101,8 @@ export function FleetView() {
           </div>
         )}
         <aside class="side" aria-label="Details">
-          {cursor.value !== undefined && cursor.value < known.size && (
-            <HostCard fleet={known} host={cursor.value} class={classShown.value} />
+          {pointed !== undefined && (
+            <HostCard fleet={known} host={pointed} class={classShown.value} />
           )}
           <Totals
             totals={shown.totals.value}
@@ -115,6 +119,7 @@ export function FleetView() {
 
 /** What is shown follows from the fleet and the choices; each is worked out once per change. */
 function signalsOf() {
+  let before: Int32Array = new Int32Array();
   const hosts = computed(() => {
     // Which hosts are full changes with the numbers; which match a text does not.
     if (stateFilter.value !== "all") void revision.value;
@@ -125,7 +130,9 @@ function signalsOf() {
       class: classShown.value,
       group: groupFilter.value,
     };
-    return known ? selected(known, grouping.value, by) : new Int32Array();
+    const now = known ? selected(known, grouping.value, by) : new Int32Array();
+    // The same hosts are no new layout, whatever became of them.
+    return (before = areSame(before, now) ? before : now);
   });
   const found = computed(() => {
     void revision.value;
@@ -156,21 +163,8 @@ function signalsOf() {
       total && total.capacity > 0 ? percent(total.capacity - total.used, total.capacity) : "";
     return { name: total?.name ?? "", note: free };
   };
-  return { hosts, totals: found, holders, paint, order, labelOf };
-}
-
-/** The cursor is part of the address, so that "look at this one" can be sent to somebody. */
-function useCursorInAddress(cursor: {
-  value: number | undefined;
-  peek: () => number | undefined;
-}): void {
-  useSignalEffect(() => {
-    const known = fleet.value;
-    if (known && cursor.peek() === undefined) cursor.value = hostAsked(known);
-  });
-  useSignalEffect(() => {
-    const host = cursor.value;
-    const known = fleet.peek();
-    if (host !== undefined && known) choose({ host: known.uuids[host] });
-  });
+  const view = computed(() =>
+    [grouping.value, params.value.get("in"), stateFilter.value, text.value].join("\n"),
+  );
+  return { hosts, totals: found, holders, paint, order, labelOf, view };
 }

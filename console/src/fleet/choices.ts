@@ -2,7 +2,7 @@
 import { computed } from "@preact/signals";
 import { params, setParams } from "../app/address";
 import { fleet } from "../map/live";
-import { groupingsOf, type Fleet, type Grouping } from "../map/model";
+import { groupingsOf, type Grouping } from "../map/model";
 import { STATES, type StateFilter } from "./select";
 
 export const COLOURINGS = ["free", "fragmentation", "holder"] as const;
@@ -41,11 +41,6 @@ export const groupFilter = computed<number | undefined>(() => {
   const at = fleet.value.groups[grouping.value].indexOf(name);
   return at < 0 ? undefined : at;
 });
-
-export function hostAsked(known: Fleet): number | undefined {
-  const uuid = params.peek().get("host");
-  return uuid ? known.byUuid.get(uuid) : undefined;
-}
 
 export function choose(changes: Record<string, string | undefined>): void {
   setParams(changes);

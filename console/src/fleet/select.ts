@@ -26,6 +26,10 @@ export function selected(fleet: Fleet, grouping: Grouping, by: Selection): Int32
   return Int32Array.from(found);
 }
 
+export function areSame(some: Int32Array, others: Int32Array): boolean {
+  return some.length === others.length && some.every((host, at) => host === others[at]);
+}
+
 function matches(fleet: Fleet, host: number, wanted: string): boolean {
   return fleet.names[host]!.toLowerCase().includes(wanted) || fleet.uuids[host] === wanted;
 }

@@ -13,15 +13,25 @@ import type { HostVerdicts } from "./questions";
 
 interface VerdictMapProps {
   verdicts: ReadonlySignal<Loaded<HostVerdicts>>;
-  cursor: Signal<number | undefined>;
-  onOpen: (host: number) => void;
+  cursor: Signal<string | undefined>;
+  onOpen: (uuid: string) => void;
+  /** Have them asked for again. */
+  onOld: () => void;
 }
 
 const VERDICT_WORDS = ["fits", "does not fit now", "can never fit", "not looked at"];
 const EVERYTHING = { text: "", state: "all", class: "" } as const;
 
-export function VerdictMap({ verdicts, cursor, onOpen }: VerdictMapProps) {
+/** Between two questions about a fleet whose hosts come and go all the time. */
+const PAUSE = 500;
+
+export function VerdictMap({ verdicts, cursor, onOpen, onOld }: VerdictMapProps) {
   const shown = useMemo(() => {
+    // They are in the order of the map that they were made for: on another they are nobody's.
+    const own = computed(() => {
+      const found = verdicts.value.value;
+      return found && found.layout === fleet.value?.layout ? found.verdict : [];
+    });
     const hosts = computed(() =>
       fleet.value ? selected(fleet.value, grouping.value, EVERYTHING) : new Int32Array(),
     );
@@ -31,14 +41,20 @@ export function VerdictMap({ verdicts, cursor, onOpen }: VerdictMapProps) {
     const order = computed(() => groups.value.map((each) => each.group));
     const names = computed(() => new Map(groups.value.map((each) => [each.group, each.name])));
     const paint = computed(() =>
-      fleet.value ? byVerdict(fleet.value, verdicts.value.value?.verdict ?? []) : undefined,
+      fleet.value ? byVerdict(fleet.value, own.value) : undefined,
     );
-    return { hosts, order, names, paint };
+    return { hosts, order, names, own, paint };
   }, []);
-  // Verdicts are in the order of the map: of another fleet than ours, ours is old.
+  // Of another fleet than ours: either may be the older one.
   useSignalEffect(() => {
     const found = verdicts.value.value;
-    if (found && fleet.peek() && found.verdict.length !== fleet.peek()!.size) void refresh();
+    const known = fleet.value;
+    if (!found || !known || found.layout === known.layout) return undefined;
+    const timer = setTimeout(async () => {
+      await refresh();
+      if (verdicts.peek().value === found && found.layout !== fleet.peek()?.layout) onOld();
+    }, PAUSE);
+    return () => clearTimeout(timer);
   });
   return (
     <section class="card verdict-map" aria-labelledby="verdict-map-title">
@@ -51,15 +67,17 @@ export function VerdictMap({ verdicts, cursor, onOpen }: VerdictMapProps) {
         hosts={shown.hosts}
         paint={shown.paint}
         class={classShown}
+        view={grouping}
         cursor={cursor}
         groupLabel={(block) => ({
           name: shown.names.peek().get(block.group) ?? "",
           note: "",
         })}
         describe={(of, host) =>
-          `${of.names[host]}: ${VERDICT_WORDS[verdicts.value.value?.verdict[host] ?? 3]}`
+          `${of.names[host]}: ${VERDICT_WORDS[shown.own.value[host] ?? 3]}`
         }
         onOpen={onOpen}
+        isInPage
         label="Map of verdicts"
       />
       <Legend palette="verdict" of="" />
