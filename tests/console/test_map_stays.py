@@ -137,3 +137,28 @@ def test_a_page_of_the_table_has_an_address(world: tuple[str, Api], browse: Open
     page.go_forward()
     page.get_by_label("Search").fill("rack1")
     expect(first).to_have_text(HOSTS[30])
+
+
+def test_colours_of_holders_follow_who_holds(world: tuple[str, Api], browse: Open) -> None:
+    url, api = world
+    page = browse(f"{url}/console?colour=holder").page
+    legend = page.locator(".map-part")
+    expect(legend).to_contain_text("nobody")
+    for project, name in (("red", HOSTS[1]), ("green", HOSTS[2])):
+        allocations = {uuid_of(api, name): {"resources": {"VCPU": 1}}}
+        owner = {"project_id": project, "user_id": "mia", "consumer_type": "INSTANCE"}
+        body = {"allocations": allocations, "consumer_generation": None, **owner}
+        api.put(f"/allocations/{uuid_of(api, name)}", body)
+        expect(legend).to_contain_text(project)
+    remove(api, HOSTS[0])
+    expect(page.locator(".headline")).to_contain_text("119 hosts")
+    expect(legend).to_contain_text("green")
+
+
+def test_verdicts_are_counted(world: tuple[str, Api], browse: Open) -> None:
+    """Where cells are too small for marks, numbers say what there is."""
+    url, api = world
+    claim(api, 16, HOSTS[1])
+    page = browse(f"{url}/console/why?query=resources%3DVCPU%3A1").page
+    legend = page.locator(".verdict-map .legend li")
+    expect(legend).to_have_text(["fits: 119", "not now: 1", "never: 0", "not looked at: 0"])

@@ -16,7 +16,7 @@ import {
   text,
 } from "./choices";
 import { hostWords } from "../map/words";
-import { heldBy, holdersOf, holdersProblem, loadHolders } from "./holders";
+import { askHolders, heldBy, holdersOf, holdersProblem } from "./holders";
 import { HostCard } from "./HostCard";
 import type { Block } from "../map/layout";
 import { Legend } from "../map/Legend";
@@ -24,7 +24,7 @@ import { fleet, follow, problem, revision } from "../map/live";
 import { MapCanvas } from "../map/MapCanvas";
 import { MapTable } from "./MapTable";
 import { byFragmentation, byHolder, byUse } from "../map/paint";
-import { areSame, selected, sum, totals } from "./select";
+import { areSame, selected, stateNotes, sum, totals } from "./select";
 import { Toolbar } from "./Toolbar";
 import { Totals } from "./Totals";
 
@@ -37,7 +37,8 @@ export function FleetView() {
     if (cursor.value !== undefined) choose({ host: cursor.value });
   });
   useSignalEffect(() => {
-    if (colouring.value === "holder" && !heldBy.peek()) void loadHolders();
+    void revision.value;
+    if (colouring.value === "holder") askHolders(fleet.value);
   });
   void revision.value;
   const known = fleet.value;
@@ -60,9 +61,7 @@ export function FleetView() {
         {hosts.length < known.size && ` of ${count(known.size)}`}, {count(all.capacity - all.used)}{" "}
         of {count(all.capacity)} {classShown.value} free (
         {percent(all.capacity - all.used, all.capacity)})
-        {all.full > 0 && `, ${count(all.full)} full`}
-        {all.drained > 0 && `, ${count(all.drained)} drained`}
-        {all.dead > 0 && `, ${count(all.dead)} dead`}
+        {stateNotes(all).map((each) => `, ${each}`)}
         {colouring.value === "holder" && holdersProblem.value && ` · ${holdersProblem.value}`}
       </p>
       <div class="fleet-parts">
@@ -159,9 +158,10 @@ function signalsOf() {
   const byGroup = computed(() => new Map(found.value.map((each) => [each.group, each])));
   const labelOf = (block: Block) => {
     const total = byGroup.peek().get(block.group);
-    const free =
-      total && total.capacity > 0 ? percent(total.capacity - total.used, total.capacity) : "";
-    return { name: total?.name ?? "", note: free };
+    if (!total) return { name: "", notes: [] };
+    const { capacity, used } = total;
+    const free = capacity > 0 ? percent(capacity - used, capacity) : "";
+    return { name: total.name, notes: [free, ...stateNotes(total)] };
   };
   const view = computed(() =>
     [grouping.value, params.value.get("in"), stateFilter.value, text.value].join("\n"),

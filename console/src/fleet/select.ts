@@ -1,4 +1,5 @@
 // Which hosts are shown, and what they amount to per group.
+import { count } from "../ui/numbers";
 import { DEAD, DRAINED, isFull, OK, type Fleet, type Grouping } from "../map/model";
 
 export const STATES = ["all", "free", "full", "drained", "dead"] as const;
@@ -88,6 +89,13 @@ export function sum(of: GroupTotal[]): GroupTotal {
     }
   }
   return all;
+}
+
+/** How many take nothing, and why: where cells are too small for marks, this says it. */
+export function stateNotes(of: GroupTotal): string[] {
+  return (["dead", "drained", "full"] as const)
+    .filter((state) => of[state] > 0)
+    .map((state) => `${count(of[state])} ${state}`);
 }
 
 function empty(group: number, name: string): GroupTotal {

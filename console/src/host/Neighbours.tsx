@@ -43,7 +43,7 @@ export function Neighbours({ host }: { host: string }) {
         cursor={cursor}
         groupLabel={(block) => ({
           name: fleet.value ? nameOf(fleet.value, grouping.value, block.group) : "",
-          note: "",
+          notes: [],
         })}
         describe={(of, at) => hostWords(of, at, classShown.value)}
         onOpen={(uuid) => go(href(`/hosts/${uuid}`))}

@@ -5,8 +5,9 @@ import { classShown, grouping } from "../fleet/choices";
 import { Legend } from "../map/Legend";
 import { fleet, refresh } from "../map/live";
 import { MapCanvas } from "../map/MapCanvas";
-import { byVerdict } from "../map/paint";
+import { byVerdict, NOT_LOOKED_AT } from "../map/paint";
 import { selected, totals } from "../fleet/select";
+import { count } from "../ui/numbers";
 import type { Loaded } from "../ui/loading";
 import { Refused } from "../ui/Refused";
 import type { HostVerdicts } from "./questions";
@@ -21,6 +22,13 @@ interface VerdictMapProps {
 
 const VERDICT_WORDS = ["fits", "does not fit now", "can never fit", "not looked at"];
 const EVERYTHING = { text: "", state: "all", class: "" } as const;
+
+/** What there is to do with a group, first. */
+function verdictNotes(counts: number[] = []): string[] {
+  return ["fit", "not now", "never", "not looked at"]
+    .map((words, verdict) => (counts[verdict] ? `${count(counts[verdict])} ${words}` : ""))
+    .filter(Boolean);
+}
 
 /** Between two questions about a fleet whose hosts come and go all the time. */
 const PAUSE = 500;
@@ -43,7 +51,22 @@ export function VerdictMap({ verdicts, cursor, onOpen, onOld }: VerdictMapProps)
     const paint = computed(() =>
       fleet.value ? byVerdict(fleet.value, own.value) : undefined,
     );
-    return { hosts, order, names, own, paint };
+    const byGroup = computed(() => {
+      const of = fleet.value?.groupOf[grouping.value] ?? new Int32Array();
+      const found = new Map<number, number[]>();
+      for (const host of hosts.value) {
+        const counts = found.get(of[host]!) ?? [0, 0, 0, 0];
+        counts[own.value[host] ?? NOT_LOOKED_AT]!++;
+        found.set(of[host]!, counts);
+      }
+      return found;
+    });
+    const all = computed(() =>
+      VERDICT_WORDS.map((_, verdict) =>
+        [...byGroup.value.values()].reduce((sum, counts) => sum + counts[verdict]!, 0),
+      ),
+    );
+    return { hosts, order, names, own, paint, byGroup, all };
   }, []);
   // Of another fleet than ours: either may be the older one.
   useSignalEffect(() => {
@@ -71,7 +94,7 @@ export function VerdictMap({ verdicts, cursor, onOpen, onOld }: VerdictMapProps)
         cursor={cursor}
         groupLabel={(block) => ({
           name: shown.names.peek().get(block.group) ?? "",
-          note: "",
+          notes: verdictNotes(shown.byGroup.peek().get(block.group)),
         })}
         describe={(of, host) =>
           `${of.names[host]}: ${VERDICT_WORDS[shown.own.value[host] ?? 3]}`
@@ -80,7 +103,7 @@ export function VerdictMap({ verdicts, cursor, onOpen, onOld }: VerdictMapProps)
         isInPage
         label="Map of verdicts"
       />
-      <Legend palette="verdict" of="" />
+      <Legend palette="verdict" of="" counts={shown.all.value} />
       {verdicts.value.value?.complete === false && (
         <p class="quiet">Time was over before every host was looked at.</p>
       )}
