@@ -161,7 +161,7 @@ function signalsOf() {
     if (!total) return { name: "", notes: [] };
     const { capacity, used } = total;
     const free = capacity > 0 ? percent(capacity - used, capacity) : "";
-    return { name: total.name, notes: [free, ...stateNotes(total)] };
+    return { name: total.name, notes: [free, ...stateNotes(total).reverse()] };
   };
   const view = computed(() =>
     [grouping.value, params.value.get("in"), stateFilter.value, text.value].join("\n"),

@@ -93,7 +93,7 @@ export function sum(of: GroupTotal[]): GroupTotal {
 
 /** How many take nothing, and why: where cells are too small for marks, this says it. */
 export function stateNotes(of: GroupTotal): string[] {
-  return (["dead", "drained", "full"] as const)
+  return (["full", "drained", "dead"] as const)
     .filter((state) => of[state] > 0)
     .map((state) => `${count(of[state])} ${state}`);
 }
