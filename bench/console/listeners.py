@@ -8,7 +8,7 @@ import asyncio
 import sys
 from dataclasses import dataclass
 
-EVENTS = "/console/api/dovetail/v1/map/events"
+EVENTS = "/dovetail/v1/map/events"
 
 
 @dataclass(slots=True)
@@ -17,9 +17,10 @@ class Heard:
     changes: int = 0
 
 
-async def listen(port: int, opened: asyncio.Semaphore, heard: Heard) -> None:
+async def listen(port: int, user: int, opened: asyncio.Semaphore, heard: Heard) -> None:
     reader, writer = await asyncio.open_connection("127.0.0.1", port)
-    head = f"GET {EVENTS} HTTP/1.1\r\nhost: 127.0.0.1:{port}\r\naccept: text/event-stream\r\n\r\n"
+    # Each is another user: one alone may not have so many.
+    head = f"GET {EVENTS} HTTP/1.1\r\nhost: 127.0.0.1:{port}\r\nx-auth-token: user{user}\r\n\r\n"
     writer.write(head.encode())
     await reader.readuntil(b"event: hello")
     opened.release()
@@ -30,7 +31,7 @@ async def listen(port: int, opened: asyncio.Semaphore, heard: Heard) -> None:
 
 async def main(port: int, count: int) -> None:
     opened, heard = asyncio.Semaphore(0), Heard()
-    tasks = [asyncio.create_task(listen(port, opened, heard)) for _ in range(count)]
+    tasks = [asyncio.create_task(listen(port, user, opened, heard)) for user in range(count)]
     for _ in tasks:
         await opened.acquire()
     print("open", flush=True)

@@ -6,6 +6,7 @@ import { selected, sum, totals } from "../src/fleet/select";
 
 const DOCUMENT: MapDocument = {
   version: "1",
+  layout: "1",
   hosts: {
     uuid: ["a", "b", "c", "d"],
     name: ["rack2-h10", "rack2-h2", "rack10-h1", null],
@@ -41,8 +42,10 @@ describe("the fleet in columns", () => {
     const fleet = fleetOf(DOCUMENT);
     apply(fleet, {
       version: "2",
+      from: ["1"],
       hosts: [2],
       used: { VCPU: [4], VGPU: [0] },
+      fragmentation: [0],
       lanes: { at: [0], used: [3] },
     });
     expect(isFull(fleet, "VCPU", 2)).toBe(true);

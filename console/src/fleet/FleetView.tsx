@@ -1,7 +1,7 @@
 // The fleet: a heat map of hosts in their groups, totals from the start, the host under the cursor.
 import { computed, useSignal, useSignalEffect } from "@preact/signals";
 import { useEffect, useMemo } from "preact/hooks";
-import { go, href } from "../app/address";
+import { go, href, params } from "../app/address";
 import { Loading, NotLoaded } from "../ui/Loading";
 import { Refused } from "../ui/Refused";
 import { NoHosts } from "../ui/NoHosts";
@@ -12,13 +12,12 @@ import {
   colouring,
   groupFilter,
   grouping,
-  hostAsked,
   isTable,
   stateFilter,
   text,
 } from "./choices";
 import { hostWords } from "../map/words";
-import { heldBy, holdersOf, holdersProblem, loadHolders } from "./holders";
+import { askHolders, heldBy, holdersOf, holdersProblem } from "./holders";
 import { HostCard } from "./HostCard";
 import type { Block } from "../map/layout";
 import { Legend } from "../map/Legend";
@@ -26,17 +25,21 @@ import { fleet, follow, problem, revision } from "../map/live";
 import { MapCanvas } from "../map/MapCanvas";
 import { MapTable } from "./MapTable";
 import { byFragmentation, byHolder, byUse } from "../map/paint";
-import { selected, sum, totals } from "./select";
+import { areSame, selected, stateNotes, sum, totals } from "./select";
 import { Toolbar } from "./Toolbar";
 import { Totals } from "./Totals";
 
 export function FleetView() {
   useEffect(follow, []);
-  const cursor = useSignal<number | undefined>(undefined);
+  const cursor = useSignal<string | undefined>(params.peek().get("host") ?? undefined);
   const shown = useMemo(signalsOf, []);
-  useCursorInAddress(cursor);
+  // The cursor is part of the address, so that "look at this one" can be sent to somebody.
   useSignalEffect(() => {
-    if (colouring.value === "holder" && !heldBy.peek()) void loadHolders();
+    if (cursor.value !== undefined) choose({ host: cursor.value });
+  });
+  useSignalEffect(() => {
+    void revision.value;
+    if (colouring.value === "holder") askHolders(fleet.value);
   });
   void revision.value;
   const known = fleet.value;
@@ -55,19 +58,18 @@ export function FleetView() {
     );
   const all = sum(shown.totals.value);
   const hosts = shown.hosts.value;
+  const pointed = known.byUuid.get(cursor.value ?? "");
   return (
     <div class="fleet">
       <h1 class="sr">Fleet</h1>
-      <Toolbar fleet={known} onFound={() => (cursor.value = hosts[0])} />
+      <Toolbar fleet={known} onFound={() => (cursor.value = known.uuids[hosts[0] ?? -1])} />
       {problem.value && <Refused words={problem.value} />}
       <p class="headline" aria-live="polite">
         <strong>{many(hosts.length, "host")}</strong>
         {hosts.length < known.size && ` of ${count(known.size)}`}, {count(all.capacity - all.used)}{" "}
         of {count(all.capacity)} {classShown.value} free (
         {percent(all.capacity - all.used, all.capacity)})
-        {all.full > 0 && `, ${count(all.full)} full`}
-        {all.drained > 0 && `, ${count(all.drained)} drained`}
-        {all.dead > 0 && `, ${count(all.dead)} dead`}
+        {stateNotes(all).map((each) => `, ${each}`)}
         {colouring.value === "holder" && holdersProblem.value && ` · ${holdersProblem.value}`}
       </p>
       <div class="fleet-parts">
@@ -87,10 +89,11 @@ export function FleetView() {
               hosts={shown.hosts}
               paint={shown.paint}
               class={classShown}
+              view={shown.view}
               cursor={cursor}
               groupLabel={shown.labelOf}
               describe={(of, host) => hostWords(of, host, classShown.value)}
-              onOpen={(host) => go(href(`/hosts/${known.uuids[host]}`))}
+              onOpen={(uuid) => go(href(`/hosts/${uuid}`))}
               label={`Map of ${many(hosts.length, "host")}`}
             />
             <Legend
@@ -105,8 +108,8 @@ export function FleetView() {
           </div>
         )}
         <aside class="side" aria-label="Details">
-          {cursor.value !== undefined && cursor.value < known.size && (
-            <HostCard fleet={known} host={cursor.value} class={classShown.value} />
+          {pointed !== undefined && (
+            <HostCard fleet={known} host={pointed} class={classShown.value} />
           )}
           <Totals
             totals={shown.totals.value}
@@ -123,6 +126,7 @@ export function FleetView() {
 
 /** What is shown follows from the fleet and the choices; each is worked out once per change. */
 function signalsOf() {
+  let before: Int32Array = new Int32Array();
   const hosts = computed(() => {
     // Which hosts are full changes with the numbers; which match a text does not.
     if (stateFilter.value !== "all") void revision.value;
@@ -133,7 +137,9 @@ function signalsOf() {
       class: classShown.value,
       group: groupFilter.value,
     };
-    return known ? selected(known, grouping.value, by) : new Int32Array();
+    const now = known ? selected(known, grouping.value, by) : new Int32Array();
+    // The same hosts are no new layout, whatever became of them.
+    return (before = areSame(before, now) ? before : now);
   });
   const found = computed(() => {
     void revision.value;
@@ -160,25 +166,13 @@ function signalsOf() {
   const byGroup = computed(() => new Map(found.value.map((each) => [each.group, each])));
   const labelOf = (block: Block) => {
     const total = byGroup.peek().get(block.group);
-    const free =
-      total && total.capacity > 0 ? percent(total.capacity - total.used, total.capacity) : "";
-    return { name: total?.name ?? "", note: free };
+    if (!total) return { name: "", notes: [] };
+    const { capacity, used } = total;
+    const free = capacity > 0 ? percent(capacity - used, capacity) : "";
+    return { name: total.name, notes: [free, ...stateNotes(total).reverse()] };
   };
-  return { hosts, totals: found, holders, paint, order, labelOf };
-}
-
-/** The cursor is part of the address, so that "look at this one" can be sent to somebody. */
-function useCursorInAddress(cursor: {
-  value: number | undefined;
-  peek: () => number | undefined;
-}): void {
-  useSignalEffect(() => {
-    const known = fleet.value;
-    if (known && cursor.peek() === undefined) cursor.value = hostAsked(known);
-  });
-  useSignalEffect(() => {
-    const host = cursor.value;
-    const known = fleet.peek();
-    if (host !== undefined && known) choose({ host: known.uuids[host] });
-  });
+  const view = computed(() =>
+    [grouping.value, params.value.get("in"), stateFilter.value, text.value].join("\n"),
+  );
+  return { hosts, totals: found, holders, paint, order, labelOf, view };
 }

@@ -1,9 +1,10 @@
 // The map as a table, page by page, for whoever reads better than they look.
-import { useSignal } from "@preact/signals";
 import { href } from "../app/address";
 import { Name } from "../ui/Name";
 import { count, percent } from "../ui/numbers";
 import { capacityOf, stateWords, usedOf, type Fleet, type Grouping } from "../map/model";
+import { revision } from "../map/live";
+import { tablePage, turnTo } from "./choices";
 import { nameOf } from "./select";
 
 const PAGE = 100;
@@ -16,9 +17,10 @@ interface TableProps {
 }
 
 export function MapTable({ fleet, hosts, grouping, class: name }: TableProps) {
-  const page = useSignal(0);
+  // The columns change within the same fleet, which its properties do not show.
+  void revision.value;
   const pages = Math.max(1, Math.ceil(hosts.length / PAGE));
-  const at = Math.min(page.value, pages - 1);
+  const at = Math.min(tablePage.value, pages - 1);
   const shown = [...hosts.subarray(at * PAGE, (at + 1) * PAGE)];
   return (
     <div class="map-table">
@@ -69,13 +71,13 @@ export function MapTable({ fleet, hosts, grouping, class: name }: TableProps) {
       </table>
       {pages > 1 && (
         <p class="pager">
-          <button type="button" disabled={at === 0} onClick={() => (page.value = at - 1)}>
+          <button type="button" disabled={at === 0} onClick={() => turnTo(at - 1)}>
             Previous
           </button>
           <span>
             page {count(at + 1)} of {count(pages)}
           </span>
-          <button type="button" disabled={at === pages - 1} onClick={() => (page.value = at + 1)}>
+          <button type="button" disabled={at === pages - 1} onClick={() => turnTo(at + 1)}>
             Next
           </button>
         </p>

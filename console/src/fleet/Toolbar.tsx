@@ -7,6 +7,7 @@ import {
   COLOURINGS,
   grouping,
   isTable,
+  narrow,
   stateFilter,
   text,
 } from "./choices";
@@ -16,8 +17,9 @@ import { STATES } from "./select";
 import { Choice } from "../ui/Choice";
 
 const FOLLOWING = {
-  loading: "loading",
+  connecting: "connecting",
   live: "live",
+  behind: "catching up",
   polling: "every 5 seconds",
   paused: "paused",
 };
@@ -47,7 +49,7 @@ export function Toolbar({ fleet, onFound }: { fleet: Fleet; onFound: () => void 
         label="Group by"
         of={groupingsOf(fleet)}
         value={grouping.value}
-        onChange={(group) => choose({ group, in: undefined })}
+        onChange={(group) => narrow({ group, in: undefined })}
       />
       <Choice
         label="Class"
@@ -65,7 +67,7 @@ export function Toolbar({ fleet, onFound }: { fleet: Fleet; onFound: () => void 
         label="Show"
         of={STATES}
         value={stateFilter.value}
-        onChange={(state) => choose({ state: state === "all" ? undefined : state })}
+        onChange={(state) => narrow({ state: state === "all" ? undefined : state })}
       />
       <label>
         Search
@@ -77,7 +79,7 @@ export function Toolbar({ fleet, onFound }: { fleet: Fleet; onFound: () => void 
           placeholder="host name ( / )"
           autocomplete="off"
           spellcheck={false}
-          onInput={(event) => choose({ q: event.currentTarget.value || undefined })}
+          onInput={(event) => narrow({ q: event.currentTarget.value || undefined })}
         />
       </label>
       <button

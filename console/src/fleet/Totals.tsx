@@ -4,7 +4,7 @@ import { useEffect } from "preact/hooks";
 import { href, params } from "../app/address";
 import { Name } from "../ui/Name";
 import { count, percent } from "../ui/numbers";
-import { NO_GROUP, type GroupTotal } from "./select";
+import { NO_GROUP, stateNotes, type GroupTotal } from "./select";
 
 interface TotalsProps {
   totals: GroupTotal[];
@@ -64,11 +64,7 @@ export function Totals({ totals, all, grouping, class: name, isAlone }: TotalsPr
 
 function Row({ total, label }: { total: GroupTotal; label?: string }) {
   const isGroup = label === undefined && total.group !== NO_GROUP;
-  const notes = [
-    total.full > 0 && `${count(total.full)} full`,
-    total.drained > 0 && `${count(total.drained)} drained`,
-    total.dead > 0 && `${count(total.dead)} dead`,
-  ].filter(Boolean);
+  const notes = stateNotes(total);
   return (
     <>
       <tr class={label ? "sum" : undefined}>
@@ -108,5 +104,5 @@ function Row({ total, label }: { total: GroupTotal; label?: string }) {
 /** The same view of one group alone, or of all. */
 function alone(group: string | undefined): string {
   const kept = Object.fromEntries(params.value);
-  return href("", { ...kept, in: group, host: undefined });
+  return href("", { ...kept, in: group, host: undefined, page: undefined });
 }

@@ -2,7 +2,7 @@
 import { computed } from "@preact/signals";
 import { params, setParams } from "../app/address";
 import { fleet } from "../map/live";
-import { groupingsOf, type Fleet, type Grouping } from "../map/model";
+import { groupingsOf, type Grouping } from "../map/model";
 import { STATES, type StateFilter } from "./select";
 
 export const COLOURINGS = ["free", "fragmentation", "holder"] as const;
@@ -29,6 +29,11 @@ export const stateFilter = computed<StateFilter>(() => oneOf(STATES, params.valu
 export const text = computed(() => params.value.get("q") ?? "");
 export const isTable = computed(() => params.value.get("as") === "table");
 
+/** Of the table, counted from 0; people count from 1. */
+export const tablePage = computed(() =>
+  Math.max(0, Math.floor(Number(params.value.get("page") ?? 1) || 1) - 1),
+);
+
 /** One group of the grouping, by its name. */
 export const groupFilter = computed<number | undefined>(() => {
   const name = params.value.get("in");
@@ -37,13 +42,18 @@ export const groupFilter = computed<number | undefined>(() => {
   return at < 0 ? undefined : at;
 });
 
-export function hostAsked(known: Fleet): number | undefined {
-  const uuid = params.peek().get("host");
-  return uuid ? known.byUuid.get(uuid) : undefined;
-}
-
 export function choose(changes: Record<string, string | undefined>): void {
   setParams(changes);
+}
+
+/** Look at other hosts: of them the first page. */
+export function narrow(changes: Record<string, string | undefined>): void {
+  setParams({ page: undefined, ...changes });
+}
+
+/** Another page is a step that can be taken back. */
+export function turnTo(page: number): void {
+  setParams({ page: page > 0 ? String(page + 1) : undefined }, true);
 }
 
 function oneOf<T extends string>(known: readonly T[], asked: string | null): T {

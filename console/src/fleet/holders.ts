@@ -1,13 +1,21 @@
-// Which project holds most of a host, for colouring by holder.
-import { computed, signal } from "@preact/signals";
+// Which project holds most of a host, for colouring by holder: asked for again as the fleet changes.
+import { signal } from "@preact/signals";
 import { get, wordsOf } from "../app/api";
-import type { Holder, HoldersPage } from "../ledger/holder";
 import type { Fleet } from "../map/model";
 
 /** As many have a colour of their own; the others share the last. */
 const NAMED = 7;
-const PAGE = 1000;
-const MOST_PAGES = 20;
+/** Everything on the map may have changed hands: it is asked for as a whole, so not too often. */
+const PAUSE = 5_000;
+const PAUSE_OF_OTHERS = 1_000;
+
+/** As GET /dovetail/v1/map/holders tells it, in the order of the map. */
+export interface HoldersDocument {
+  layout: string;
+  projects: string[];
+  /** Per host the project with the most consumers there, or -1. */
+  project: number[];
+}
 
 export interface HoldersOfHosts {
   /** Names for the legend; the last may stand for all others. */
@@ -16,49 +24,56 @@ export interface HoldersOfHosts {
   holderOf: Int8Array;
 }
 
-const loaded = signal<Holder[] | undefined>(undefined);
+export const heldBy = signal<HoldersDocument | undefined>(undefined);
 export const holdersProblem = signal<string | undefined>(undefined);
 
-export async function loadHolders(): Promise<void> {
-  const found: Holder[] = [];
-  let after: string | number | null | undefined;
+let timer: ReturnType<typeof setTimeout> | undefined;
+let due = 0;
+let asked = 0;
+let isAsking = false;
+let isOld = false;
+
+/** Have holders asked for: now, or when the last answer is a while old; sooner if it is of another
+ * fleet than this. */
+export function askHolders(fleet: Fleet | undefined): void {
+  isOld = true;
+  if (isAsking) return;
+  const isOther = heldBy.peek()?.layout !== fleet?.layout;
+  const at = Math.max(Date.now(), asked + (isOther ? PAUSE_OF_OTHERS : PAUSE));
+  if (timer !== undefined && due <= at) return;
+  clearTimeout(timer);
+  due = at;
+  timer = setTimeout(() => void ask(fleet), at - Date.now());
+}
+
+async function ask(fleet: Fleet | undefined): Promise<void> {
+  timer = undefined;
+  asked = Date.now();
+  isAsking = true;
+  isOld = false;
   try {
-    for (let page = 0; page < MOST_PAGES; page++) {
-      const more = after ? `&after=${encodeURIComponent(String(after))}` : "";
-      const answer = await get<HoldersPage>(`/dovetail/v1/consumers?limit=${PAGE}${more}`);
-      found.push(...answer.consumers);
-      after = answer.next;
-      if (!after) break;
-    }
-    holdersProblem.value = after ? `Coloured by the first ${found.length} holders.` : undefined;
-    loaded.value = found;
+    heldBy.value = await get<HoldersDocument>("/dovetail/v1/map/holders");
+    holdersProblem.value = undefined;
   } catch (error) {
     holdersProblem.value = wordsOf(error);
   }
+  isAsking = false;
+  if (isOld) askHolders(fleet);
 }
 
-export const heldBy = computed(() => loaded.value);
-
-/** Of each host the project with the most consumers there. */
-export function holdersOf(fleet: Fleet, held: Holder[]): HoldersOfHosts {
-  const counts = new Map<number, Map<string, number>>();
-  const everywhere = new Map<string, number>();
-  for (const each of held) {
-    const project = each.project;
-    const hosts = new Set(each.holds.map((of) => fleet.byUuid.get(of.host_uuid) ?? -1));
-    hosts.delete(-1);
-    for (const host of hosts) {
-      const here = counts.get(host) ?? new Map<string, number>();
-      counts.set(host, here.set(project, (here.get(project) ?? 0) + 1));
-    }
-    everywhere.set(project, (everywhere.get(project) ?? 0) + hosts.size);
-  }
-  const names = [...everywhere].sort((one, other) => other[1] - one[1]).map(([name]) => name);
-  const shown = names.length > NAMED ? [...names.slice(0, NAMED), "others"] : names;
-  const holderOf = new Int8Array(fleet.size).fill(-1);
-  for (const [host, here] of counts) {
-    const [most] = [...here].sort((one, other) => other[1] - one[1])[0]!;
-    holderOf[host] = Math.min(names.indexOf(most), shown.length - 1);
-  }
-  return { names: shown, holderOf };
+/** Nothing if they are those of another fleet than this. */
+export function holdersOf(fleet: Fleet, held: HoldersDocument): HoldersOfHosts | undefined {
+  if (held.layout !== fleet.layout) return undefined;
+  const hosts = new Array<number>(held.projects.length).fill(0);
+  for (const project of held.project) if (project >= 0) hosts[project]!++;
+  const order = hosts.map((_, project) => project).filter((project) => hosts[project]! > 0);
+  order.sort((one, other) => hosts[other]! - hosts[one]!);
+  const named = order.slice(0, NAMED).map((project) => held.projects[project]!);
+  const names = order.length > NAMED ? [...named, "others"] : named;
+  const placeOf = new Int8Array(held.projects.length);
+  order.forEach((project, place) => (placeOf[project] = Math.min(place, names.length - 1)));
+  return {
+    names,
+    holderOf: Int8Array.from(held.project, (project) => (project < 0 ? -1 : placeOf[project]!)),
+  };
 }

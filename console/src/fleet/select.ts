@@ -1,4 +1,5 @@
 // Which hosts are shown, and what they amount to per group.
+import { count } from "../ui/numbers";
 import { DEAD, DRAINED, isFull, OK, type Fleet, type Grouping } from "../map/model";
 
 export const STATES = ["all", "free", "full", "drained", "dead"] as const;
@@ -24,6 +25,10 @@ export function selected(fleet: Fleet, grouping: Grouping, by: Selection): Int32
     found.push(host);
   }
   return Int32Array.from(found);
+}
+
+export function areSame(some: Int32Array, others: Int32Array): boolean {
+  return some.length === others.length && some.every((host, at) => host === others[at]);
 }
 
 function matches(fleet: Fleet, host: number, wanted: string): boolean {
@@ -84,6 +89,13 @@ export function sum(of: GroupTotal[]): GroupTotal {
     }
   }
   return all;
+}
+
+/** How many take nothing, and why: where cells are too small for marks, this says it. */
+export function stateNotes(of: GroupTotal): string[] {
+  return (["full", "drained", "dead"] as const)
+    .filter((state) => of[state] > 0)
+    .map((state) => `${count(of[state])} ${state}`);
 }
 
 function empty(group: number, name: string): GroupTotal {

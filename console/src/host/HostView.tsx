@@ -64,7 +64,7 @@ export function HostView({ rest }: ViewProps) {
         </section>
         <div class="column">
           {host.pods.length > 0 && <Pods of={host.pods} />}
-          {at !== undefined && <Neighbours host={at} />}
+          {at !== undefined && <Neighbours key={host.uuid} host={host.uuid} />}
           <section class="card" aria-labelledby="history-title">
             <h2 id="history-title">Decisions about it</h2>
             {host.decisions.length === 0 && <p class="quiet">None is kept.</p>}

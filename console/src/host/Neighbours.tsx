@@ -10,10 +10,15 @@ import { MapCanvas } from "../map/MapCanvas";
 import { byUse } from "../map/paint";
 import { nameOf, selected } from "../fleet/select";
 
-export function Neighbours({ host }: { host: number }) {
-  const cursor = useSignal<number | undefined>(host);
+/** `host` is a UUID. */
+export function Neighbours({ host }: { host: string }) {
+  const cursor = useSignal<string | undefined>(host);
   const shown = useMemo(() => {
-    const group = computed(() => fleet.value?.groupOf[grouping.value][host] ?? -1);
+    const group = computed(() => {
+      const at = fleet.value?.byUuid.get(host);
+      return at === undefined ? -1 : fleet.value!.groupOf[grouping.value][at]!;
+    });
+    const view = computed(() => `${grouping.value} ${group.value}`);
     const hosts = computed(() => {
       const by = { text: "", state: "all", class: "", group: group.value } as const;
       return fleet.value ? selected(fleet.value, grouping.value, by) : new Int32Array();
@@ -22,7 +27,7 @@ export function Neighbours({ host }: { host: number }) {
       void revision.value;
       return fleet.value && byUse(fleet.value, classShown.value);
     });
-    return { group, hosts, paint, order: computed(() => [group.value]) };
+    return { view, hosts, paint, order: computed(() => [group.value]) };
   }, [host]);
   return (
     <section class="card neighbours" aria-labelledby="neighbours-title">
@@ -34,13 +39,15 @@ export function Neighbours({ host }: { host: number }) {
         hosts={shown.hosts}
         paint={shown.paint}
         class={classShown}
+        view={shown.view}
         cursor={cursor}
         groupLabel={(block) => ({
           name: fleet.value ? nameOf(fleet.value, grouping.value, block.group) : "",
-          note: "",
+          notes: [],
         })}
         describe={(of, at) => hostWords(of, at, classShown.value)}
-        onOpen={(at) => go(href(`/hosts/${fleet.peek()?.uuids[at]}`))}
+        onOpen={(uuid) => go(href(`/hosts/${uuid}`))}
+        isInPage
         label="Map of its neighbours"
       />
       <Legend palette="used" of={classShown.value} />

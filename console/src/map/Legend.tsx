@@ -2,8 +2,9 @@
 import { useSignalEffect } from "@preact/signals";
 import { useRef } from "preact/hooks";
 import { STEPS, theme } from "./colours";
+import { count } from "../ui/numbers";
 import { drawMark } from "./marks";
-import { BARRED, CROSSED, HALVED, HATCHED, letterOf, NO_MARK, TICKED, type Palette } from "./paint";
+import { BARRED, CROSSED, DOTTED, HALVED, HATCHED, letterOf, NO_MARK, TICKED, type Palette } from "./paint";
 
 interface Sample {
   words: string;
@@ -22,19 +23,28 @@ const VERDICTS: Sample[] = [
   { words: "fits", step: 0, mark: TICKED },
   { words: "not now", step: 1, mark: HALVED },
   { words: "never", step: 2, mark: NO_MARK },
-  { words: "not looked at", step: 3, mark: NO_MARK },
+  { words: "not looked at", step: 3, mark: DOTTED },
 ];
 
 export function Legend({
   palette,
   of,
   holders = [],
+  counts = [],
 }: {
   palette: Palette;
   of: string;
   holders?: string[];
+  /** How many hosts have each verdict. */
+  counts?: number[];
 }) {
-  if (palette === "verdict") return <Samples palette={palette} samples={VERDICTS} />;
+  if (palette === "verdict") {
+    const counted = VERDICTS.map((each, at) => ({
+      ...each,
+      words: `${each.words}: ${count(counts[at] ?? 0)}`,
+    }));
+    return <Samples palette={palette} samples={counted} />;
+  }
   if (palette === "holder") {
     const named = holders.map((words, step) => ({
       words,
@@ -58,8 +68,8 @@ export function Legend({
 function Samples({ palette, samples }: { palette: Palette; samples: Sample[] }) {
   return (
     <ul class="legend">
-      {samples.map((each) => (
-        <li key={each.words}>
+      {samples.map((each, at) => (
+        <li key={at}>
           <Swatch palette={palette} sample={each} /> <bdi class="name">{each.words}</bdi>
         </li>
       ))}

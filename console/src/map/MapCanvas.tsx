@@ -25,18 +25,24 @@ export interface MapProps {
   hosts: ReadonlySignal<Int32Array>;
   paint: ReadonlySignal<Paint | undefined>;
   class: ReadonlySignal<string>;
-  /** The host under the cursor, by its index. */
-  cursor: Signal<number | undefined>;
+  /** What is looked at, in any words: the map is shown as a whole when it changes, and stays where
+   * it is however the fleet moves. */
+  view: ReadonlySignal<string>;
+  /** The UUID of the host under the cursor: hosts before it may come and go. */
+  cursor: Signal<string | undefined>;
   groupLabel: (block: Block) => GroupLabel;
   /** A host in a line, for the pointer and for whoever cannot see the map. */
   describe: (fleet: Fleet, host: number) => string;
-  onOpen: (host: number) => void;
+  onOpen: (uuid: string) => void;
+  /** Whether there is more above and below it: then the wheel is the page's until somebody goes in. */
+  isInPage?: boolean;
   label: string;
 }
 
 export function MapCanvas(props: MapProps) {
   const frame = useRef<HTMLDivElement>(null);
   const canvas = useRef<HTMLCanvasElement>(null);
+  const keys = useRef<HTMLDivElement>(null);
   const screen = useSignal<Size>({ width: 0, height: 0 });
   const camera = useSignal<Camera>(WHOLE);
   const hovered = useSignal(-1);
@@ -44,14 +50,24 @@ export function MapCanvas(props: MapProps) {
 
   useSize(frame, screen);
   useDrawing(canvas, props, { screen, camera, hovered, layout });
-  // Another layout is another map: it is shown as a whole.
+  const seen = useRef("");
   useSignalEffect(() => {
-    if (layout.value) camera.value = WHOLE;
+    const now = layout.value;
+    if (!now) return;
+    const { width, height } = screen.value;
+    const asked = `${width} ${height} ${props.view.value}`;
+    camera.value = asked === seen.current ? held(camera.peek(), now, screen.peek()) : WHOLE;
+    seen.current = asked;
+    hovered.value = -1;
   });
+  // Once per host: whoever pans away from the cursor wants to be there.
+  const revealed = useRef<string | undefined>(undefined);
   useSignalEffect(() => {
-    const at =
-      layout.value && props.cursor.value !== undefined ? layout.value.at[props.cursor.value] : -1;
-    if (at !== undefined && at >= 0) reveal(at);
+    const uuid = props.cursor.value;
+    const place = layout.value ? placeOf(uuid) : -1;
+    if (place < 0 || revealed.current === uuid) return;
+    revealed.current = uuid;
+    reveal(place);
   });
 
   function moveCamera(next: Camera): void {
@@ -69,6 +85,15 @@ export function MapCanvas(props: MapProps) {
     moveCamera(showing(camera.peek(), at, screen.peek()));
   }
 
+  function placeOf(uuid: string | undefined): number {
+    const host = uuid === undefined ? undefined : props.fleet.peek()?.byUuid.get(uuid);
+    return host === undefined ? -1 : (layout.peek()?.at[host] ?? -1);
+  }
+
+  function uuidAt(place: number): string | undefined {
+    return props.fleet.peek()?.uuids[layout.peek()?.hosts[place] ?? -1];
+  }
+
   function hostAt(x: number, y: number): number {
     const now = layout.peek();
     const { scale, x: left, y: top } = camera.peek();
@@ -81,12 +106,17 @@ export function MapCanvas(props: MapProps) {
     hover: (x, y) => (hovered.value = hostAt(x, y)),
     leave: () => (hovered.value = -1),
     choose: (x, y) => {
-      const place = hostAt(x, y);
-      if (place >= 0) props.cursor.value = layout.peek()!.hosts[place];
+      const uuid = uuidAt(hostAt(x, y));
+      if (uuid) props.cursor.value = uuid;
     },
     open: (x, y) => {
-      const place = hostAt(x, y);
-      if (place >= 0) props.onOpen(layout.peek()!.hosts[place]!);
+      const uuid = uuidAt(hostAt(x, y));
+      if (uuid) props.onOpen(uuid);
+    },
+    wantsWheel: (event) => {
+      const isHere = event.ctrlKey || document.activeElement === keys.current;
+      const isMore = event.deltaY < 0 || camera.peek().scale > 1;
+      return isMore && (!props.isInPage || isHere);
     },
   });
 
@@ -96,14 +126,13 @@ export function MapCanvas(props: MapProps) {
     if (!action || !now || now.hosts.length === 0) return;
     event.preventDefault();
     const { width, height } = screen.peek();
-    const cursor = props.cursor.peek();
-    const place = cursor === undefined ? -1 : (now.at[cursor] ?? -1);
+    const place = placeOf(props.cursor.peek());
     if (action.kind === "zoom") {
       const at = place >= 0 ? centreOf(now, place, camera.peek()) : { x: width / 2, y: height / 2 };
       moveCamera(zoomed(camera.peek(), action.factor, at.x, at.y));
     } else if (action.kind === "whole") camera.value = WHOLE;
     else if (action.kind === "open") {
-      if (place >= 0) props.onOpen(cursor!);
+      if (place >= 0) props.onOpen(props.cursor.peek()!);
     } else {
       const next =
         action.kind === "edge"
@@ -113,16 +142,19 @@ export function MapCanvas(props: MapProps) {
           : place < 0
             ? 0
             : neighbour(now, place, action.direction);
-      props.cursor.value = now.hosts[next];
+      props.cursor.value = uuidAt(next);
     }
   }
 
   const wordsOf = (host: number | undefined) => {
     void revision.value;
     const fleet = props.fleet.value;
-    return fleet && host !== undefined && host < fleet.size ? props.describe(fleet, host) : "";
+    return fleet && host !== undefined ? props.describe(fleet, host) : "";
   };
-  const focused = useMemo(() => computed(() => wordsOf(props.cursor.value)), []);
+  const focused = useMemo(
+    () => computed(() => wordsOf(props.fleet.value?.byUuid.get(props.cursor.value ?? ""))),
+    [],
+  );
   const pointed = useMemo(
     () =>
       computed(() => wordsOf(hovered.value < 0 ? undefined : layout.value?.hosts[hovered.value])),
@@ -133,6 +165,7 @@ export function MapCanvas(props: MapProps) {
     <div class="map" ref={frame}>
       <div
         class="map-keys"
+        ref={keys}
         role="application"
         tabIndex={0}
         aria-label={props.label}
@@ -229,7 +262,7 @@ function useDrawing(
     const paint = props.paint.value;
     const screen = seen.screen.value;
     const at = revision.value;
-    const cursor = props.cursor.value;
+    const cursor = fleet?.byUuid.get(props.cursor.value ?? "");
     const scene = {
       class: props.class.value,
       theme: theme.value,

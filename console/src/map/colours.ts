@@ -11,14 +11,16 @@ export interface Theme {
   cursor: string;
   none: string;
   mark: string;
+  /** Farther from the surface than any other colour. */
+  strongest: string;
   used: string[];
   fragmentation: string[];
   holder: string[];
-  /** fits, not now, never, unknown */
+  /** fits, not now, never, not looked at: apart in lightness as far as four can be */
   verdict: string[];
 }
 
-const LIGHT: Theme = {
+export const LIGHT: Theme = {
   surface: "#f6f7f9",
   card: "#ffffff",
   line: "#c9d0d9",
@@ -27,6 +29,7 @@ const LIGHT: Theme = {
   cursor: "#b4005a",
   none: "#e3e6ea",
   mark: "#ffffff",
+  strongest: "#000000",
   used: [
     "#dbe9f6",
     "#c3daef",
@@ -50,10 +53,10 @@ const LIGHT: Theme = {
     "#532a08",
   ],
   holder: ["#4477aa", "#aa5522", "#227755", "#8855aa", "#997700", "#bb4466", "#3a8a99", "#6b7280"],
-  verdict: ["#2f9e6b", "#e3a93c", "#c3c9d1", "#eceff2"],
+  verdict: ["#14623f", "#c98a1f", "#c3c9d1", "#f1f3f5"],
 };
 
-const DARK: Theme = {
+export const DARK: Theme = {
   surface: "#12171d",
   card: "#1a2129",
   line: "#3a4653",
@@ -62,6 +65,7 @@ const DARK: Theme = {
   cursor: "#ff7ab8",
   none: "#232b34",
   mark: "#0c1116",
+  strongest: "#ffffff",
   used: [
     "#1f3448",
     "#254560",
@@ -85,7 +89,7 @@ const DARK: Theme = {
     "#f4dbb6",
   ],
   holder: ["#77aadd", "#ee8866", "#44bb99", "#bb99dd", "#ddcc55", "#ff99aa", "#66ccdd", "#9aa3ad"],
-  verdict: ["#4cc38a", "#d69a2d", "#47515d", "#20272f"],
+  verdict: ["#a5f0cb", "#c48a24", "#47515d", "#1c232b"],
 };
 
 const dark = matchMedia("(prefers-color-scheme: dark)");

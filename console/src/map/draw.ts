@@ -5,7 +5,7 @@ import type { Theme } from "./colours";
 import { fitted } from "./fitting";
 import { drawLanes } from "./lanes";
 import type { Block, Layout } from "./layout";
-import { drawMark, drawMarks } from "./marks";
+import { drawMark, drawMarks, drawSmallMarks } from "./marks";
 import type { Fleet } from "./model";
 import { LAST_MARK, NO_MARK, type Paint } from "./paint";
 
@@ -13,13 +13,16 @@ const FONT = '11px system-ui, "Segoe UI", sans-serif';
 const BOLD = '600 11px system-ui, "Segoe UI", sans-serif';
 const SMALL = '9px system-ui, "Segoe UI", sans-serif';
 const MARKED = 4.5;
+/** A name is not cut shorter than that for what is said beside it. */
+const LEAST_NAME = 44;
 const CARD_WIDTH = 44;
 const CARD_HEIGHT = 24;
 
-/** A group's name, and a few letters that are not part of it. */
+/** A group's name, and what else there is to say of it: as much as there is room for, the first
+ * first. */
 export interface GroupLabel {
   name: string;
-  note: string;
+  notes: string[];
 }
 
 export interface Scene {
@@ -98,9 +101,9 @@ function drawCells(
       context.fillRect(x, y, width, height);
     }
   }
-  if (Math.min(width, height) < MARKED) return;
+  const drawAll = Math.min(width, height) < MARKED ? drawSmallMarks : drawMarks;
   for (let mark = NO_MARK + 1; mark <= LAST_MARK; mark++) {
-    drawMarks(context, theme, mark, boxes(scene, seen, mark, width, height));
+    drawAll(context, theme, mark, boxes(scene, seen, mark, width, height));
   }
   if (!paint.letter || height < 12) return;
   for (const { x, y, place } of boxes(scene, seen, NO_MARK, width, height)) {
@@ -192,9 +195,12 @@ function drawHeaders(context: Context, scene: Scene): void {
     const x = Math.max(0, block.x * camera.scale + camera.x);
     const y = block.y * camera.scale + camera.y + room - (room < 13 ? 0 : 3);
     const end = (block.x + block.width) * camera.scale + camera.x;
-    const { name, note } = scene.groupLabel(block);
-    const noteWidth = note ? context.measureText(note).width + 6 : 0;
-    const shown = fitted(context, name, end - x - noteWidth);
+    const { name, notes } = scene.groupLabel(block);
+    const wide = (text: string) => (text ? context.measureText(text).width + 6 : 0);
+    const least = Math.min(LEAST_NAME, wide(name));
+    const rooms = notes.map((_, at) => notes.slice(0, at + 1).filter(Boolean).join(", "));
+    const note = rooms.findLast((each) => end - x - wide(each) >= least) ?? "";
+    const shown = fitted(context, name, end - x - wide(note));
     context.fillStyle = theme.ink;
     context.fillText(shown, x, y);
     // Drawn apart, so that a name that runs to the left does not take it along.

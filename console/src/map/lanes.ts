@@ -49,7 +49,7 @@ export function drawLanes(
     context.fillRect(x + labelWidth, top, track * share, thickness);
     if (isLabelled) {
       context.fillStyle = theme.quiet;
-      context.fillText(fitted(context, laneWords(scene, host, lane), labelWidth - 6), x, top - 2);
+      drawLabel(context, scene, host, lane, x, top - 2, labelWidth - 6);
     }
   });
   if (isLabelled && shown.length < wanted.length) {
@@ -58,11 +58,34 @@ export function drawLanes(
   }
 }
 
-function laneWords({ fleet, class: looked }: Scene, host: number, lane: number): string {
+/** The amount is what one looks for: the name is cut for it, and a class that follows it goes. */
+function drawLabel(
+  context: Context,
+  { fleet, class: looked }: Scene,
+  host: number,
+  lane: number,
+  x: number,
+  y: number,
+  room: number,
+): void {
   const { lanes } = fleet;
   const of = fleet.classes[lanes.classOf[lane]!] ?? "";
   const name = shortLane(lanes.names[lane] ?? "", fleet.names[host]!);
-  return [name, `${lanes.used[lane]}/${lanes.capacity[lane]}`, of === looked ? "" : of]
-    .filter(Boolean)
-    .join(" ");
+  const rest = of === looked ? "" : of;
+  const label = laneLabel(context, name, `${lanes.used[lane]}/${lanes.capacity[lane]}`, rest, room);
+  context.fillText(label, x, y);
+}
+
+/** As much of a lane's name, amount and class as there is room for, the amount always. */
+export function laneLabel(
+  context: Context,
+  name: string,
+  amount: string,
+  of: string,
+  room: number,
+): string {
+  const left = (...parts: string[]) => room - context.measureText(parts.join(" ")).width;
+  const shown = name && fitted(context, name, left("", amount));
+  const rest = of && fitted(context, of, left(shown, amount, ""));
+  return [shown, amount, rest].filter(Boolean).join(" ");
 }

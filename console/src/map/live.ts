@@ -1,28 +1,51 @@
-// Keeps the fleet true while somebody looks: one stream of changes, closed while the page is
-// hidden; where streams do not get through, the map is asked for every few seconds.
-import { batch, signal } from "@preact/signals";
+// The fleet as everybody on the page sees it, kept true while somebody looks: by a stream of changes,
+// closed while the page is hidden; where streams do not get through, by asking every few seconds.
+import { batch, computed, signal } from "@preact/signals";
 import { answer, isAbort, wordsOf } from "../app/api";
 import { may } from "../app/me";
-import { apply, fleetOf, type Fleet, type MapChange, type MapDocument } from "./model";
+import { FleetKeeper } from "./following/keeper";
+import type { Fleet, MapDocument } from "./model";
+import { listen } from "./following/sharing";
+import type { Connection } from "./following/stream";
 
 const MAP = "/dovetail/v1/map";
-const EVENTS = `/console/api${MAP}/events`;
 const POLL_MILLISECONDS = 5_000;
-const FAILURES_UNTIL_POLLING = 2;
 
 export const fleet = signal<Fleet | undefined>(undefined);
 /** Grows with every change of the columns, which signals cannot see. */
 export const revision = signal(0);
 export const problem = signal<string | undefined>(undefined);
-export type Following = "loading" | "live" | "polling" | "paused";
-export const following = signal<Following>("loading");
 
-let etag: string | null = null;
-let source: EventSource | undefined;
-let timer: number | undefined;
-let failures = 0;
+const connection = signal<Connection | "paused">("connecting");
+const isBehind = signal(false);
+export type Following = Connection | "paused" | "behind";
+export const following = computed<Following>(() =>
+  connection.value === "live" && isBehind.value ? "behind" : connection.value,
+);
+
 let watchers = 0;
-let fetching: Promise<void> | undefined;
+let hangUp: (() => void) | undefined;
+let polls: number | undefined;
+
+const keeper = new FleetKeeper({
+  ask: async (version) => {
+    // The tag of a version, as it is and compressed.
+    const seen = `"${version}", "${version}-gzip"`;
+    const headers: Record<string, string> = version === undefined ? {} : { "if-none-match": seen };
+    const reply = await answer(MAP, { headers, cache: "no-store" });
+    problem.value = undefined;
+    return reply.status === 304 ? undefined : ((await reply.json()) as MapDocument);
+  },
+  show: (now) =>
+    batch(() => {
+      fleet.value = now;
+      revision.value++;
+    }),
+  setBehind: (is) => (isBehind.value = is),
+  fail: (error) => {
+    if (!isAbort(error)) problem.value = wordsOf(error);
+  },
+});
 
 /** Follow the fleet until the returned function is called; views share one stream. Who may not see
  * the map does not ask for it. */
@@ -31,7 +54,7 @@ export function follow(): (() => void) | undefined {
   watchers++;
   if (watchers === 1) {
     document.addEventListener("visibilitychange", onVisibility);
-    void resume();
+    onVisibility();
   }
   return () => {
     watchers--;
@@ -41,105 +64,40 @@ export function follow(): (() => void) | undefined {
   };
 }
 
+/** Ask for the map as it is now. */
+export function refresh(): Promise<void> {
+  return keeper.refresh();
+}
+
 function onVisibility(): void {
-  if (document.hidden) {
-    pause();
-  } else {
-    // Whatever was in the way of the stream may be gone.
-    failures = 0;
-    void resume();
-  }
+  if (document.hidden) pause();
+  else void resume();
 }
 
 function pause(): void {
-  source?.close();
-  source = undefined;
-  clearTimeout(timer);
-  timer = undefined;
-  if (following.peek() !== "loading") following.value = "paused";
+  hangUp?.();
+  hangUp = undefined;
+  clearInterval(polls);
+  polls = undefined;
+  keeper.stop();
+  connection.value = "paused";
 }
 
 async function resume(): Promise<void> {
+  connection.value = "connecting";
+  keeper.start();
   // What is known may be old: the stream begins with the version there is.
   if (!fleet.peek()) await refresh();
-  if (isWatched()) listen();
+  if (watchers === 0 || document.hidden || hangUp) return;
+  hangUp = listen({ connection: setConnection, event: (event) => keeper.take(event) });
 }
 
-function isWatched(): boolean {
-  return watchers > 0 && !document.hidden;
-}
-
-/** Ask for the whole map, unless it is the one that is known. One at a time. */
-export function refresh(): Promise<void> {
-  fetching ??= fetchMap().finally(() => (fetching = undefined));
-  return fetching;
-}
-
-async function fetchMap(): Promise<void> {
-  try {
-    const headers: Record<string, string> = etag && fleet.peek() ? { "if-none-match": etag } : {};
-    const reply = await answer(MAP, { headers, cache: "no-store" });
-    if (reply.status !== 304) {
-      const document = (await reply.json()) as MapDocument;
-      etag = reply.headers.get("etag");
-      batch(() => {
-        fleet.value = fleetOf(document);
-        revision.value++;
-      });
-    }
-    problem.value = undefined;
-  } catch (error) {
-    if (!isAbort(error)) problem.value = wordsOf(error);
+function setConnection(now: Connection): void {
+  connection.value = now;
+  if (now === "polling") {
+    polls ??= window.setInterval(() => void refresh(), POLL_MILLISECONDS);
+  } else {
+    clearInterval(polls);
+    polls = undefined;
   }
-}
-
-function listen(): void {
-  if (source || timer !== undefined) return;
-  if (failures >= FAILURES_UNTIL_POLLING) {
-    poll();
-    return;
-  }
-  const stream = new EventSource(EVENTS);
-  source = stream;
-  stream.addEventListener("hello", (event) => {
-    failures = 0;
-    following.value = "live";
-    // Changed between the map and the stream.
-    if (versionIn(event) !== fleet.peek()?.version) void refresh();
-  });
-  stream.addEventListener("change", (event) => take(JSON.parse(event.data) as MapChange));
-  stream.addEventListener("reload", () => void refresh());
-  stream.addEventListener("error", () => {
-    stream.close();
-    if (source === stream) source = undefined;
-    failures++;
-    if (isWatched()) later(1_000 * failures, resume);
-  });
-}
-
-function later(milliseconds: number, what: () => Promise<void>): void {
-  timer = window.setTimeout(() => {
-    timer = undefined;
-    void what();
-  }, milliseconds);
-}
-
-function poll(): void {
-  following.value = "polling";
-  later(POLL_MILLISECONDS, async () => {
-    await refresh();
-    if (isWatched()) poll();
-  });
-}
-
-function take(change: MapChange): void {
-  const known = fleet.peek();
-  if (!known) return;
-  etag = null;
-  apply(known, change);
-  revision.value++;
-}
-
-function versionIn(event: MessageEvent<string>): string | undefined {
-  return (JSON.parse(event.data) as { version?: string }).version;
 }

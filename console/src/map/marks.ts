@@ -1,6 +1,6 @@
 // Marks on cells: what a host is without looking at its colour.
 import type { Theme } from "./colours";
-import { BARRED, CROSSED, HALVED, HATCHED, TICKED } from "./paint";
+import { BARRED, CROSSED, DOTTED, HALVED, HATCHED, TICKED } from "./paint";
 
 type Context = CanvasRenderingContext2D;
 
@@ -19,7 +19,8 @@ export function drawMark(context: Context, theme: Theme, mark: number, box: Box)
 
 /**
  * The same mark on many cells of one size, as one path: a stroke for each would take most of a
- * frame. A drained host is hatched, a dead one crossed, a full one barred; what fits has a tick.
+ * frame. A drained host is hatched, a dead one crossed, a full one barred; what fits has a tick,
+ * what was not looked at a dot.
  */
 export function drawMarks(
   context: Context,
@@ -35,7 +36,7 @@ export function drawMarks(
     least = Math.min(box.width, box.height);
     trace(context, box, least);
   }
-  if (mark === HALVED) {
+  if (mark === HALVED || mark === DOTTED) {
     context.fillStyle = theme.ink;
     context.globalAlpha = 0.55;
     context.fill();
@@ -46,6 +47,23 @@ export function drawMarks(
   context.lineWidth =
     mark === BARRED ? Math.max(1, least / 5) : Math.max(1, Math.min(2, least / 8));
   context.stroke();
+}
+
+/**
+ * On cells of a few pixels, where a line would be a smudge: a dead host is darker (in dark: lighter)
+ * than any colour, a drained one half of that. What a verdict is, is told by lightness.
+ */
+export function drawSmallMarks(
+  context: Context,
+  theme: Theme,
+  mark: number,
+  boxes: Iterable<Box>,
+): void {
+  if (mark !== CROSSED && mark !== HATCHED) return;
+  context.fillStyle = theme.strongest;
+  for (const { x, y, width, height } of boxes) {
+    context.fillRect(x, y, mark === CROSSED ? width : width / 2, height);
+  }
 }
 
 type Trace = (context: Context, box: Box, least: number) => void;
@@ -72,6 +90,10 @@ const TRACES: Record<number, Trace> = {
     context.moveTo(middleX - arm, middleY);
     context.lineTo(middleX - arm * 0.2, middleY + arm * 0.8);
     context.lineTo(middleX + arm, middleY - arm * 0.8);
+  },
+  [DOTTED]: (context, { x, y, width, height }, least) => {
+    const side = Math.max(1, Math.min(least, 16) * 0.25);
+    context.rect(x + (width - side) / 2, y + (height - side) / 2, side, side);
   },
   [HALVED]: (context, { x, y, height }, least) => {
     context.moveTo(x, y + height);

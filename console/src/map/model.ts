@@ -10,6 +10,8 @@ export type Grouping = (typeof GROUPINGS)[number];
 
 export interface MapDocument {
   version: string;
+  /** Of which hosts and units there are: the same as long as their order is. */
+  layout: string;
   hosts: {
     uuid: string[];
     name: (string | null)[];
@@ -34,15 +36,17 @@ export interface MapDocument {
 
 export interface MapChange {
   version: string;
+  /** Versions that this leads on from. */
+  from: string[];
   hosts: number[];
   used: Record<string, number[]>;
-  state?: number[];
-  fragmentation?: number[];
+  fragmentation: number[];
   lanes: { at: number[]; used: number[] };
 }
 
 export interface Fleet {
   version: string;
+  layout: string;
   size: number;
   uuids: string[];
   names: string[];
@@ -87,6 +91,7 @@ export function fleetOf(document: MapDocument): Fleet {
   }
   return {
     version: document.version,
+    layout: document.layout,
     size,
     uuids: hosts.uuid,
     names,
@@ -143,8 +148,7 @@ export function apply(fleet: Fleet, change: MapChange): void {
     const column = fleet.used.get(name);
     if (column) change.hosts.forEach((host, at) => (column[host] = values[at]!));
   }
-  change.state?.forEach((state, at) => (fleet.states[change.hosts[at]!] = state));
-  change.fragmentation?.forEach((of, at) => (fleet.fragmentation[change.hosts[at]!] = of));
+  change.fragmentation.forEach((of, at) => (fleet.fragmentation[change.hosts[at]!] = of));
   change.lanes.at.forEach((lane, at) => (fleet.lanes.used[lane] = change.lanes.used[at]!));
 }
 

@@ -10,10 +10,12 @@ export const CROSSED = 2;
 export const BARRED = 3;
 export const TICKED = 4;
 export const HALVED = 5;
-export const LAST_MARK = HALVED;
+export const DOTTED = 6;
+export const LAST_MARK = DOTTED;
 
 export const FITS = 0;
 export const NOT_NOW = 1;
+export const NOT_LOOKED_AT = 3;
 
 export interface Paint {
   palette: Palette;
@@ -65,14 +67,15 @@ export function letterOf(holder: number): string {
 
 /** Verdicts of a request, one per host in the order of the map. */
 export function byVerdict(fleet: Fleet, verdicts: ArrayLike<number>): Paint {
-  const step = new Int8Array(fleet.size).fill(3);
-  const mark = new Uint8Array(fleet.size);
+  const step = new Int8Array(fleet.size).fill(NOT_LOOKED_AT);
+  const mark = new Uint8Array(fleet.size).fill(DOTTED);
   for (let host = 0; host < Math.min(fleet.size, verdicts.length); host++) {
     const verdict = verdicts[host]!;
     step[host] = verdict;
     if (fleet.states[host] === DEAD) mark[host] = CROSSED;
     else if (verdict === FITS) mark[host] = TICKED;
     else if (verdict === NOT_NOW) mark[host] = HALVED;
+    else if (verdict !== NOT_LOOKED_AT) mark[host] = NO_MARK;
   }
   return { palette: "verdict", step, mark };
 }

@@ -8,6 +8,8 @@ export interface PointerActions {
   leave: () => void;
   choose: (x: number, y: number) => void;
   open: (x: number, y: number) => void;
+  /** Whether a turn of the wheel is for the map, not for the page around it. */
+  wantsWheel: (event: WheelEvent) => boolean;
 }
 
 /** Less is a click with a shaky hand. */
@@ -57,6 +59,7 @@ export function usePointer(target: { current: HTMLElement | null }, actions: Poi
     on(
       "wheel",
       (event) => {
+        if (!actions.wantsWheel(event)) return;
         event.preventDefault();
         const lines = event.deltaMode === WheelEvent.DOM_DELTA_LINE ? 16 : 1;
         actions.zoom(Math.exp(-event.deltaY * lines * 0.0015), event.offsetX, event.offsetY);

@@ -5,23 +5,41 @@ import { classShown, grouping } from "../fleet/choices";
 import { Legend } from "../map/Legend";
 import { fleet, refresh } from "../map/live";
 import { MapCanvas } from "../map/MapCanvas";
-import { byVerdict } from "../map/paint";
+import { byVerdict, NOT_LOOKED_AT } from "../map/paint";
 import { selected, totals } from "../fleet/select";
+import { count } from "../ui/numbers";
 import type { Loaded } from "../ui/loading";
 import { Refused } from "../ui/Refused";
 import type { HostVerdicts } from "./questions";
 
 interface VerdictMapProps {
   verdicts: ReadonlySignal<Loaded<HostVerdicts>>;
-  cursor: Signal<number | undefined>;
-  onOpen: (host: number) => void;
+  cursor: Signal<string | undefined>;
+  onOpen: (uuid: string) => void;
+  /** Have them asked for again. */
+  onOld: () => void;
 }
 
 const VERDICT_WORDS = ["fits", "does not fit now", "can never fit", "not looked at"];
 const EVERYTHING = { text: "", state: "all", class: "" } as const;
 
-export function VerdictMap({ verdicts, cursor, onOpen }: VerdictMapProps) {
+/** What there is to do with a group, first. */
+function verdictNotes(counts: number[] = []): string[] {
+  return ["fit", "not now", "never", "not looked at"]
+    .map((words, verdict) => (counts[verdict] ? `${count(counts[verdict])} ${words}` : ""))
+    .filter(Boolean);
+}
+
+/** Between two questions about a fleet whose hosts come and go all the time. */
+const PAUSE = 500;
+
+export function VerdictMap({ verdicts, cursor, onOpen, onOld }: VerdictMapProps) {
   const shown = useMemo(() => {
+    // They are in the order of the map that they were made for: on another they are nobody's.
+    const own = computed(() => {
+      const found = verdicts.value.value;
+      return found && found.layout === fleet.value?.layout ? found.verdict : [];
+    });
     const hosts = computed(() =>
       fleet.value ? selected(fleet.value, grouping.value, EVERYTHING) : new Int32Array(),
     );
@@ -31,14 +49,35 @@ export function VerdictMap({ verdicts, cursor, onOpen }: VerdictMapProps) {
     const order = computed(() => groups.value.map((each) => each.group));
     const names = computed(() => new Map(groups.value.map((each) => [each.group, each.name])));
     const paint = computed(() =>
-      fleet.value ? byVerdict(fleet.value, verdicts.value.value?.verdict ?? []) : undefined,
+      fleet.value ? byVerdict(fleet.value, own.value) : undefined,
     );
-    return { hosts, order, names, paint };
+    const byGroup = computed(() => {
+      const of = fleet.value?.groupOf[grouping.value] ?? new Int32Array();
+      const found = new Map<number, number[]>();
+      for (const host of hosts.value) {
+        const counts = found.get(of[host]!) ?? [0, 0, 0, 0];
+        counts[own.value[host] ?? NOT_LOOKED_AT]!++;
+        found.set(of[host]!, counts);
+      }
+      return found;
+    });
+    const all = computed(() =>
+      VERDICT_WORDS.map((_, verdict) =>
+        [...byGroup.value.values()].reduce((sum, counts) => sum + counts[verdict]!, 0),
+      ),
+    );
+    return { hosts, order, names, own, paint, byGroup, all };
   }, []);
-  // Verdicts are in the order of the map: of another fleet than ours, ours is old.
+  // Of another fleet than ours: either may be the older one.
   useSignalEffect(() => {
     const found = verdicts.value.value;
-    if (found && fleet.peek() && found.verdict.length !== fleet.peek()!.size) void refresh();
+    const known = fleet.value;
+    if (!found || !known || found.layout === known.layout) return undefined;
+    const timer = setTimeout(async () => {
+      await refresh();
+      if (verdicts.peek().value === found && found.layout !== fleet.peek()?.layout) onOld();
+    }, PAUSE);
+    return () => clearTimeout(timer);
   });
   return (
     <section class="card verdict-map" aria-labelledby="verdict-map-title">
@@ -51,18 +90,20 @@ export function VerdictMap({ verdicts, cursor, onOpen }: VerdictMapProps) {
         hosts={shown.hosts}
         paint={shown.paint}
         class={classShown}
+        view={grouping}
         cursor={cursor}
         groupLabel={(block) => ({
           name: shown.names.peek().get(block.group) ?? "",
-          note: "",
+          notes: verdictNotes(shown.byGroup.peek().get(block.group)),
         })}
         describe={(of, host) =>
-          `${of.names[host]}: ${VERDICT_WORDS[verdicts.value.value?.verdict[host] ?? 3]}`
+          `${of.names[host]}: ${VERDICT_WORDS[shown.own.value[host] ?? 3]}`
         }
         onOpen={onOpen}
+        isInPage
         label="Map of verdicts"
       />
-      <Legend palette="verdict" of="" />
+      <Legend palette="verdict" of="" counts={shown.all.value} />
       {verdicts.value.value?.complete === false && (
         <p class="quiet">Time was over before every host was looked at.</p>
       )}

@@ -28,7 +28,8 @@ const MOST_SUGGESTED = 1000;
 export function WhyView() {
   useEffect(follow, []);
   useEffect(learnVocabulary, []);
-  const cursor = useSignal<number | undefined>(undefined);
+  const cursor = useSignal<string | undefined>(undefined);
+  const verdictTurn = useSignal(0);
   const answer = useLoaded((signal) => {
     void turn.value;
     return query.value
@@ -43,6 +44,7 @@ export function WhyView() {
   });
   const verdicts = useLoaded((signal) => {
     void turn.value;
+    void verdictTurn.value;
     return query.value && may("map") ? hostVerdicts(query.value, signal) : undefined;
   });
   const supposing = useLoaded((signal) => {
@@ -51,8 +53,7 @@ export function WhyView() {
     return query.value && !isNothing(supposed) ? whatIf(query.value, supposed, signal) : undefined;
   });
   useSignalEffect(() => {
-    const known = fleet.value?.byUuid.get(host.value);
-    if (known !== undefined) cursor.value = known;
+    if (host.value) cursor.value = host.value;
   });
 
   const ask = (next: string) => setParams({ query: next, moves: undefined }, true);
@@ -147,7 +148,8 @@ export function WhyView() {
             <VerdictMap
               verdicts={verdicts}
               cursor={cursor}
-              onOpen={(at) => look(fleet.peek()?.uuids[at])}
+              onOpen={look}
+              onOld={() => verdictTurn.value++}
             />
           )}
         </div>

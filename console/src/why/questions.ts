@@ -17,6 +17,8 @@ export function explain({ query, host, moves }: Asked, signal: AbortSignal): Pro
 
 export interface HostVerdicts {
   version: string;
+  /** Of the map in whose order they are. */
+  layout: string;
   verdict: number[];
   /** False: time was over before every host was looked at. */
   complete: boolean;

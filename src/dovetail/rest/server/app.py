@@ -226,6 +226,7 @@ class Exchange:
             ask=self._ask,
             admit=self._admit,
             count_stranger=self._count_stranger,
+            admit_again=self._admit_again,
         )
         self._authorise(endpoint, call)
         if not endpoint.streams:
@@ -238,6 +239,14 @@ class Exchange:
 
     def _count_stranger(self) -> Callable[[], None]:
         return self._admission.count_stranger(self.client)
+
+    async def _admit_again(self) -> None:
+        """Whatever has ended meanwhile, the token or the right, ends the answer. A session is not
+        renewed for it: its cookies could not be set any more."""
+        assert self.endpoint is not None
+        assert self.call is not None
+        await self._admit(self.headers)
+        self._authorise(self.endpoint, self.call)
 
     async def _ask(self, target: str) -> Reply:
         """What GET of another address of this server answers the same caller."""

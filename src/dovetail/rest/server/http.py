@@ -132,6 +132,8 @@ class Call(VersionedQuery):
     count_stranger: Callable[[], Callable[[], None]]
     """Count an attempt of somebody unknown for their address, until what is returned is called.
     Raises HttpError: too many."""
+    admit_again: Callable[[], Awaitable[None]]
+    """Whether the caller may still have this answer, if that takes long. Raises HttpError."""
     body: bytes = b""
     dated_since: Version = 0
     """The first version whose answers say when what they show was last changed."""

@@ -59,6 +59,11 @@ class FleetMaps:
         self._map: FleetMap | None = None
         self._cursor: Cursor | None = None
         """Of the map."""
+        self._note: Callable[[FleetMap], None] | None = None
+
+    def when_shown(self, note: Callable[[FleetMap], None]) -> None:
+        """Have `note` called with every map before anybody has it, the same one more than once."""
+        self._note = note
 
     async def now(self) -> FleetMap:
         """Includes every commit made before the call."""
@@ -75,6 +80,12 @@ class FleetMaps:
         raise FleetInMotion("The fleet changes faster than it can be looked at; try again.")
 
     async def _look(self) -> FleetMap:
+        found = await self._looked()
+        if self._note is not None:
+            self._note(found)
+        return found
+
+    async def _looked(self) -> FleetMap:
         snapshot = await self._keeper.fresh()
         known, cursor = self._map, self._keeper.cursor
         if known is not None and cursor == self._cursor:

@@ -43,10 +43,6 @@ def usage_of(layout: FleetLayout, snapshot: Snapshot) -> FleetUsage:
     return FleetUsage(used, hashlib.blake2b(used.data, digest_size=9).hexdigest())
 
 
-def changed_lanes(before: FleetUsage, now: FleetUsage) -> Numbers:
-    return np.flatnonzero(before.of_lanes != now.of_lanes).astype(np.int32)
-
-
 def all_in_use(layout: FleetLayout, usage: FleetUsage) -> LanesInUse:
     lanes = layout.lanes
     return LanesInUse(

@@ -5,14 +5,19 @@ from __future__ import annotations
 import asyncio
 import random
 import threading
+from collections import Counter
 from collections.abc import AsyncIterator, Iterator
+from itertools import islice
 from typing import Any
 
 import orjson
 import pytest
+from starlette.datastructures import Headers
 
+from dovetail.rest.auth.identity import Identity
 from dovetail.rest.dovetail.views import fleet_map
 from dovetail.service.fleet_map import following
+from dovetail.service.fleet_map.trail import FleetTrail
 from tests.rest.client import Client
 from tests.rest.fleets import load, numa_hosts, tree, uid
 
@@ -265,8 +270,13 @@ def quick(client: Client, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 async def stream(client: Client) -> AsyncIterator[bytes]:
     """The events of a stream, as the handler gives them."""
     fleet = client.application._backend.fleet
-    async for part in fleet_map.told(fleet, await fleet.maps.now()):
+    follower = fleet.join("mia")
+    async for part in fleet_map.told(follower, await fleet.maps.now(), nothing_ended):
         yield part
+
+
+async def nothing_ended() -> None:
+    """Whoever came in may stay."""
 
 
 async def the_next(events: AsyncIterator[bytes]) -> tuple[str, Any]:
@@ -329,20 +339,66 @@ def test_all_who_follow_get_the_same_bytes(client: Client) -> None:
     assert all(each is first for each in others)
 
 
+def test_changes_lead_on_from_whatever_was_shown(
+    client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also from a state that was there for a moment only, in which a lane was taken that is free
+    again at the next look."""
+    monkeypatch.setattr(following, "LOOK_SECONDS", 3600)
+    load(client, *numa_hosts(2))
+    a, b = f"/allocations/{uid('a')}", f"/allocations/{uid('b')}"
+    other = {**BODY, "allocations": {uid("h1n0"): {"resources": {"VCPU": 2}}}}
+
+    async def watch() -> tuple[list[Any], Any]:
+        fleet = client.application._backend.fleet
+        events = stream(client)
+        await the_next(events)
+        shown = [(await client.send("GET", MAP)).json()]
+        for step in (("PUT", a, BODY), ("DELETE", a), ("PUT", b, other)):
+            await client.send(*step)
+            shown.append((await client.send("GET", MAP)).json())
+        fleet._tell()
+        return shown, (await the_next(events))[1]
+
+    shown, change = client.run(watch())
+    now = shown.pop()
+    assert change["version"] == now["version"]
+    assert set(change["from"]) == {each["version"] for each in shown}
+    for each in shown:
+        used = each["lanes"]["used"]
+        for at, amount in zip(change["lanes"]["at"], change["lanes"]["used"], strict=True):
+            used[at] = amount
+        assert used == now["lanes"]["used"]
+
+
+def test_a_change_right_after_the_first_state_is_told(client: Client) -> None:
+    load(client, *numa_hosts(2))
+
+    async def watch() -> Any:
+        events = stream(client)
+        hello = await the_next(events)
+        # Before anybody waits for what comes next.
+        await client.send("PUT", f"/allocations/{uid('a')}", BODY)
+        await client.send("GET", MAP)
+        name, change = await the_next(events)
+        assert name == "change"
+        assert hello[1]["version"] in change["from"]
+        return change["version"]
+
+    assert client.run(watch()) == the_map(client)["version"]
+
+
 def test_whoever_does_not_keep_up_is_let_go(client: Client) -> None:
     load(client, *numa_hosts(2))
 
     async def watch() -> int:
         fleet = client.application._backend.fleet
-        follower = fleet.follow()
-        waiting = asyncio.ensure_future(anext(follower))
-        await asyncio.sleep(0.1)
+        follower = fleet.join("mia")
         assert len(fleet) == 1
         now = await fleet.maps.now()
         for _ in range(following.MOST_WAITING + 2):
-            fleet._tell(following.FleetChange(now, now))
-        with pytest.raises(StopAsyncIteration):
-            await waiting
+            follower.tell(following.FleetChange(FleetTrail(now)))
+        assert [each async for each in follower.changes()] == []
         return len(fleet)
 
     assert client.run(watch()) == 0
@@ -364,6 +420,90 @@ def test_nobody_looks_where_nobody_follows(client: Client) -> None:
     assert client.run(watch())
 
 
-def test_streams_are_bounded(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(fleet_map, "MOST_STREAMS", 0)
-    assert client.get(f"{MAP}/events").status_code == 503
+@pytest.mark.parametrize(("bound", "status"), [("MOST_FOLLOWERS", 503), ("MOST_OF_ONE_USER", 429)])
+def test_streams_are_bounded_however_many_come_at_once(
+    client: Client, monkeypatch: pytest.MonkeyPatch, bound: str, status: int
+) -> None:
+    monkeypatch.setattr(following, bound, 3)
+    fleet = client.application._backend.fleet
+
+    async def come_at_once() -> tuple[set[int], int, int]:
+        streams = [asyncio.ensure_future(client.send("GET", f"{MAP}/events")) for _ in range(5)]
+        refused = [(await each).status_code for each in islice(asyncio.as_completed(streams), 2)]
+        open_ = len(fleet)
+        for each in streams:
+            each.cancel()
+        await asyncio.gather(*streams, return_exceptions=True)
+        return set(refused), open_, len(fleet)
+
+    assert client.run(come_at_once()) == ({status}, 3, 0)
+
+
+def test_other_users_have_streams_of_their_own(
+    client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(following, "MOST_OF_ONE_USER", 1)
+
+    async def come() -> int:
+        fleet = client.application._backend.fleet
+        kept = [fleet.join("mia"), fleet.join("ann")]
+        with pytest.raises(following.TooManyFollowers):
+            fleet.join("ann")
+        kept.pop()
+        kept.append(fleet.join("ann"))
+        return len(fleet)
+
+    assert client.run(come()) == 2
+
+
+class Tokens:
+    """Good until they are revoked."""
+
+    challenges = ("Bearer",)
+
+    def __init__(self) -> None:
+        self.roles: dict[str, frozenset[str]] = {}
+        self.asked: Counter[str] = Counter()
+        self.was_asked_again = asyncio.Event()
+
+    async def identify(self, headers: Headers) -> Identity | None:
+        token = headers["x-auth-token"]
+        self.asked[token] += 1
+        if self.asked["mia"] > 1:
+            self.was_asked_again.set()
+        return Identity(token, None, self.roles[token]) if token in self.roles else None
+
+    async def close(self) -> None:
+        pass
+
+
+@pytest.mark.parametrize("left", [None, frozenset({"reader"})])
+def test_a_stream_ends_with_the_right_to_it(
+    serve: Any, monkeypatch: pytest.MonkeyPatch, left: frozenset[str] | None
+) -> None:
+    """Whether the token or a role is gone, and however much there is to tell meanwhile."""
+    monkeypatch.setattr(following, "HEARTBEAT_SECONDS", 0.2)
+    tokens = Tokens()
+    tokens.roles = {"admin": frozenset({"admin"}), "mia": frozenset({"admin"})}
+    client: Client = serve(authenticator=tokens)
+    load(client, *numa_hosts(2))
+    fleet = client.application._backend.fleet
+
+    async def watch() -> bytes:
+        hearing = asyncio.ensure_future(client.send("GET", f"{MAP}/events", x_auth_token="mia"))
+        await asyncio.wait_for(tokens.was_asked_again.wait(), 30)
+        assert len(fleet) == 1
+        if left is None:
+            del tokens.roles["mia"]
+        else:
+            tokens.roles["mia"] = left
+        place = f"/allocations/{uid('a')}"
+        while not hearing.done():
+            await client.send("PUT", place, BODY)
+            await client.send("DELETE", place)
+        return (await hearing).content
+
+    said = client.run(watch())
+    assert said.startswith(b"event: hello")
+    assert len(fleet) == 0
+    client.run(fleet.close())

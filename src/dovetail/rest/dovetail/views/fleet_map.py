@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import zlib
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from functools import partial
 from typing import Any
 
@@ -25,14 +25,12 @@ from dovetail.rest.server.errors import HttpError
 from dovetail.rest.server.headers import accepts_gzip, has_seen
 from dovetail.rest.server.http import Call, Reply
 from dovetail.rest.server.pieces.writing import written_json
-from dovetail.service.fleet_map.following import FleetChange, FleetFollowers
+from dovetail.service.fleet_map.following import FleetChange, Follower, TooManyFollowers
 from dovetail.service.fleet_map.layout import KINDS, FleetLayout
 from dovetail.service.fleet_map.maps import FleetMap
 from dovetail.service.fleet_map.usage import all_in_use, fragmentation, in_use_of, used_by_host
 
 EVENTS = "text/event-stream"
-MOST_STREAMS = 1000
-"""Of one server process."""
 TEXTS_AT_ONCE = 20_000
 """Encoded in some milliseconds."""
 PACKED = "-gzip"
@@ -63,18 +61,46 @@ async def events(call: Call) -> Reply:
     """What changes of the map, as server-sent events."""
     parameters.only(call.query)
     fleet = call.backend.fleet
-    if len(fleet) >= MOST_STREAMS:
-        raise HttpError(503, f"{MOST_STREAMS} streams are open.", headers={"retry-after": "5"})
-    first = await fleet.maps.now()
+    try:
+        # Before the first state is looked at: a change of it right after would be told to nobody.
+        follower = fleet.join(call.identity.user)
+    except TooManyFollowers as error:
+        status = 429 if error.is_user else 503
+        raise HttpError(status, str(error), headers={"retry-after": "5"}) from error
+    try:
+        first = await fleet.maps.now()
+    except BaseException:
+        follower.leave()
+        raise
     headers = {"cache-control": "no-store", "x-accel-buffering": "no"}
-    return Reply(200, headers=headers, content_type=EVENTS, parts=told(fleet, first))
+    return Reply(
+        200, headers=headers, content_type=EVENTS, parts=told(follower, first, call.admit_again)
+    )
 
 
-async def told(fleet: FleetFollowers, first: FleetMap) -> AsyncIterator[bytes]:
+async def told(
+    follower: Follower, first: FleetMap, admit_again: Callable[[], Awaitable[None]]
+) -> AsyncIterator[bytes]:
+    """Events until the follower does not keep up, or may not follow any more."""
     hello = {"version": first.version, "layout": first.layout.digest}
     yield event("hello", orjson.dumps(hello))
-    async for change in fleet.follow():
-        yield HEARTBEAT if change is None else change.once("event", partial(of_change, change))
+    async for change in follower.changes():
+        if change is not None:
+            yield change.once("event", partial(of_change, change))
+        elif await is_refused(admit_again):
+            return
+        else:
+            yield HEARTBEAT
+
+
+async def is_refused(admit_again: Callable[[], Awaitable[None]]) -> bool:
+    """Whether a caller would not be let in any more. One who asks too much of other things stays:
+    streams are bounded by themselves."""
+    try:
+        await admit_again()
+    except HttpError as error:
+        return error.status != 429
+    return False
 
 
 def event(name: str, data: bytes) -> bytes:
@@ -178,15 +204,16 @@ def totals(layout: FleetLayout, used: list[Amounts]) -> dict[str, Any]:
 
 def of_change(change: FleetChange) -> bytes:
     now = change.now
-    if change.is_layout:
+    if change.trail.is_layout:
         reload = {"version": now.version, "layout": now.layout.digest}
         return event("reload", orjson.dumps(reload))
-    lanes = change.lanes()
+    lanes = change.trail.lanes
     hosts = np.unique(now.layout.lanes.host.take(lanes))
     in_use = in_use_of(now.layout, now.usage, hosts)
     classes = zip(now.layout.classes, used_by_host(in_use), strict=True)
     document = {
         "version": now.version,
+        "from": change.trail.versions,
         "hosts": hosts,
         "used": dict(classes),
         "fragmentation": fragmentation(in_use),

@@ -59,6 +59,33 @@ MAP_DOCUMENT = an_object(
         ),
     }
 )
+STATE = {"version": TEXT, "layout": TEXT}
+MAP_CHANGE = an_object(
+    {
+        "version": TEXT,
+        "from": {
+            **TEXTS,
+            "description": "Versions of the map that this leads on from. Whoever has another one "
+            "asks for the map.",
+        },
+        "hosts": NUMBERS,
+        "used": BY_CLASS,
+        "fragmentation": NUMBERS,
+        "lanes": an_object({"at": NUMBERS, "used": NUMBERS}),
+    }
+)
+MAP_EVENT = an_object(
+    {
+        "event": {"type": "string", "enum": ["hello", "change", "reload"]},
+        "data": {
+            "type": "string",
+            "contentMediaType": "application/json",
+            "contentSchema": {"anyOf": [an_object(STATE), MAP_CHANGE]},
+        },
+    },
+    "event",
+    "data",
+)
 REVALIDATED: Document = {"If-None-Match": TEXT, "Accept-Encoding": TEXT}
 TAGGED: Document = {
     "ETag": {"description": "Of this state of the fleet, in this encoding.", "schema": TEXT},
@@ -184,8 +211,10 @@ VIEWS: Mapping[tuple[str, str], Operation] = {
         answer_headers=TAGGED,
     ),
     ("GET", "/v1/map/events"): Operation(
-        summary="What changes of the map, as server-sent events: hello, change and reload.",
-        answers={200: an_object({"event": TEXT, "data": TEXT}, "event", "data")},
+        summary="What changes of the map, as server-sent events: hello with the state as it is, "
+        "change with what is in use of some hosts, reload when there are other hosts or units.",
+        answers={200: MAP_EVENT},
+        refusals=(429,),
         answer_type="text/event-stream",
     ),
     ("GET", "/v1/map/holders"): Operation(
