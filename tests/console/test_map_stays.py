@@ -161,4 +161,5 @@ def test_verdicts_are_counted(world: tuple[str, Api], browse: Open) -> None:
     claim(api, 16, HOSTS[1])
     page = browse(f"{url}/console/why?query=resources%3DVCPU%3A1").page
     legend = page.locator(".verdict-map .legend li")
-    expect(legend).to_have_text(["fits: 119", "not now: 1", "never: 0", "not looked at: 0"])
+    told = ["fits: 119", "not now: 1", "never: 0", "not looked at: 0", "dead"]
+    expect(legend).to_have_text(told)

@@ -43,7 +43,7 @@ export function Legend({
       ...each,
       words: `${each.words}: ${count(counts[at] ?? 0)}`,
     }));
-    return <Samples palette={palette} samples={counted} />;
+    return <Samples palette={palette} samples={[...counted, ...STATES.slice(2)]} />;
   }
   if (palette === "holder") {
     const named = holders.map((words, step) => ({
