@@ -56,7 +56,7 @@ class Losses:
         snapshot = case.snapshot
         home, alike = trees_of(snapshot, lines), None
         if len(lines) > FEW_TREES:
-            samples, alike = distinct_candidates(case, lines, home)
+            samples, alike = distinct_candidates(snapshot, case.slots, classes, lines, home)
             lines, home = lines[samples], home[samples]
         stale = self._stale(snapshot, home)
         # Trees as they would be and as they are are measured in one go: a measure has many steps.
