@@ -84,13 +84,15 @@ class Trees:
         Trees beyond the candidates stay as they are.
         """
         starts, all_lines = self._starts[: len(lines)], np.arange(len(lines))
+        shared = any(len(slot.shared_row) for slot in slots)
         for at, slot in enumerate(slots):
             taken = [pair for pair in slot.resources.items() if pair[0] in self.free]
             if not taken:
                 continue
             places, mine = lines[:, at] - starts, all_lines
-            if len(slot.shared_row):
-                # What another tree gives leaves this one as it is.
+            if shared:
+                # What another tree gives leaves this one as it is. Where one row is of another
+                # tree, the others may be: of what sharing rows serve alone, each has its own.
                 mine = ((places >= 0) & (places < len(self.present))).nonzero()[0]
                 mine = mine[self.present[places[mine], mine]]
                 places = places[mine]
