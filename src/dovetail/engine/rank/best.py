@@ -79,29 +79,35 @@ class RankedSearch(Search):
     ) -> None:
         super().__init__(snapshot, request)
         self._ranking = Ranking(request.rank, typical, watch)
+        self._scores: Scorer | None = None
         self.scores: list[dict[str, int]] = []
         """Of each candidate, once they were found."""
 
         self.unranked_trees = 0
         """Those that there was no time to look at."""
 
-    def best_so_far(self, limit: int) -> Block:
-        """The best candidates of the trees that were looked at before time was over.
+    def best_so_far(self, limit: int) -> Work[Block]:
+        """Of each tree that was looked at before time was over the best candidate, as it is known.
 
-        What is known of them is kept, so the next request of the kind begins where this one ended.
+        One of each, since time is over: to find the others trees would have to be combined again.
+        What is known is kept, so the next request of the kind begins where this one ended.
         """
-        scores = Scorer(self, self._ranking)
-        tops = kept_best(self, self._ranking, scores)
+        if self._scores is None:
+            return _no_candidates(self)
+        tops = kept_best(self, self._ranking, self._scores)
         stale = tops.stale_trees(self.snapshot, self.trees)
         known = self.trees[~np.isin(self.trees, stale)]
         if not len(known):
             return _no_candidates(self)
-        found = finished(_leading(self, scores, tops, known, limit))
-        self.scores, self.unranked_trees = finished(found.as_dicts()), len(stale)
+        chosen = tops.best(known, limit)
+        found = RankedCandidates(*tops.ranked(self.snapshot, chosen, self._scores.names))
+        self.scores, self.unranked_trees = (yield from found.as_dicts()), len(stale)
         return found.rows
 
     def candidates(self, limit: int | None) -> Blocks:
-        found = yield from rank_in_steps(self, self._ranking, limit)
+        yield from self.narrow()
+        self._scores = yield from Scorer.in_steps(self, self._ranking)
+        found = yield from _ranked(self, self._ranking, self._scores, limit)
         self.scores = yield from found.as_dicts()
         if len(found.rows):
             yield found.rows
@@ -116,7 +122,13 @@ def best(
 def rank_in_steps(searching: Search, ranking: Ranking, limit: int | None) -> Work[RankedCandidates]:
     """The `limit` best, in steps, so that a caller can look at the clock."""
     yield from searching.narrow()
-    scores = Scorer(searching, ranking)
+    scores = yield from Scorer.in_steps(searching, ranking)
+    return (yield from _ranked(searching, ranking, scores, limit))
+
+
+def _ranked(
+    searching: Search, ranking: Ranking, scores: Scorer, limit: int | None
+) -> Work[RankedCandidates]:
     if ranking.is_plain:
         lines = yield from _gather(searching, searching.in_search_order(limit))
         scored = yield from scores.score_in_steps(lines)
