@@ -27,6 +27,10 @@ MOST_CANDIDATES = 250_000
 """What one answer may hold: a quarter of a gigabyte of JSON, and as much again on the way."""
 
 
+GRACE_SECONDS = 1.0
+"""What a ranking has to tell the best so far once its time is over; it takes milliseconds."""
+
+
 class TooBroad(DovetailError):
     """The answer is larger than the time allowed for it."""
 
@@ -135,19 +139,22 @@ async def collect(searching: Search, budget: TimeBudget) -> Block:
         try:
             await budget.yield_if_due()
         except OutOfTime as error:
-            ranked = best_so_far(searching)
+            ranked = await best_so_far(searching)
             if not len(ranked):
                 raise out_of_time(found, budget.seconds) from error
             return ranked
     return np.concatenate(blocks) if blocks else np.empty((0, len(searching.slots)), np.int32)
 
 
-def best_so_far(searching: Search) -> Block:
+async def best_so_far(searching: Search) -> Block:
     """The best that a limited ranking came upon in its time, if it is one."""
     limit = searching.request.limit
     if not isinstance(searching, RankedSearch) or limit is None:
         return np.empty((0, 0), np.int32)
-    found = searching.best_so_far(limit)
+    try:
+        found = await TimeBudget(GRACE_SECONDS).run(searching.best_so_far(limit))
+    except OutOfTime:
+        return np.empty((0, 0), np.int32)
     if len(found):
         CUT_OFFS.labels("ranking").inc()
     return found

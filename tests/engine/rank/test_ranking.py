@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from unittest.mock import patch
 
 import pytest
 from hypothesis import given
@@ -10,7 +11,7 @@ from hypothesis import strategies as st
 
 from dovetail.core.request import Group, Request
 from dovetail.engine import Snapshot, search
-from dovetail.engine.rank import POLICIES, Ranking, Typical, best
+from dovetail.engine.rank import POLICIES, Ranking, Typical, best, losses
 from tests.engine.answers import by_uuid, carry_over, loaded
 from tests.engine.forest import Forest, grow, node
 from tests.engine.rank.obvious import Judge, Line
@@ -53,15 +54,18 @@ def ranked(
     return ids(snapshot, best(snapshot, request, ranking, limit).rows.tolist())
 
 
+@pytest.mark.parametrize("few", [0, losses.FEW_TREES])
 @examples(400)
 @given(fleets, any_request, terms, typicals)
 def test_the_order_is_that_of_scores_worked_out_plainly(
-    forest: Forest, request: Request, by: Terms, typical: Typical
+    few: int, forest: Forest, request: Request, by: Terms, typical: Typical
 ) -> None:
+    """Whether candidates and trees are measured one by one, or one of those that are alike."""
     snapshot = loaded(forest)
     judge = Judge(forest, search(snapshot, request), typical)
     expected = judge.order(by, unranked(snapshot, request))
-    found = best(snapshot, request, Ranking(by, typical))
+    with patch.object(losses, "FEW_TREES", few):
+        found = best(snapshot, request, Ranking(by, typical))
     assert ids(snapshot, found.rows.tolist()) == expected
     for name, _ in by:
         assert found.parts[name].tolist() == [judge.points(name, line) for line in expected]

@@ -8,7 +8,7 @@ import pytest
 from dovetail.core.request import Affinity, Group, NamedSelector, Request
 from dovetail.core.selectors.selector import Expression, Operator
 from dovetail.engine.rank import Typical
-from dovetail.engine.rank.typical import MOST_KINDS
+from dovetail.engine.rank.typical import MOST_KINDS, MOST_NEEDS
 from dovetail.engine.request_key import request_key
 
 
@@ -40,6 +40,18 @@ def test_it_ends_where_ninety_five_in_a_hundred_are_covered() -> None:
 
 def test_it_is_bounded() -> None:
     assert len(summary(*((asking(n), 1) for n in range(1, 2 * MOST_KINDS)))) == MOST_KINDS
+
+
+def test_so_are_its_needs_and_who_has_too_many_leaves_room_for_others() -> None:
+    """A request may have a hundred groups, and each of them is looked at in every tree."""
+    wide = [
+        Request(groups=tuple(Group(suffix=f"_{n}", resources={"VCPU": n + at}) for n in range(100)))
+        for at in range(1, 100)
+    ]
+    typical = Typical.of([*((each, 2) for each in wide), *((asking(n), 1) for n in range(1, 50))])
+    chosen = [request for request, _ in typical.requests]
+    assert chosen == [*wide[: MOST_NEEDS // 100], *(asking(n) for n in range(1, 50))]
+    assert [request for request, _ in typical.rare] == wide[MOST_NEEDS // 100 :]
 
 
 def test_nothing_seen_is_nothing_typical() -> None:

@@ -7,9 +7,9 @@ each tree only the first `MOST_PER_TREE` candidates that the search finds are lo
 decision costs what changed since the last one, not the fleet, and ends after at most that many
 candidates per tree. The first one costs the fleet; out of time, it has the best of what it saw.
 
-Sorted by total score. Where scores are equal trees take turns, in their fixed order, as they do
-without ranking: the best of each tree, then the second of each; in a tree nuances of the policies
-decide, then the order in which the search finds candidates.
+Sorted by total score. Where scores are equal trees take turns, in the order of the search, as they
+do without ranking: the best of each tree, then the second of each; in a tree nuances of the
+policies decide, then the order in which the search finds candidates.
 """
 
 from __future__ import annotations
@@ -79,29 +79,35 @@ class RankedSearch(Search):
     ) -> None:
         super().__init__(snapshot, request)
         self._ranking = Ranking(request.rank, typical, watch)
+        self._scores: Scorer | None = None
         self.scores: list[dict[str, int]] = []
         """Of each candidate, once they were found."""
 
         self.unranked_trees = 0
         """Those that there was no time to look at."""
 
-    def best_so_far(self, limit: int) -> Block:
-        """The best candidates of the trees that were looked at before time was over.
+    def best_so_far(self, limit: int) -> Work[Block]:
+        """Of each tree that was looked at before time was over the best candidate, as it is known.
 
-        What is known of them is kept, so the next request of the kind begins where this one ended.
+        One of each, since time is over: to find the others trees would have to be combined again.
+        What is known is kept, so the next request of the kind begins where this one ended.
         """
-        scores = Scorer(self, self._ranking)
-        tops = kept_best(self, self._ranking, scores)
+        if self._scores is None:
+            return _no_candidates(self)
+        tops = kept_best(self, self._ranking, self._scores)
         stale = tops.stale_trees(self.snapshot, self.trees)
         known = self.trees[~np.isin(self.trees, stale)]
         if not len(known):
             return _no_candidates(self)
-        found = finished(_leading(self, scores, tops, known, limit))
-        self.scores, self.unranked_trees = finished(found.as_dicts()), len(stale)
+        chosen = tops.best(known, limit)
+        found = RankedCandidates(*tops.ranked(self.snapshot, chosen, self._scores.names))
+        self.scores, self.unranked_trees = (yield from found.as_dicts()), len(stale)
         return found.rows
 
     def candidates(self, limit: int | None) -> Blocks:
-        found = yield from rank_in_steps(self, self._ranking, limit)
+        yield from self.narrow()
+        self._scores = yield from Scorer.in_steps(self, self._ranking)
+        found = yield from _ranked(self, self._ranking, self._scores, limit)
         self.scores = yield from found.as_dicts()
         if len(found.rows):
             yield found.rows
@@ -116,7 +122,13 @@ def best(
 def rank_in_steps(searching: Search, ranking: Ranking, limit: int | None) -> Work[RankedCandidates]:
     """The `limit` best, in steps, so that a caller can look at the clock."""
     yield from searching.narrow()
-    scores = Scorer(searching, ranking)
+    scores = yield from Scorer.in_steps(searching, ranking)
+    return (yield from _ranked(searching, ranking, scores, limit))
+
+
+def _ranked(
+    searching: Search, ranking: Ranking, scores: Scorer, limit: int | None
+) -> Work[RankedCandidates]:
     if ranking.is_plain:
         lines = yield from _gather(searching, searching.in_search_order(limit))
         scored = yield from scores.score_in_steps(lines)
@@ -147,7 +159,7 @@ def _sorted(
     searching: Search, scores: Scorer, lines: Block, limit: int | None
 ) -> Work[RankedCandidates]:
     scored = yield from scores.score_in_steps(lines)
-    order = _order_of(searching.snapshot, lines, scored)[:limit]
+    order = _order_of(searching, lines, scored)[:limit]
     parts = {name: points[order] for name, points in scored.parts.items()}
     return RankedCandidates(lines[order], scored.totals[order], parts)
 
@@ -170,16 +182,31 @@ def _no_candidates(searching: Search) -> Block:
     return np.empty((0, len(searching.slots)), np.int32)
 
 
-def _order_of(snapshot: Snapshot, lines: Block, scored: CandidateScores) -> Numbers:
+def _order_of(searching: Search, lines: Block, scored: CandidateScores) -> Numbers:
     """The order of the candidates; those of a tree come in the order in which they were found."""
     if not len(lines):
         return np.empty(0, np.int64)
-    roots = snapshot.tree_root_id.values[trees_of(snapshot, lines)]
-    order = np.lexsort((-scored.nuances, -scored.totals, roots))
-    totals, roots = scored.totals[order], roots[order]
+    turns_of = _turns_of_trees(searching, trees_of(searching.snapshot, lines))
+    order = np.lexsort((-scored.nuances, -scored.totals, turns_of))
+    totals, turns_of = scored.totals[order], turns_of[order]
     places = np.arange(len(lines))
     fresh = np.ones(len(lines), np.bool_)
-    fresh[1:] = (totals[1:] != totals[:-1]) | (roots[1:] != roots[:-1])
-    turns = places - np.maximum.accumulate(np.where(fresh, places, 0))
-    found: Numbers = order[np.lexsort((roots, turns, -totals))]
+    fresh[1:] = (totals[1:] != totals[:-1]) | (turns_of[1:] != turns_of[:-1])
+    rounds = places - np.maximum.accumulate(np.where(fresh, places, 0))
+    found: Numbers = order[np.lexsort((turns_of, rounds, -totals))]
     return found
+
+
+def _turns_of_trees(searching: Search, home: RowNumbers) -> Numbers:
+    """For the tree of each candidate a number, the lower the earlier its turn comes.
+
+    Trees take turns in the order in which the search comes to them: their fixed one, which is that
+    of their roots, or the one that it was turned to. The tree of a candidate that sharing providers
+    serve alone may be none of those; it stays where it is in the fixed order.
+    """
+    found = searching.snapshot.tree_root_id.values.copy()
+    asked = np.zeros(len(found), np.bool_)
+    asked[home] = True
+    trees = searching.trees.compress(asked.take(searching.trees))
+    found[trees] = np.sort(found.take(trees))
+    return found.take(home)

@@ -1,16 +1,21 @@
-"""Candidates in blocks, as ranking sees them: their trees, and which policies cannot tell apart."""
+"""Candidates in blocks, as ranking sees them: their trees, and which measures cannot tell apart."""
 
 from __future__ import annotations
+
+from collections.abc import Container, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dovetail.engine.combine.round_robin import Block
+from dovetail.engine.feasible import Slot
 from dovetail.engine.inventories import RowNumbers
-from dovetail.engine.rank.policies.policy import PolicyCase
+from dovetail.engine.rank.trees import AFTER_NO_ROW, free_of
 from dovetail.engine.snapshot import Snapshot
+from dovetail.engine.tree_kinds import with_values
 
-Numbers = NDArray[np.intp]
+Places = NDArray[np.intp]
+Numbers = NDArray[np.int64]
 
 MOST_CODES = 2**62
 
@@ -28,28 +33,60 @@ def trees_of(snapshot: Snapshot, lines: Block) -> RowNumbers:
 
 
 def distinct_candidates(
-    case: PolicyCase, lines: Block, home: RowNumbers
-) -> tuple[Numbers, Numbers]:
+    snapshot: Snapshot,
+    slots: Sequence[Slot],
+    classes: Sequence[str],
+    lines: Block,
+    home: RowNumbers,
+) -> tuple[Places, Places]:
     """One line of each kind, and for each line which kind it is; `home` is the tree of each.
 
-    Lines are alike if they are of one tree and the rows they take have the same traits and the
-    same amounts free of what is taken.
+    For `Losses`, whose measures see what the rows of a tree have free of the classes, and their
+    traits, but not which row is which. Lines of one tree are alike if slot by slot their rows are,
+    in all that is seen of them, and the same slots share a row: then what is left of the tree is.
     """
-    roots = case.snapshot.tree_start.values[home]
-    codes, bound = home.astype(np.int64), case.snapshot.tree_size.size
-    for at, slot in enumerate(case.slots):
-        rows = lines[:, at]
-        if (rows == roots).all():
-            continue
-        for values in (
-            case.snapshot.traits.values[rows].astype(np.int64),
-            *(np.maximum(case.free_and_capacity(name, rows)[0], 0) for name in slot.resources),
-        ):
-            size = int(values.max()) + 1
-            if bound > MOST_CODES // size:
-                _, codes = np.unique(codes, return_inverse=True)
-                bound = len(lines)
-            codes = codes * size + values
-            bound *= size
-    _, samples, which = np.unique(codes, return_index=True, return_inverse=True)
+    taking = [at for at, slot in enumerate(slots) if takes_any(slot, classes)]
+    lines = lines.take(taking, axis=1)
+    codes = np.zeros(lines.shape, np.int64)
+    # Most requests take from the root, which is the same row in all lines of a tree.
+    chosen = (lines != snapshot.tree_start.values.take(home)[:, None]).any(axis=0)
+    codes[:, chosen] = row_kinds(snapshot, classes, lines.compress(chosen, axis=1), home)
+    if len(taking) > 1:
+        shared_with = (lines[:, :, None] == lines[:, None]).argmax(axis=2)
+        codes = codes * len(taking) + shared_with
+    _, samples, which = np.unique(line_codes(home, codes), return_index=True, return_inverse=True)
     return samples, which
+
+
+def line_codes(home: RowNumbers, table: Numbers) -> Numbers:
+    """A number for each line of the table and its tree; equal ones for equal lines."""
+    found, bound = home.astype(np.int64), int(home.max()) + 1
+    for column in table.T:
+        size = int(column.max()) + 1
+        if bound > MOST_CODES // size:
+            _, found = np.unique(found, return_inverse=True)
+            bound = len(found)
+        found = found * size + column
+        bound *= size
+    return found
+
+
+def takes_any(slot: Slot, classes: Container[str]) -> bool:
+    return any(name in classes for name in slot.resources)
+
+
+def row_kinds(
+    snapshot: Snapshot, classes: Sequence[str], lines: Block, home: RowNumbers
+) -> Numbers:
+    """For each line and slot a code of what measures see of its row.
+
+    What other trees give leaves the tree as it is, whatever it is.
+    """
+    rows = lines.ravel()
+    codes = with_values(np.zeros(len(rows), np.int64), snapshot.traits.values.take(rows))
+    for name in classes:
+        codes = with_values(codes, free_of(snapshot, name, rows + AFTER_NO_ROW))
+    codes = codes.reshape(lines.shape)
+    if len(snapshot.sharing.rows):
+        codes[snapshot.tree.values.take(lines) != home[:, None]] = codes.size
+    return codes

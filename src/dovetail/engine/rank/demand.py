@@ -14,57 +14,39 @@ from collections.abc import Iterable
 from functools import reduce
 from itertools import groupby
 
-import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
 from dovetail.core.columns import Mask
-from dovetail.core.request import Request
-from dovetail.engine.feasible import trait_mask
 from dovetail.engine.inventories import NEVER
-from dovetail.engine.rank.cache import cache_entry, layout_version, names_version
+from dovetail.engine.rank.cache import (
+    cache_entry,
+    entry_in_steps,
+    layout_version,
+    names_version,
+)
+from dovetail.engine.rank.needs import (
+    NeedKind,
+    amounts_taken,
+    classes_of,
+    is_plain,
+    needs_of,
+    trait_masks,
+)
 from dovetail.engine.rank.policies.policy import Numbers
 from dovetail.engine.rank.trees import Trees, device_units
 from dovetail.engine.rank.typical import Typical
 from dovetail.engine.snapshot import Snapshot
+from dovetail.engine.work import Work, finished
 
 Grid = NDArray[np.int64]
 Cube = NDArray[np.bool_]
+Lines = slice | NDArray[np.int64]
 Union = tuple[int, ...]
 """Numbers of kinds, of which a row has to serve one."""
 
 ORDINARY = frozenset({"VCPU", "PCPU", "MEMORY_MB", "DISK_GB"})
 """What nearly every request takes: no devices, even if a group of their own asks for them."""
-
-
-class NeedKind(msgspec.Struct, frozen=True):
-    """What one row has to give."""
-
-    resources: tuple[tuple[str, int], ...]
-    required: tuple[frozenset[str], ...] = ()
-    forbidden: frozenset[str] = frozenset()
-    alone: bool = False
-    """Each time by another row."""
-
-
-def needs_of(request: Request) -> Counter[NeedKind]:
-    """How many of each kind a request needs."""
-    found: Counter[NeedKind] = Counter()
-    for group in request.groups:
-        resources = tuple(sorted(group.resources.items()))
-        if group.suffix:
-            alone = group.suffix in request.isolated
-            found[NeedKind(resources, group.required, group.forbidden, alone)] += 1
-        else:
-            for amount in resources:
-                found[NeedKind((amount,), (), group.forbidden)] += 1
-            for alternatives in group.required:
-                found[NeedKind((), (alternatives,))] += 1
-    for kind in found:
-        if not kind.resources and not kind.alone:
-            # Whoever gives nothing can be there for any number of groups.
-            found[kind] = 1
-    return found
 
 
 def measured_classes(typical: Typical) -> list[str]:
@@ -85,12 +67,13 @@ class TypicalDemand:
     def __init__(self, snapshot: Snapshot, typical: Typical, whole: dict[str, int]) -> None:
         """`whole`: how many units of a measured class make up its largest device."""
         wanted = [needs_of(request) for request, _ in typical.requests]
-        counts = [count for _, count in typical.requests]
-        self._weights = np.array(counts, np.int64)
-        self.weight = sum(counts)
+        self._counts = [count for _, count in typical.requests]
+        self._weights = np.array(self._counts, np.int64)
+        self.weight = sum(self._counts)
         self.measured = list(whole)
         self.whole = whole
-        self._wanted = list(zip(wanted, counts, strict=True))
+        self._taken = [amounts_taken(each) for each in wanted]
+        self.units_requested = self._units_requested(wanted)
         asked = [name for each in wanted for kind in each for name in classes_of(kind)]
         self.classes = sorted({*asked, *self.measured})
         self._least = self._least_table(wanted)
@@ -98,12 +81,22 @@ class TypicalDemand:
         self._number = {kind: at for at, kind in enumerate(self._kinds)}
         self._amounts = self._amounts_table()
         self._traits = self._trait_table(snapshot)
-        self._needed, self._times = self._needs_table(wanted)
+        self._needs = self._needs_table(wanted)
         self._in_pieces = self._kinds_in_pieces(wanted)
-        taking = [[self._taking(name, each) for each in wanted] for name in self.measured]
-        self._unions = sorted({union for each in taking for union in each if union})
+        taking = [self._takers(each) for each in wanted]
+        self._unions = sorted({union for takers in taking for union in takers.values()})
         self._each_kind = self._unions == [(at,) for at in range(len(self._kinds))]
-        self._uses = [self._use_table(unions) for unions in taking]
+        self._firsts = np.array([union[0] for union in self._unions], np.int64)
+        self._others = self._other_kinds()
+        numbers = {union: at for at, union in enumerate(self._unions)}
+        self._uses = [self._use_table(name, taking, numbers) for name in self.measured]
+        self._by_union = [by_union(*each) for each in self._uses]
+
+    def cells(self, rows: int) -> int:
+        """How much is looked at to measure a tree of so many rows."""
+        by_row = len(self.classes) + len(self._kinds) + len(self._unions) * len(self.measured)
+        by_request = sum(len(kinds) for _, kinds, _ in self._needs)
+        return rows * by_row + by_request + len(self._counts) * (1 + len(self.measured))
 
     def _least_table(self, wanted: list[Counter[NeedKind]]) -> dict[str, Grid]:
         """By class: what some row has to have free for each request, as far as that tells."""
@@ -141,11 +134,13 @@ class TypicalDemand:
         """By kind and trait set, whether it is as wanted; nothing if no kind cares."""
         if not any(kind.required or kind.forbidden for kind in self._kinds):
             return None
-        masks = [trait_mask(snapshot, kind.required, kind.forbidden) for kind in self._kinds]
-        return np.stack(masks)
+        return np.stack(trait_masks(snapshot, self._kinds))
 
-    def _needs_table(self, wanted: list[Counter[NeedKind]]) -> tuple[Grid, Grid]:
-        """By place and request: a kind and how many of it, filled up with none of the first."""
+    def _needs_table(self, wanted: list[Counter[NeedKind]]) -> list[tuple[Lines, Numbers, Grid]]:
+        """By place: of some requests a kind each and how many of it.
+
+        They are all requests, filled up with none of the first kind, while few would be filled up.
+        """
         counted = [
             [
                 (self._number[kind], times)
@@ -154,52 +149,70 @@ class TypicalDemand:
             ]
             for each in wanted
         ]
-        width = max(map(len, counted), default=0)
-        numbers = np.zeros((width, len(wanted)), np.int64)
-        times = np.zeros((width, len(wanted), 1), np.int64)
-        for line, pairs in enumerate(counted):
-            for at, (number, count) in enumerate(pairs):
-                numbers[at, line], times[at, line] = number, count
-        return numbers, times
+        found: list[tuple[Lines, Numbers, Grid]] = []
+        for at in range(max(map(len, counted), default=0)):
+            mine = [line for line, pairs in enumerate(counted) if len(pairs) > at]
+            lines: Lines = np.array(mine)
+            pairs = [counted[line][at] for line in mine]
+            if 2 * len(mine) > len(wanted):
+                lines = slice(None)
+                pairs = [each[at] if len(each) > at else (0, 0) for each in counted]
+            numbers, times = zip(*pairs, strict=True)
+            found.append((lines, np.array(numbers), np.array(times)[:, None]))
+        return found
 
     def _kinds_in_pieces(self, wanted: list[Counter[NeedKind]]) -> list[int]:
         """The kinds of which one row may serve several at once."""
+        several = {kind for each in wanted for kind, times in each.items() if times > 1}
         return [
             at
             for at, kind in enumerate(self._kinds)
-            if kind.resources and not kind.alone and any(each[kind] > 1 for each in wanted)
+            if kind.resources and not kind.alone and kind in several
         ]
 
-    def _taking(self, name: str, wanted: Iterable[NeedKind]) -> Union:
-        return tuple(sorted(self._number[kind] for kind in wanted if name in classes_of(kind)))
+    def _takers(self, wanted: Iterable[NeedKind]) -> dict[str, Union]:
+        """By measured class the kinds of a request that take some of it."""
+        found: dict[str, list[int]] = {}
+        for kind in wanted:
+            for name in classes_of(kind):
+                if name in self.whole:
+                    found.setdefault(name, []).append(self._number[kind])
+        return {name: tuple(sorted(kinds)) for name, kinds in found.items()}
 
-    def _use_table(self, unions: list[Union]) -> tuple[Numbers, Numbers]:
+    def _other_kinds(self) -> list[tuple[Numbers, Numbers]]:
+        """By place from the second on: the unions with so many kinds, and that kind of each."""
+        found = []
+        for at in range(1, max(map(len, self._unions), default=0)):
+            longer = [
+                (number, union[at]) for number, union in enumerate(self._unions) if union[at:]
+            ]
+            unions, kinds = zip(*longer, strict=True)
+            found.append((np.array(unions), np.array(kinds)))
+        return found
+
+    def _use_table(
+        self, name: str, taking: list[dict[str, Union]], numbers: dict[Union, int]
+    ) -> tuple[Numbers, Numbers]:
         """By request: which union takes from a class, and the request's weight; 0 if none does."""
-        taking = np.array([bool(union) for union in unions])
-        uses = [self._unions.index(union) if union else 0 for union in unions]
-        return np.array(uses), self._weights * taking
+        uses = [numbers[takers[name]] if name in takers else 0 for takers in taking]
+        return np.array(uses), self._weights * np.array([name in takers for takers in taking])
 
-    def requesting_kinds(self, name: str) -> list[tuple[NeedKind, int]]:
-        """For each request the kinds that take some of a measured class; how much, weighed."""
-        return [
-            (kind, count * times * device_units(amount, self.whole[name]))
-            for each, count in self._wanted
-            for kind, times in each.items()
-            for of, amount in kind.resources
-            if of == name
-        ]
-
-    def units_requested(self, name: str) -> int:
-        """What all requests take of a measured class, weighed."""
-        return sum(amount for _, amount in self.requesting_kinds(name))
+    def _units_requested(self, wanted: list[Counter[NeedKind]]) -> Counter[str]:
+        """By measured class what all requests take of it, weighed."""
+        found: Counter[str] = Counter()
+        for each, count in zip(wanted, self._counts, strict=True):
+            for kind, times in each.items():
+                for name, amount in kind.resources:
+                    if name in self.whole:
+                        found[name] += count * times * device_units(amount, self.whole[name])
+        return found
 
     def companions(self, name: str) -> dict[str, int]:
         """What the requests that take some of a measured class take of others, weighed."""
         found: Counter[str] = Counter()
-        for each, count in self._wanted:
-            taken = [pair for kind, times in each.items() for pair in kind.resources * times]
-            if any(of == name for of, _ in taken):
-                for of, amount in taken:
+        for taken, count in zip(self._taken, self._counts, strict=True):
+            if name in taken:
+                for of, amount in taken.items():
                     if of not in self.whole:
                         found[of] += count * amount
         return dict(found)
@@ -224,8 +237,8 @@ class TypicalDemand:
 
     def units_usable(self, trees: Trees) -> Grid:
         """By request and tree: the device units that it could use there."""
-        found: Grid = np.zeros((len(self._wanted), len(trees)), np.int64)
-        if not self._wanted:
+        found: Grid = np.zeros((len(self._counts), len(trees)), np.int64)
+        if not self._counts:
             return found
         fits = self._fits(trees)
         runs = self._runs(trees, fits)
@@ -238,15 +251,12 @@ class TypicalDemand:
     def worth(self, trees: Trees, prices: Numbers) -> Numbers:
         """Of each tree: its device units, each times the highest price of who could use it."""
         found: Numbers = np.zeros(len(trees), np.int64)
-        if not self._wanted:
+        if not self._counts:
             return found
         fits = self._fits(trees)
         offers = self._runs(trees, fits) * prices[:, None]
         joined = self._union_fits(fits)
-        for name, (uses, weights) in zip(self.measured, self._uses, strict=True):
-            taking = np.flatnonzero(weights)
-            taking = taking[np.argsort(uses[taking], kind="stable")]
-            unions, starts = np.unique(uses[taking], return_index=True)
+        for name, (taking, unions, starts) in zip(self.measured, self._by_union, strict=True):
             highest = np.maximum.reduceat(offers.take(taking, axis=0), starts)
             paid = np.maximum.reduce(joined[:, unions] * highest, axis=1)
             found += np.add.reduce(paid * trees.units(name))
@@ -261,10 +271,9 @@ class TypicalDemand:
         """By row, union and tree: whether the row gives what one of the kinds asks for."""
         if self._each_kind:
             return fits
-        joined = fits[:, [union[0] for union in self._unions]]
-        for at, union in enumerate(self._unions):
-            if len(union) > 1:
-                joined[:, at] = fits[:, union].any(axis=1)
+        joined: Cube = fits.take(self._firsts, axis=1)
+        for unions, kinds in self._others:
+            joined[:, unions] |= fits.take(kinds, axis=1)
         return joined
 
     def _fits(self, trees: Trees) -> Cube:
@@ -288,22 +297,24 @@ class TypicalDemand:
     def _runs(self, trees: Trees, fits: Cube) -> Mask:
         """By request and tree: whether each need is met."""
         met = [np.maximum.reduce(trees.free[name]) >= least for name, least in self._least.items()]
-        if len(self._needed):
+        runs = (
+            reduce(np.logical_and, met) if met else np.ones((len(self._counts), len(trees)), bool)
+        )
+        if self._needs:
             room = np.add.reduce(fits, dtype=np.int64)
             for at in self._in_pieces:
                 pieces = [trees.free[name] // amount for name, amount in self._kinds[at].resources]
                 room[at] = (np.minimum.reduce(pieces) * fits[:, at]).sum(axis=0)
-            met += list(room[self._needed] >= self._times)
-        return reduce(np.logical_and, met)
+            for lines, kinds, times in self._needs:
+                runs[lines] &= room[kinds] >= times
+        return runs
 
 
-def is_plain(kind: NeedKind, times: int) -> bool:
-    """Whether the most that a row has free tells if the need is met."""
-    return times == 1 and len(kind.resources) == 1 and not kind.required and not kind.forbidden
-
-
-def classes_of(kind: NeedKind) -> tuple[str, ...]:
-    return tuple(name for name, _ in kind.resources)
+def by_union(uses: Numbers, weights: Numbers) -> tuple[Numbers, Numbers, Numbers]:
+    """The requests that take from a class, by union; the unions, and where each one's begin."""
+    taking = np.flatnonzero(weights)
+    taking = taking[np.argsort(uses[taking], kind="stable")]
+    return taking, *np.unique(uses[taking], return_index=True)
 
 
 def largest_device(snapshot: Snapshot, name: str) -> int:
@@ -315,6 +326,11 @@ def largest_device(snapshot: Snapshot, name: str) -> int:
 
 
 def demand_of(snapshot: Snapshot, typical: Typical) -> TypicalDemand:
+    """The same as `demand_in_steps`, for the simulator, which has time."""
+    return finished(demand_in_steps(snapshot, typical))
+
+
+def demand_in_steps(snapshot: Snapshot, typical: Typical) -> Work[TypicalDemand]:
     """The demand; another one when names, kinds of traits or the largest devices are others."""
     whole: dict[str, int] = cache_entry(
         snapshot,
@@ -323,7 +339,12 @@ def demand_of(snapshot: Snapshot, typical: Typical) -> TypicalDemand:
     )
     sets = len(snapshot.trait_sets)
     key = ("demand", typical, names_version(snapshot), sets, tuple(whole.items()))
-    return cache_entry(snapshot, key, lambda: TypicalDemand(snapshot, typical, whole))
+
+    def make() -> Work[TypicalDemand]:
+        yield
+        return TypicalDemand(snapshot, typical, whole)
+
+    return (yield from entry_in_steps(snapshot, key, make))
 
 
 def device_sizes(snapshot: Snapshot, typical: Typical) -> dict[str, int]:

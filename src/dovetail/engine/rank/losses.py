@@ -18,8 +18,9 @@ from dovetail.engine.inventories import RowNumbers
 from dovetail.engine.rank.cache import with_zeros
 from dovetail.engine.rank.candidates import distinct_candidates, trees_of
 from dovetail.engine.rank.policies.policy import Numbers, PolicyCase
-from dovetail.engine.rank.trees import DEVICE, Trees, lay_out
+from dovetail.engine.rank.trees import CELLS_PER_STEP, DEVICE, Trees, lay_out, slices_of_trees
 from dovetail.engine.snapshot import Snapshot
+from dovetail.engine.work import Work
 
 Measure = Callable[[Trees], Numbers]
 """The loss of each tree."""
@@ -36,9 +37,18 @@ has the same points everywhere."""
 class Losses:
     """By number of the tree: its loss as it is."""
 
-    def __init__(self, measure: Measure, whole: Mapping[str, int], weight: int) -> None:
-        """`whole`: how many units of a class make up its largest device."""
-        self._measure, self._whole = measure, whole
+    def __init__(
+        self,
+        measure: Measure,
+        cells: Callable[[int], int],
+        whole: Mapping[str, int],
+        weight: int,
+    ) -> None:
+        """`cells`: how much is looked at to measure a tree of so many rows.
+
+        `whole`: how many units of a class make up its largest device.
+        """
+        self._measure, self._cells, self._whole = measure, cells, whole
         self._steps = np.array([-(-step * max(weight, 1) // BILLION) for step in STEPS])
         self._versions: Numbers = np.zeros(0, np.int64)
         self._lost: Numbers = np.zeros(0, np.int64)
@@ -51,29 +61,51 @@ class Losses:
         """floor(100 / (1 + exp(-d / 1000))) for a drop of d units."""
         return self._steps.searchsorted(drops, side="right")
 
-    def drops(self, case: PolicyCase, classes: list[str], lines: Block) -> Numbers:
+    def drops(self, case: PolicyCase, classes: list[str], lines: Block) -> Work[Numbers]:
         """By how much each candidate lowers the loss of its tree."""
         snapshot = case.snapshot
         home, alike = trees_of(snapshot, lines), None
         if len(lines) > FEW_TREES:
-            samples, alike = distinct_candidates(case, lines, home)
+            samples, alike = distinct_candidates(snapshot, case.slots, classes, lines, home)
             lines, home = lines[samples], home[samples]
+        found: Numbers = np.empty(len(lines), np.int64)
+        # Before and after a claim a row has as many cells as classes.
+        for some in slices_of_trees(snapshot, home, lambda rows: 2 * rows * len(classes)):
+            found[some] = yield from self._drops(case, classes, lines[some], home[some])
+            if some.stop < len(lines):
+                yield
+        return found if alike is None else found[alike]
+
+    def _drops(
+        self, case: PolicyCase, classes: list[str], lines: Block, home: RowNumbers
+    ) -> Work[Numbers]:
+        snapshot = case.snapshot
         stale = self._stale(snapshot, home)
         # Trees as they would be and as they are are measured in one go: a measure has many steps.
         states = lay_out(snapshot, np.concatenate((home, stale)), classes, self._whole)
         states.take(lines, case.slots)
-        lost = self._measure_distinct(states)
+        lost = yield from self._measure_distinct(states)
         self._lost[stale] = lost[len(home) :]
         self._versions[stale] = snapshot.tree_version.values[stale]
         found: Numbers = self._lost.take(home) - lost[: len(home)]
-        return found if alike is None else found[alike]
-
-    def _measure_distinct(self, states: Trees) -> Numbers:
-        if len(states) <= FEW_TREES:
-            return self._measure(states)
-        kinds, which = states.distinct()
-        found: Numbers = self._measure(kinds)[which]
         return found
+
+    def _measure_distinct(self, states: Trees) -> Work[Numbers]:
+        if len(states) <= FEW_TREES:
+            return (yield from self._measure_in_steps(states))
+        kinds, which = states.distinct()
+        lost = yield from self._measure_in_steps(kinds)
+        found: Numbers = lost[which]
+        return found
+
+    def _measure_in_steps(self, states: Trees) -> Work[Numbers]:
+        if len(states) * self._cells(len(states.present)) <= CELLS_PER_STEP:
+            return self._measure(states)
+        found = []
+        for some in states.in_slices(self._cells):
+            found.append(self._measure(some))
+            yield
+        return np.concatenate(found)
 
     def _stale(self, snapshot: Snapshot, home: RowNumbers) -> RowNumbers:
         """Those of the trees that changed, each once."""

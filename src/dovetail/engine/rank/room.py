@@ -13,13 +13,14 @@ from functools import reduce
 import numpy as np
 
 from dovetail.core.request import Request
-from dovetail.engine.rank.cache import cache_entry
+from dovetail.engine.rank.cache import entry_in_steps
 from dovetail.engine.rank.demand import TypicalDemand
 from dovetail.engine.rank.policies.policy import Numbers
 from dovetail.engine.rank.shortage import FINE, MEAN_MIX, companion_rates
 from dovetail.engine.rank.trees import Trees
 from dovetail.engine.rank.typical import Typical
 from dovetail.engine.snapshot import Snapshot
+from dovetail.engine.work import Work
 
 MOST_FED = 2**32
 """Device units; what would feed more in one tree makes no difference, and sums fit 64 bits."""
@@ -35,6 +36,10 @@ class CompanionRoom:
             if of
         ]
 
+    def cells(self, rows: int) -> int:
+        """How much is looked at to measure a tree of so many rows."""
+        return self._deviceless.cells(rows)
+
     def lost(self, trees: Trees) -> Numbers:
         """Of each tree, times the weights of the requests that lose it."""
         found: Numbers = np.zeros(len(trees), np.int64)
@@ -49,12 +54,16 @@ class CompanionRoom:
         return found
 
 
-def room_of(snapshot: Snapshot, typical: Typical, demand: TypicalDemand) -> CompanionRoom:
+def room_in_steps(
+    snapshot: Snapshot, typical: Typical, demand: TypicalDemand
+) -> Work[CompanionRoom]:
     """Made once for a demand."""
-    return cache_entry(snapshot, ("room", demand), lambda: _make_room(snapshot, typical, demand))
+    key = "room", demand
+    return entry_in_steps(snapshot, key, lambda: _make_room(snapshot, typical, demand))
 
 
-def _make_room(snapshot: Snapshot, typical: Typical, demand: TypicalDemand) -> CompanionRoom:
+def _make_room(snapshot: Snapshot, typical: Typical, demand: TypicalDemand) -> Work[CompanionRoom]:
+    yield
     without = tuple(each for each in typical.requests if not takes_any(each[0], demand.whole))
     return CompanionRoom(demand, TypicalDemand(snapshot, Typical(without), demand.whole))
 

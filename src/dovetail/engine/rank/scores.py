@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from dovetail.engine.combine.round_robin import Block
-from dovetail.engine.rank.policies.policy import Numbers, PolicyCase
+from dovetail.engine.rank.policies.policy import Numbers, PolicyCase, RankingPolicy
 from dovetail.engine.rank.policies.registry import POLICIES
 from dovetail.engine.rank.ranking import Ranking
 from dovetail.engine.search import Search
@@ -29,12 +29,19 @@ class CandidateScores(NamedTuple):
 
 
 class Scorer:
-    def __init__(self, searching: Search, ranking: Ranking) -> None:
-        self._weights = dict(ranking.terms)
+    def __init__(self, weights: dict[str, int], policies: dict[str, RankingPolicy]) -> None:
+        self._weights, self._policies = weights, policies
+
+    @classmethod
+    def in_steps(cls, searching: Search, ranking: Ranking) -> Work[Scorer]:
+        """For a search that was narrowed."""
+        weights, policies = dict(ranking.terms), {}
         # Where no row qualifies nothing will be scored, and there may be nothing to look at.
-        possible = all(len(slot.own) or len(slot.shared_row) for slot in searching.slots)
-        case = PolicyCase(searching.snapshot, searching.slots, ranking.typical, ranking.watch)
-        self._policies = {name: POLICIES[name](case) for name in self._weights if possible}
+        if all(len(slot.own) or len(slot.shared_row) for slot in searching.slots):
+            case = PolicyCase(searching.snapshot, searching.slots, ranking.typical, ranking.watch)
+            for name in weights:
+                policies[name] = yield from POLICIES[name](case)
+        return cls(weights, policies)
 
     @property
     def names(self) -> Iterable[str]:
@@ -50,12 +57,12 @@ class Scorer:
         return tuple(policy.basis for policy in self._policies.values())
 
     def score_in_steps(self, lines: Block) -> Work[CandidateScores]:
-        """The same as `score`, some candidates at a time."""
+        """Some candidates at a time."""
         most = max(MOST_CELLS // max(lines.shape[1], 1), 1)
-        found = [self.score(lines[:most])]
+        found = [(yield from self._score(lines[:most]))]
         for first in range(most, len(lines), most):
             yield
-            found.append(self.score(lines[first : first + most]))
+            found.append((yield from self._score(lines[first : first + most])))
         if len(found) == 1:
             return found[0]
         return CandidateScores(
@@ -64,11 +71,13 @@ class Scorer:
             {name: np.concatenate([e.parts[name] for e in found]) for name in self._weights},
         )
 
-    def score(self, lines: Block) -> CandidateScores:
+    def _score(self, lines: Block) -> Work[CandidateScores]:
         if not len(lines):
             nothing = np.zeros(0, np.int64)
             return CandidateScores(nothing, nothing, dict.fromkeys(self._weights, nothing))
-        judged = {name: policy.score(lines) for name, policy in self._policies.items()}
+        judged = {}
+        for name, policy in self._policies.items():
+            judged[name] = yield from policy.score(lines)
         points = [each.points * self._weights[name] for name, each in judged.items()]
         nuances = [each.nuance * self._weights[name] for name, each in judged.items()]
         parts = {name: each.points for name, each in judged.items()}

@@ -58,7 +58,7 @@ def companion_rates(demand: TypicalDemand) -> dict[str, dict[str, Rates]]:
     """By measured class and companion."""
     return {
         name: {
-            companion: rates(demand.units_requested(name), amount)
+            companion: rates(demand.units_requested[name], amount)
             for companion, amount in demand.companions(name).items()
         }
         for name in demand.measured

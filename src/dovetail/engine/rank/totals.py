@@ -15,7 +15,7 @@ from dovetail.engine.inventories import ClassInventories, RowNumbers
 from dovetail.engine.rank.cache import cache_entry, with_zeros
 from dovetail.engine.snapshot import Snapshot
 from dovetail.engine.tree_kinds import few_kinds_in_steps
-from dovetail.engine.work import finished
+from dovetail.engine.work import Work
 
 Numbers = NDArray[np.int64]
 
@@ -37,7 +37,7 @@ class TreeTotals:
     def nbytes(self) -> int:
         return self._versions.nbytes + self.free.nbytes + self.capacity.nbytes
 
-    def refresh(self, snapshot: Snapshot, inventories: ClassInventories) -> None:
+    def refresh(self, snapshot: Snapshot, inventories: ClassInventories) -> Work[None]:
         versions, sizes = snapshot.tree_version.values, snapshot.tree_size.values
         missing = len(versions) - len(self._versions)
         if missing:
@@ -48,10 +48,10 @@ class TreeTotals:
         now = np.where(sizes > 0, versions, -1)
         stale = np.flatnonzero(self._versions != now).astype(np.int32)
         if len(stale):
-            self._versions[stale] = now[stale]
             kinds = None
             if 2 * len(stale) > len(now):
-                kinds = finished(few_kinds_in_steps(snapshot))
+                kinds = yield from few_kinds_in_steps(snapshot)
+            self._versions[stale] = now[stale]
             if kinds is not None:
                 self._add_up(snapshot, inventories, kinds.samples)
                 alike = kinds.samples.take(kinds.of)
@@ -83,11 +83,11 @@ class TreeTotals:
             sums[trees] = running[ends] - running[ends - (highs - lows)]
 
 
-def totals_of(snapshot: Snapshot, name: str) -> TreeTotals:
+def totals_in_steps(snapshot: Snapshot, name: str) -> Work[TreeTotals]:
     """The totals of a class that somebody has."""
     inventories = snapshot.inventories_of(name)
     assert inventories
     key: Hashable = ("totals", snapshot.class_ids[name])
     found: TreeTotals = cache_entry(snapshot, key, TreeTotals)
-    found.refresh(snapshot, inventories)
+    yield from found.refresh(snapshot, inventories)
     return found

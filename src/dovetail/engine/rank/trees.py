@@ -5,7 +5,7 @@ Losses are measured on these, all trees in one pass.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TypeVar
 
 import numpy as np
@@ -29,6 +29,9 @@ AFTER_NO_ROW = 1
 
 ROWS_PER_SEARCH = 8
 """Rows that are written into a table in the time in which one is searched for."""
+
+CELLS_PER_STEP = 2**20
+"""What is looked at in tables of trees before others get a turn."""
 
 DEVICE = 1000
 """What a whole device counts, whatever the unit of its class."""
@@ -65,6 +68,12 @@ class Trees:
         traits, present = self.traits[:, which], self.present[:, which]
         return Trees(free, traits, present, self._starts[which], self._whole)
 
+    def in_slices(self, cells: Callable[[int], int]) -> Iterator[Trees]:
+        """Some trees at a time, as in `slices_of_trees`."""
+        most = trees_per_step(cells(len(self.present)))
+        for low in range(0, len(self), most):
+            yield self.subset(np.arange(low, min(low + most, len(self))))
+
     def distinct(self) -> tuple[Trees, Numbers]:
         """One of each kind, and for each tree which kind it is: empty hosts are often the same."""
         parts = (self.traits, self.present, *self.free.values())
@@ -84,13 +93,15 @@ class Trees:
         Trees beyond the candidates stay as they are.
         """
         starts, all_lines = self._starts[: len(lines)], np.arange(len(lines))
+        shared = any(len(slot.shared_row) for slot in slots)
         for at, slot in enumerate(slots):
             taken = [pair for pair in slot.resources.items() if pair[0] in self.free]
             if not taken:
                 continue
             places, mine = lines[:, at] - starts, all_lines
-            if len(slot.shared_row):
-                # What another tree gives leaves this one as it is.
+            if shared:
+                # What another tree gives leaves this one as it is. Where one row is of another
+                # tree, the others may be: of what sharing rows serve alone, each has its own.
                 mine = ((places >= 0) & (places < len(self.present))).nonzero()[0]
                 mine = mine[self.present[places[mine], mine]]
                 places = places[mine]
@@ -105,6 +116,28 @@ def device_units(amount: N, whole: int) -> N:
     # Very large numbers lose their last digits, so that the product fits 64 bits.
     shift = max(whole.bit_length() - 52, 0)
     return (amount >> shift) * DEVICE // (whole >> shift)
+
+
+def slices_of_trees(
+    snapshot: Snapshot, trees: RowNumbers, cells: Callable[[int], int]
+) -> Iterator[slice]:
+    """The places of the trees, so many at a time that no step lasts long.
+
+    `cells`: how much is looked at for a tree of so many rows. All trees of a slice are laid out
+    like its largest.
+    """
+    sizes = snapshot.tree_size.values.take(trees)
+    low = 0
+    while low < len(trees):
+        largest = int(sizes[low : low + trees_per_step(cells(int(sizes[low])))].max())
+        high = min(low + trees_per_step(cells(largest)), len(trees))
+        yield slice(low, high)
+        low = high
+
+
+def trees_per_step(cells: int) -> int:
+    """How many, if so much is looked at for each."""
+    return max(CELLS_PER_STEP // max(cells, 1), 1)
 
 
 def lay_out(

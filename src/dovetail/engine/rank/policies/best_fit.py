@@ -10,6 +10,7 @@ from collections.abc import Hashable
 
 from dovetail.engine.combine.round_robin import Block
 from dovetail.engine.inventories import RowNumbers
+from dovetail.engine.rank.cache import at_once
 from dovetail.engine.rank.policies.policy import (
     MILLION,
     POINT,
@@ -20,6 +21,7 @@ from dovetail.engine.rank.policies.policy import (
     mean,
     share,
 )
+from dovetail.engine.work import Work
 
 
 class BestFit:
@@ -30,14 +32,14 @@ class BestFit:
 
     @property
     def basis(self) -> Hashable:
-        return tuple(self._case.totals(name).largest for name in self._case.requested)
+        return tuple(self._case.totals[name].largest for name in self._case.requested)
 
-    def score(self, lines: Block) -> PolicyScores:
+    def score(self, lines: Block) -> Work[PolicyScores]:
         points = (MILLION - by_class(self._case, lines, self._left)) // POINT
-        return PolicyScores(points, -self._left_on_rows(lines))
+        return at_once(PolicyScores(points, -self._left_on_rows(lines)))
 
     def _left(self, name: str, trees: RowNumbers) -> Numbers:
-        totals = self._case.totals(name)
+        totals = self._case.totals[name]
         return share(totals.free[trees] - self._case.requested[name], totals.largest)
 
     def _left_on_rows(self, lines: Block) -> Numbers:
@@ -45,5 +47,5 @@ class BestFit:
         for at, slot in enumerate(self._case.slots):
             for name, amount in slot.resources.items():
                 free, _ = self._case.free_and_capacity(name, lines[:, at])
-                left.append(share(free - amount, self._case.totals(name).largest))
+                left.append(share(free - amount, self._case.totals[name].largest))
         return mean(left)

@@ -7,7 +7,9 @@ from collections.abc import Hashable
 import numpy as np
 
 from dovetail.engine.combine.round_robin import Block
+from dovetail.engine.rank.cache import at_once
 from dovetail.engine.rank.policies.policy import PolicyCase, PolicyScores
+from dovetail.engine.work import Work
 
 
 class FirstFit:
@@ -17,6 +19,6 @@ class FirstFit:
     def __init__(self, case: PolicyCase) -> None:
         """There is nothing to look at."""
 
-    def score(self, lines: Block) -> PolicyScores:
+    def score(self, lines: Block) -> Work[PolicyScores]:
         nothing = np.zeros(len(lines), np.int64)
-        return PolicyScores(nothing, nothing)
+        return at_once(PolicyScores(nothing, nothing))

@@ -14,27 +14,31 @@ from collections.abc import Hashable
 
 from dovetail.engine.combine.round_robin import Block
 from dovetail.engine.rank.cache import cache_entry
-from dovetail.engine.rank.demand import demand_of
+from dovetail.engine.rank.demand import TypicalDemand, demand_in_steps
 from dovetail.engine.rank.losses import Losses
 from dovetail.engine.rank.policies.policy import PolicyCase, PolicyScores
+from dovetail.engine.work import Work
 
 
 class Fragmentation:
     is_even = False
 
-    def __init__(self, case: PolicyCase) -> None:
-        self._case = case
-        self._demand = demand = demand_of(case.snapshot, case.typical)
+    def __init__(self, case: PolicyCase, demand: TypicalDemand) -> None:
+        self._case, self._demand = case, demand
         self._losses: Losses = cache_entry(
             case.snapshot,
             ("fragmentation", demand),
-            lambda: Losses(demand.units_lost, demand.whole, demand.weight),
+            lambda: Losses(demand.units_lost, demand.cells, demand.whole, demand.weight),
         )
+
+    @classmethod
+    def in_steps(cls, case: PolicyCase) -> Work[Fragmentation]:
+        return cls(case, (yield from demand_in_steps(case.snapshot, case.typical)))
 
     @property
     def basis(self) -> Hashable:
         return self._demand
 
-    def score(self, lines: Block) -> PolicyScores:
-        drops = self._losses.drops(self._case, self._demand.classes, lines)
+    def score(self, lines: Block) -> Work[PolicyScores]:
+        drops = yield from self._losses.drops(self._case, self._demand.classes, lines)
         return PolicyScores(self._losses.points(drops), drops)

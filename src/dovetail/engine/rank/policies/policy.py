@@ -11,9 +11,10 @@ from numpy.typing import NDArray
 from dovetail.engine.combine.round_robin import Block
 from dovetail.engine.feasible import Slot
 from dovetail.engine.inventories import RowNumbers
-from dovetail.engine.rank.totals import TreeTotals, totals_of
+from dovetail.engine.rank.totals import TreeTotals, totals_in_steps
 from dovetail.engine.rank.typical import Typical
 from dovetail.engine.snapshot import Snapshot
+from dovetail.engine.work import Work
 
 if TYPE_CHECKING:
     from dovetail.engine.rank.pressure.watch import PressureWatch
@@ -42,7 +43,7 @@ class RankingPolicy(Protocol):
         """What points depend on beside the request and the tree: kept points are bound to it."""
         ...
 
-    def score(self, lines: Block) -> PolicyScores:
+    def score(self, lines: Block) -> Work[PolicyScores]:
         """Of each candidate; more is better."""
         ...
 
@@ -67,13 +68,14 @@ class PolicyCase:
             for name, amount in slot.resources.items():
                 self.requested[name] = self.requested.get(name, 0) + amount
                 self.slots_of_class.setdefault(name, []).append(at)
-        self._totals: dict[str, TreeTotals] = {}
+        self.totals: dict[str, TreeTotals] = {}
+        """By class, once they were added up."""
 
-    def totals(self, name: str) -> TreeTotals:
-        found = self._totals.get(name)
-        if found is None:
-            found = self._totals[name] = totals_of(self.snapshot, name)
-        return found
+    def add_up(self) -> Work[None]:
+        """Find the totals of what is asked for; policies that look at them ask for it first."""
+        for name in self.requested:
+            if name not in self.totals:
+                self.totals[name] = yield from totals_in_steps(self.snapshot, name)
 
     def free_and_capacity(self, name: str, rows: RowNumbers) -> tuple[Numbers, Numbers]:
         """What rows that have some of the class have free, and their capacities."""

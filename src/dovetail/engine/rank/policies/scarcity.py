@@ -14,14 +14,15 @@ from __future__ import annotations
 from collections.abc import Hashable
 
 from dovetail.engine.combine.round_robin import Block
-from dovetail.engine.rank.cache import cache_entry
-from dovetail.engine.rank.demand import demand_of
+from dovetail.engine.rank.cache import entry_in_steps
+from dovetail.engine.rank.demand import TypicalDemand, demand_in_steps
 from dovetail.engine.rank.losses import Losses
 from dovetail.engine.rank.policies.policy import Numbers, PolicyCase, PolicyScores
-from dovetail.engine.rank.pressure.held import PRICE, held_demand_of
-from dovetail.engine.rank.room import room_of
+from dovetail.engine.rank.pressure.held import PRICE, HeldDemand, held_demand_in_steps
+from dovetail.engine.rank.room import room_in_steps
 from dovetail.engine.rank.shortage import CompanionShortage
 from dovetail.engine.rank.trees import Trees
+from dovetail.engine.work import Work
 
 ROOM = 2
 SHORTAGE = 5
@@ -35,35 +36,42 @@ PARTS = 4
 class Scarcity:
     is_even = False
 
-    def __init__(self, case: PolicyCase) -> None:
-        self._case = case
-        self._demand = demand_of(case.snapshot, case.typical)
-        self._held = held = held_demand_of(case.snapshot, case.typical, self._demand)
-        watch = case.watch
-        self._prices = watch.prices(case.snapshot, held) if watch else held.prices(case.snapshot)
-        self._classes = sorted({*self._demand.classes, *held.requests.classes})
-        self._losses: Losses = cache_entry(
-            case.snapshot, ("scarcity", self.basis), self._make_losses
+    def __init__(self, case: PolicyCase, basis: Hashable, classes: list[str], losses: Losses):
+        self._case, self.basis, self._classes, self._losses = case, basis, classes, losses
+
+    @classmethod
+    def in_steps(cls, case: PolicyCase) -> Work[Scarcity]:
+        snapshot, watch = case.snapshot, case.watch
+        demand = yield from demand_in_steps(snapshot, case.typical)
+        held = yield from held_demand_in_steps(snapshot, case.typical, demand)
+        measuring = watch.prices(snapshot, held) if watch else held.prices(snapshot)
+        prices = yield from measuring
+        basis = demand, prices.tobytes()
+        classes = sorted({*demand.classes, *held.requests.classes})
+        losses = yield from entry_in_steps(
+            snapshot, ("scarcity", basis), lambda: losses_in_steps(case, demand, held, prices)
         )
+        return cls(case, basis, classes, losses)
 
-    def _make_losses(self) -> Losses:
-        demand, held, prices = self._demand, self._held.requests, self._prices
-        shortage = CompanionShortage(demand)
-        room = room_of(self._case.snapshot, self._case.typical, demand)
-        kept = WORTH * demand.weight
-
-        def measure(trees: Trees) -> Numbers:
-            lost = demand.units_lost(trees) + ROOM * room.lost(trees)
-            lost += SHORTAGE * shortage.of(trees)
-            found: Numbers = lost - kept * held.worth(trees, prices) // PRICE
-            return found
-
-        return Losses(measure, demand.whole, PARTS * demand.weight)
-
-    @property
-    def basis(self) -> Hashable:
-        return self._demand, self._prices.tobytes()
-
-    def score(self, lines: Block) -> PolicyScores:
-        drops = self._losses.drops(self._case, self._classes, lines)
+    def score(self, lines: Block) -> Work[PolicyScores]:
+        drops = yield from self._losses.drops(self._case, self._classes, lines)
         return PolicyScores(self._losses.points(drops), drops)
+
+
+def losses_in_steps(
+    case: PolicyCase, demand: TypicalDemand, held_demand: HeldDemand, prices: Numbers
+) -> Work[Losses]:
+    shortage = CompanionShortage(demand)
+    room = yield from room_in_steps(case.snapshot, case.typical, demand)
+    held, kept = held_demand.requests, WORTH * demand.weight
+
+    def measure(trees: Trees) -> Numbers:
+        lost = demand.units_lost(trees) + ROOM * room.lost(trees)
+        lost += SHORTAGE * shortage.of(trees)
+        found: Numbers = lost - kept * held.worth(trees, prices) // PRICE
+        return found
+
+    def cells(rows: int) -> int:
+        return demand.cells(rows) + room.cells(rows) + held.cells(rows)
+
+    return Losses(measure, cells, demand.whole, PARTS * demand.weight)

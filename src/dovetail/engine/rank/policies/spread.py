@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Hashable
 
 from dovetail.engine.combine.round_robin import Block
+from dovetail.engine.rank.cache import at_once
 from dovetail.engine.rank.policies.policy import POINT, PolicyCase, PolicyScores
-from dovetail.engine.rank.utilisation import Utilisation
+from dovetail.engine.rank.policies.utilisation import Utilisation
+from dovetail.engine.work import Work
 
 
 class Spread:
@@ -16,5 +18,6 @@ class Spread:
     def __init__(self, case: PolicyCase) -> None:
         self._filling = Utilisation(case)
 
-    def score(self, lines: Block) -> PolicyScores:
-        return PolicyScores(self._filling.of_trees(lines) // POINT, self._filling.of_rows(lines))
+    def score(self, lines: Block) -> Work[PolicyScores]:
+        points = self._filling.of_trees(lines) // POINT
+        return at_once(PolicyScores(points, self._filling.of_rows(lines)))

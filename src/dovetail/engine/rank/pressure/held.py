@@ -20,16 +20,18 @@ from math import isqrt
 
 import numpy as np
 
+from dovetail.core.columns import Mask
 from dovetail.core.request import Request
-from dovetail.engine.rank.cache import cache_entry
-from dovetail.engine.rank.demand import TypicalDemand, needs_of
+from dovetail.engine.rank.cache import entry_in_steps
+from dovetail.engine.rank.demand import TypicalDemand
+from dovetail.engine.rank.needs import needs_of
 from dovetail.engine.rank.policies.policy import Numbers
-from dovetail.engine.rank.pressure.hardness import Hardness
-from dovetail.engine.rank.trees import device_units, lay_out
-from dovetail.engine.rank.typical import Typical
+from dovetail.engine.rank.pressure.hardness import harder_requests
+from dovetail.engine.rank.trees import device_units, lay_out, slices_of_trees
+from dovetail.engine.rank.typical import Chosen, Typical
 from dovetail.engine.snapshot import Snapshot
 from dovetail.engine.tree_kinds import kinds_in_steps, samples_of
-from dovetail.engine.work import finished
+from dovetail.engine.work import Work
 
 MOST_HELD = 512
 """Requests that devices are kept for, those that ask for most."""
@@ -39,25 +41,42 @@ PRICE = 1000
 
 MOST_PRESSURE = 2 * PRICE
 
-TREES_AT_ONCE = 1024
+GROUPS_PER_STEP = 4096
+"""Of requests whose devices are counted before others get a turn."""
 
 
 class HeldDemand:
     """The requests that devices are kept for, and how hard they are to place."""
 
-    def __init__(self, snapshot: Snapshot, typical: Typical, whole: dict[str, int]) -> None:
-        chosen = most_demanding(typical, whole)
-        self.requests = TypicalDemand(snapshot, Typical(chosen), whole)
-        self._sizes = [size_of(request, whole) for request, _ in chosen]
-        units = np.array([count for _, count in chosen], np.int64) * self._sizes
-        hardness = Hardness(snapshot, [needs_of(request) for request, _ in chosen])
+    def __init__(
+        self,
+        requests: TypicalDemand,
+        chosen: Sequence[tuple[Request, int]],
+        sizes: list[int],
+        harder: Sequence[Mask],
+    ) -> None:
+        """`sizes`: the device units that each takes; `harder`: which are as hard to place."""
+        self.requests, self._sizes = requests, sizes
+        units = np.array([count for _, count in chosen], np.int64) * sizes
         self._asked = int(units.sum())
-        self._hunger = hunger_of(chosen, self._sizes, devices=whole)
-        self._competing = [int(units[hardness.at_least(at)].sum()) for at in range(len(chosen))]
+        self._hunger = hunger_of(chosen, sizes, devices=requests.whole)
+        self._competing = [int(units[mask].sum()) for mask in harder]
 
-    def prices(self, snapshot: Snapshot) -> Numbers:
+    @classmethod
+    def in_steps(
+        cls, snapshot: Snapshot, typical: Typical, whole: dict[str, int]
+    ) -> Work[HeldDemand]:
+        chosen = yield from most_demanding(typical, whole)
+        sizes = [size_of(request, whole) for request, _ in chosen]
+        yield
+        requests = TypicalDemand(snapshot, Typical(chosen), whole)
+        yield
+        harder = yield from harder_requests(snapshot, [needs_of(request) for request, _ in chosen])
+        return cls(requests, chosen, sizes, harder)
+
+    def prices(self, snapshot: Snapshot) -> Work[Numbers]:
         """By request, in thousandths, as the fleet stands."""
-        usable, free = self._supply(snapshot)
+        usable, free = yield from self._supply(snapshot)
         return np.array(
             [self._price(at, int(supply), free) for at, supply in enumerate(usable)], np.int64
         )
@@ -71,16 +90,15 @@ class HeldDemand:
         price = isqrt(pressure**3 // PRICE) * easier // self._asked
         return price * PRICE // self._hunger[request]
 
-    def _supply(self, snapshot: Snapshot) -> tuple[Numbers, int]:
+    def _supply(self, snapshot: Snapshot) -> Work[tuple[Numbers, int]]:
         """By request the free units that it could use, and all there are."""
         requests = self.requests
         usable: Numbers = np.zeros(len(self._competing), np.int64)
         free = 0
         alive = np.flatnonzero(snapshot.tree_size.values).astype(np.int32)
-        firsts, alike = samples_of(finished(kinds_in_steps(snapshot)).take(alive))
+        firsts, alike = samples_of((yield from kinds_in_steps(snapshot)).take(alive))
         samples, times = alive.take(firsts), np.bincount(alike)
-        for low in range(0, len(samples), TREES_AT_ONCE):
-            some = slice(low, low + TREES_AT_ONCE)
+        for some in slices_of_trees(snapshot, samples, requests.cells):
             trees = lay_out(snapshot, samples[some], requests.classes, requests.whole)
             kinds, which = trees.distinct()
             counts = np.zeros(len(kinds), np.int64)
@@ -88,17 +106,27 @@ class HeldDemand:
             usable += requests.units_usable(kinds) @ counts
             for name in requests.measured:
                 free += int(np.add.reduce(kinds.units(name)) @ counts)
+            yield
         return usable, free
 
 
-def most_demanding(typical: Typical, whole: Mapping[str, int]) -> tuple[tuple[Request, int], ...]:
+def most_demanding(
+    typical: Typical, whole: Mapping[str, int]
+) -> Work[tuple[tuple[Request, int], ...]]:
     """The requests that ask for most devices in all, those that ask for none left out."""
-    seen = [
-        (count * size_of(request, whole), request, count)
-        for request, count in (*typical.requests, *typical.rare)
-    ]
-    order = sorted((each for each in seen if each[0]), key=lambda each: -each[0])
-    return tuple((request, count) for _, request, count in order[:MOST_HELD])
+    seen, groups = [], 0
+    for request, count in (*typical.requests, *typical.rare):
+        size = size_of(request, whole)
+        if size:
+            seen.append((count * size, request, count))
+        groups += len(request.groups)
+        if groups > GROUPS_PER_STEP:
+            groups = 0
+            yield
+    chosen = Chosen(MOST_HELD)
+    for _, request, count in sorted(seen, key=lambda each: -each[0]):
+        chosen.add(request, count)
+    return tuple(chosen.requests)
 
 
 def size_of(request: Request, whole: Mapping[str, int]) -> int:
@@ -139,7 +167,11 @@ def companions_of(request: Request, devices: Container[str]) -> Counter[str]:
     return found
 
 
-def held_demand_of(snapshot: Snapshot, typical: Typical, demand: TypicalDemand) -> HeldDemand:
+def held_demand_in_steps(
+    snapshot: Snapshot, typical: Typical, demand: TypicalDemand
+) -> Work[HeldDemand]:
     """Made once for a demand."""
-    key = ("held", demand)
-    return cache_entry(snapshot, key, lambda: HeldDemand(snapshot, typical, demand.whole))
+    key = "held", demand
+    return entry_in_steps(
+        snapshot, key, lambda: HeldDemand.in_steps(snapshot, typical, demand.whole)
+    )

@@ -11,8 +11,9 @@ import numpy as np
 
 from dovetail.engine.rank.policies.policy import Numbers
 from dovetail.engine.rank.pressure.held import HeldDemand
-from dovetail.engine.rank.totals import totals_of
+from dovetail.engine.rank.totals import totals_in_steps
 from dovetail.engine.snapshot import Snapshot
+from dovetail.engine.work import Work
 
 MOVED = 100
 """Pressure is measured again when a part in so many of the free devices came or went."""
@@ -26,11 +27,17 @@ class PressureWatch:
         self._free: list[int] = []
         self._prices: Numbers = np.zeros(0, np.int64)
 
-    def prices(self, snapshot: Snapshot, held: HeldDemand) -> Numbers:
-        free = [int(totals_of(snapshot, name).free.sum()) for name in held.requests.measured]
-        if held is not self._held or has_moved(self._free, free):
-            self._held, self._free, self._prices = held, free, held.prices(snapshot)
-        return self._prices
+    def prices(self, snapshot: Snapshot, held: HeldDemand) -> Work[Numbers]:
+        free = []
+        for name in held.requests.measured:
+            totals = yield from totals_in_steps(snapshot, name)
+            # Where more than all is in use nothing is free, and no less than that.
+            free.append(int(np.maximum(totals.free, 0).sum()))
+        if held is self._held and not has_moved(self._free, free):
+            return self._prices
+        prices = yield from held.prices(snapshot)
+        self._held, self._free, self._prices = held, free, prices
+        return prices
 
 
 def has_moved(before: Sequence[int], after: Sequence[int]) -> bool:

@@ -17,7 +17,7 @@ class Utilisation:
         return by_class(self._case, lines, self._left)
 
     def _left(self, name: str, trees: RowNumbers) -> Numbers:
-        totals = self._case.totals(name)
+        totals = self._case.totals[name]
         return share(totals.free[trees] - self._case.requested[name], totals.capacity[trees])
 
     def of_rows(self, lines: Block) -> Numbers:
