@@ -6,9 +6,9 @@ What it returns knows providers by row: `Diagnosis.explanation` makes of it what
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from typing import Protocol
 
-import numpy as np
 from msgspec.structs import replace
 
 from dovetail.core.errors import DovetailError
@@ -43,6 +43,8 @@ SHOWN_HOSTS = 5
 SHOWN_PLANS = 3
 RELAXING_SHARE = 0.5
 """The share of the time that looking for changes may take; an explanation without is one still."""
+LEAVING_SHARE = 0.25
+"""The share that looking for the smallest sets of consumers may take, and then for any."""
 REFUSAL_SECONDS = 0.25
 """For the explanation of a claim that is refused: whoever claims waits for the answer."""
 MOST_TREES = 1024
@@ -166,11 +168,11 @@ async def with_moves(
         trees = await budget.run(trees_fitting(snapshot.without_usage(), request))
         cut_short = cut_short or len(trees) > MOST_TREES
         search = await leaving_search(budget, fleet, trees[:MOST_TREES], records)
-        sets = await budget.run(search.smallest())
+        cut_short = not await is_searched(search, budget_seconds) or cut_short
         requests = await requests_of(
-            snapshot, [one for each in sets for one in each.leaving], records
+            snapshot, [one for each in search.found for one in each.leaving], records
         )
-        for leaving in sets:
+        for leaving in search.found:
             plan = await budget.run(planned_moves(fleet, leaving, requests))
             if plan is not None:
                 plans.append(plan)
@@ -191,23 +193,27 @@ async def with_moves(
 async def leaving_search(
     budget: TimeBudget, fleet: FleetProblem, trees: Sequence[int], records: HolderRecords
 ) -> LeavingSearch:
-    snapshot = fleet.snapshot
-    sharing = snapshot.tree.values[snapshot.sharing.rows]
-    all_trees = np.unique(np.concatenate((np.array(trees, np.int64), sharing)))
-    held = await records.holders(snapshot.tree_root_id.values[all_trees].tolist())
+    """Ready to search: with all who hold of what these trees are short of."""
     search = LeavingSearch(fleet)
-    by_tree: dict[int, list[int]] = {}
-    holders = holders_of(snapshot, held)
-    for number, holder in enumerate(holders):
-        for tree in {int(snapshot.tree.values[row]) for row, _ in holder.held}:
-            by_tree.setdefault(tree, []).append(number)
-        await budget.yield_if_due()
     for tree in trees:
-        near = {tree, *snapshot.tree.values[fleet.conditions.shared_rows(tree)].tolist()}
-        numbers = sorted({number for each in near for number in by_tree.get(each, ())})
-        await budget.run(search.look_at(tree, [holders[number] for number in numbers]))
+        await budget.run(search.look_at(tree))
         await budget.yield_if_due()
+    snapshot = fleet.snapshot
+    held = await records.holders(snapshot.tree_root_id.values[search.short_trees].tolist())
+    holders = await budget.run(holders_of(snapshot, held))
+    await budget.run(search.take(holders))
     return search
+
+
+async def is_searched(search: LeavingSearch, budget_seconds: float) -> bool:
+    """Whether all was looked through in its share of the time; else any set is better than none."""
+    with suppress(OutOfTime):
+        await TimeBudget(budget_seconds * LEAVING_SHARE).run(search.smallest())
+        return True
+    if not search.found:
+        with suppress(OutOfTime):
+            await TimeBudget(budget_seconds * LEAVING_SHARE).run(search.shrink())
+    return False
 
 
 async def requests_of(

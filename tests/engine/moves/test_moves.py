@@ -24,7 +24,8 @@ from dovetail.engine.moves import (
 from dovetail.engine.moves.worlds import SupposedFleet
 from tests.engine.answers import by_uuid, loaded
 from tests.engine.explain.test_explain import done
-from tests.engine.forest import CLASSES, Inventory, Node, grow, node
+from tests.engine.forest import CLASSES, SHARING, Inventory, Node, grow, node
+from tests.engine.test_giving_way import MOST_CALLS, most_calls
 
 Held = list[tuple[str, int, int, int]]
 
@@ -75,7 +76,7 @@ def small_world(seed: int) -> tuple[Snapshot, list[Holder], Request]:
         affinities=(Affinity(frozenset(["_VM", "_ACC"])),) if dice.random() < 0.7 else (),
     )
     snapshot = loaded(grow(*trees))
-    return snapshot, holders_of(snapshot, held), request
+    return snapshot, done(holders_of(snapshot, held)), request
 
 
 def fits_without(snapshot: Snapshot, leaving: list[Holder], request: Request) -> bool:
@@ -98,11 +99,15 @@ def found(snapshot: Snapshot, holders: list[Holder], request: Request) -> list[L
     search = LeavingSearch(FleetProblem(snapshot, request))
     for some in fitting(snapshot.without_usage(), request):
         for tree in () if some is None else some.tolist():
-            near = set(snapshot.rows_of(tree))
-            done(
-                search.look_at(tree, [h for h in holders if any(row in near for row, _ in h.held)])
-            )
-    return done(search.smallest())
+            done(search.look_at(tree))
+    short = set(search.short_trees)
+    done(search.take([one for one in holders if short & trees_of(snapshot, one)]))
+    done(search.smallest())
+    return search.found
+
+
+def trees_of(snapshot: Snapshot, holder: Holder) -> set[int]:
+    return {int(snapshot.tree.values[row]) for row, _ in holder.held}
 
 
 @pytest.mark.parametrize("seed", range(60))
@@ -141,7 +146,7 @@ def test_after_the_moves_the_request_fits_and_nobody_lost_anything(seed: int) ->
 def planned(
     snapshot: Snapshot, held: Held, request: Request, requests: Requests | None = None
 ) -> PlannedMoves:
-    leaving = found(snapshot, holders_of(snapshot, held), request)[0]
+    leaving = found(snapshot, done(holders_of(snapshot, held)), request)[0]
     plan = done(planned_moves(FleetProblem(snapshot, request), leaving, requests or {}))
     assert plan is not None
     return plan
@@ -259,7 +264,7 @@ def test_larger_sets_have_no_part_that_would_do() -> None:
     held: Held = [(f"c{at}", 1, VCPU, 1) for at in range(8)]
     snapshot = loaded(grow(node("h1", VCPU=Inventory(8, used=8))))
     request = Request(groups=(Group(suffix="_VM", resources={"VCPU": 5}),))
-    (one,) = found(snapshot, holders_of(snapshot, held), request)
+    (one,) = found(snapshot, done(holders_of(snapshot, held)), request)
     assert len(one.leaving) == 5
     assert one.smallest, "the bound says that five have to leave"
 
@@ -291,6 +296,28 @@ def test_two_consumers_that_have_to_change_places_swap() -> None:
 def test_looking_at_a_host_gives_way_at_each_group() -> None:
     snapshot = loaded(grow(node("h1", VCPU=Inventory(200, used=150))))
     groups = tuple(Group(suffix=f"_{at}", resources={"VCPU": 1}) for at in range(100))
-    holder = holders_of(snapshot, [("a", 1, VCPU, 150)])
     search = LeavingSearch(FleetProblem(snapshot, Request(groups=groups)))
-    assert sum(1 for _ in search.look_at(0, holder)) >= 100
+    assert sum(1 for _ in search.look_at(0)) >= 100
+
+
+@pytest.mark.parametrize("amount", [1, 40])
+def test_those_who_share_a_pool_are_looked_at_in_small_steps(amount: int) -> None:
+    hosts, each = 100, 60
+    disk = CLASSES.index("DISK_GB")
+    sizes = {f"c{at}": 1 + at % 1000 for at in range(hosts * each)}
+    full = Inventory(sum(sizes.values()), used=sum(sizes.values()))
+    pool = node("pool", DISK_GB=full, traits=[SHARING], aggregates=["a"])
+    held_vcpu = Inventory(each, used=each)
+    own = [node(f"h{at}", VCPU=held_vcpu, aggregates=["a"]) for at in range(hosts)]
+    snapshot = loaded(grow(pool, *own))
+    held = [(name, 2 + at // each, VCPU, 1) for at, name in enumerate(sizes)]
+    held += [(name, 1, disk, size) for name, size in sizes.items()]
+    assert most_calls(holders_of(snapshot, held)) < MOST_CALLS
+    request = Request(groups=(Group(resources={"VCPU": amount, "DISK_GB": 700 * amount}),))
+    search = LeavingSearch(FleetProblem(snapshot, request))
+    for tree in range(1, hosts + 1):
+        assert most_calls(search.look_at(tree)) < MOST_CALLS
+    assert most_calls(search.take(done(holders_of(snapshot, held)))) < MOST_CALLS
+    assert most_calls(search.smallest()) < MOST_CALLS
+    assert search.found
+    assert all(len(one.leaving) >= amount for one in search.found)

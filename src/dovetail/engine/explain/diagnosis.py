@@ -6,6 +6,7 @@ diagnosis from a snapshot, a door looks up names, and `explanation` puts both to
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, TypeVar
@@ -37,6 +38,8 @@ from dovetail.engine.explain.relax import RelaxedRequest
 if TYPE_CHECKING:
     from dovetail.engine.moves.destinations import PlannedMove, PlannedMoves
 
+UUID = re.compile("-".join(f"[0-9a-fA-F]{{{digits}}}" for digits in (8, 4, 4, 4, 12)))
+"""In texts: looked up among the names, however many there are."""
 T = TypeVar("T", Stage, Finding, Relaxation)
 Names = Mapping[str, str]
 """Of providers, by UUID."""
@@ -209,10 +212,11 @@ def relaxation_of(found: RelaxedRequest, query_text: Callable[[Request], str]) -
 def in_names(explanation: Explanation, names: Names) -> Explanation:
     """With the names of providers in place of their UUIDs, in all that people read."""
 
+    def name_of(uuid: re.Match[str]) -> str:
+        return names.get(uuid[0], uuid[0])
+
     def told(text: str) -> str:
-        for uuid, name in names.items():
-            text = text.replace(uuid, name)
-        return text
+        return UUID.sub(name_of, text)
 
     def tell(one: T) -> T:
         return msgspec.structs.replace(one, words=told(one.words))

@@ -4,7 +4,9 @@
 
     holders       consumers and what they hold, by row
     worlds        the fleet with some of it freed and some of it taken
-    leaving       the smallest sets of consumers whose leaving makes a tree fit
+    leaving       the smallest sets of consumers whose leaving makes some tree fit
+    leaving_tree  the same of one tree
+    candidates    who holds of what a tree is short of
     wanted_places what a consumer needs of its new place
     destinations  a place for each of them, and an order in which they can go there
 """

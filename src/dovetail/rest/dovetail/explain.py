@@ -7,7 +7,7 @@ from collections.abc import Collection, Sequence
 from dovetail.core.explanation import document
 from dovetail.core.request import Request
 from dovetail.engine.explain import Diagnosis, Names
-from dovetail.ledger import decisions, provider_names, usages
+from dovetail.ledger import Transaction, decisions, provider_names, usages
 from dovetail.rest.query.parse import classes_for, newest_request, request_in
 from dovetail.rest.query.query_text import query_text
 from dovetail.rest.server.errors import HttpError, bad_request
@@ -61,8 +61,11 @@ class LedgerRecords:
         self._call, self._released = call, released
 
     async def holders(self, root_ids: Sequence[int]) -> Sequence[usages.HolderUnits]:
-        found = await self._call.read(lambda tx: usages.of_trees(tx, root_ids))
-        return [held for held in found if held[0] not in self._released]
+        def read(tx: Transaction) -> list[usages.HolderUnits]:
+            found = usages.of_trees(tx, root_ids)
+            return [held for held in found if held[0] not in self._released]
+
+        return await self._call.read(read)
 
     async def decisions(self, consumers: Sequence[str]) -> Sequence[tuple[str, str]]:
         return await self._call.read(lambda tx: decisions.of_consumers(tx, consumers))
