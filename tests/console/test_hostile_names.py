@@ -120,8 +120,8 @@ def test_in_answers(world: tuple[str, Api], browse: Open) -> None:
         assert_in_order(place, ": wants 9, free 5 of 8, 4 short")
     remedies = page.get_by_role("region", name="What would help")
     expect(remedies.get_by_text(" fits if you add ").first).to_be_visible()
-    for sentence in remedies.get_by_text(" fits if you add ").all():
-        assert_in_order(sentence, " fits if you add 4 VCPU to ")
+    for told in remedies.get_by_text(" fits if you add ").all():
+        assert_in_order(told, " fits if you add 4 VCPU to ")
     assert_in_order(page.locator(".answer-card p"), "room for VCPU:9")
 
 
