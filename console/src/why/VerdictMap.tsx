@@ -7,6 +7,7 @@ import { fleet, refresh } from "../map/live";
 import { MapCanvas } from "../map/MapCanvas";
 import { byVerdict, NOT_LOOKED_AT } from "../map/paint";
 import { selected, totals } from "../fleet/select";
+import { isolated } from "../ui/bidi";
 import { count } from "../ui/numbers";
 import type { Loaded } from "../ui/loading";
 import { Refused } from "../ui/Refused";
@@ -97,7 +98,7 @@ export function VerdictMap({ verdicts, cursor, onOpen, onOld }: VerdictMapProps)
           notes: verdictNotes(shown.byGroup.peek().get(block.group)),
         })}
         describe={(of, host) =>
-          `${of.names[host]}: ${VERDICT_WORDS[shown.own.value[host] ?? 3]}`
+          `${isolated(of.names[host]!)}: ${VERDICT_WORDS[shown.own.value[host] ?? 3]}`
         }
         onOpen={onOpen}
         isInPage
