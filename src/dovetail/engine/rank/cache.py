@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from dovetail.core.bounded_cache import SizedCache
 from dovetail.engine.snapshot import Snapshot
-from dovetail.engine.work import Work, finished
+from dovetail.engine.work import Work
 
 T = TypeVar("T")
 
@@ -27,21 +27,27 @@ SMALL_ENTRY = 4096
 
 def cache_entry(snapshot: Snapshot, key: Hashable, make: Callable[[], T]) -> T:
     """The entry under that key, made if it is missing; the least recently used ones are dropped."""
-    return finished(entry_in_steps(snapshot, key, lambda: at_once(make())))
+    entries: SizedCache[Hashable, T] = snapshot.cached(RANKING, _no_entries)
+    found = entries.get(key)
+    if found is None:
+        found = make()
+    # Each time anew: entries grow with the fleet.
+    entries.put(key, found, SMALL_ENTRY + getattr(found, "nbytes", 0))
+    return found
 
 
 def entry_in_steps(snapshot: Snapshot, key: Hashable, make: Callable[[], Work[T]]) -> Work[T]:
     """The same for what takes long to make; of several who do at a time the first one's stays."""
-    entries: SizedCache[Hashable, T] = snapshot.cached(RANKING, lambda: SizedCache(MOST_BYTES))
+    entries: SizedCache[Hashable, T] = snapshot.cached(RANKING, _no_entries)
     found = entries.get(key)
     if found is None:
-        made = yield from make()
-        found = entries.get(key)
-        if found is None:
-            found = made
-    # Each time anew: entries grow with the fleet.
-    entries.put(key, found, SMALL_ENTRY + getattr(found, "nbytes", 0))
-    return found
+        found = yield from make()
+    made = found
+    return cache_entry(snapshot, key, lambda: made)
+
+
+def _no_entries() -> SizedCache[Hashable, Any]:
+    return SizedCache(MOST_BYTES)
 
 
 def at_once(found: T) -> Work[T]:
