@@ -12,6 +12,7 @@ NODE_TESTS := tests/node
 KUBELET_TESTS := tests/node/kubelet
 DIST_TESTS := tests/dist
 CONSOLE_TESTS := tests/console
+QUALITY_TESTS := tests/simulate/test_quality.py
 # Every view opened, and a newcomer's first minutes: in `make test`, too.
 FIRST_CONSOLE_TESTS := $(CONSOLE_TESTS)/test_newcomer.py $(CONSOLE_TESTS)/test_views.py
 LATER_CONSOLE_TESTS := $(filter-out $(FIRST_CONSOLE_TESTS),$(wildcard $(CONSOLE_TESTS)/test_*.py))
@@ -20,7 +21,7 @@ export UV_PYTHON_DOWNLOADS = never
 export PYTHONDONTWRITEBYTECODE =
 
 .DEFAULT_GOAL := help
-.PHONY: help setup reference console run run-agent test test-kube test-machines test-intents test-node test-kubelet test-console test-dist dist check format conformance client differential stress bench bench-ranking bench-agent bench-classes bench-machines bench-intents bench-console soak-kube kube kube-demo machines-demo test-numa man lock clean
+.PHONY: help setup reference console run run-agent test test-kube test-machines test-intents test-node test-kubelet test-console test-quality test-dist dist check format conformance client differential stress bench bench-ranking bench-agent bench-classes bench-machines bench-intents bench-console soak-kube kube kube-demo machines-demo test-numa man lock clean
 
 help: ## Show this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):[^#]*## (.*)/  make \1\t\2/' | expand -t 22
@@ -65,7 +66,7 @@ machines-demo: setup kube ## Start a cluster to try machines on
 # Coverage is of what runs in the tests' own processes: servers and daemons they start are not traced.
 # It makes the suite about a seventh slower; tests/conftest.py keeps it at that.
 test: setup reference console ## Run all tests but those of the other targets named test-, PostgreSQL and the conformance suites included; then the coverage
-	$(BIN)/pytest -n 2 --dist loadfile --cov --cov-report= $(KUBE_TESTS:%=--ignore=%) $(INTENT_TESTS:%=--ignore=%) $(NODE_TESTS:%=--ignore=%) $(DIST_TESTS:%=--ignore=%) $(LATER_CONSOLE_TESTS:%=--ignore=%)
+	$(BIN)/pytest -n 2 --dist loadfile --cov --cov-report= $(KUBE_TESTS:%=--ignore=%) $(INTENT_TESTS:%=--ignore=%) $(NODE_TESTS:%=--ignore=%) $(DIST_TESTS:%=--ignore=%) $(QUALITY_TESTS:%=--ignore=%) $(LATER_CONSOLE_TESTS:%=--ignore=%)
 	@echo "Coverage: the modules with the least, and all of them"
 	@$(BIN)/coverage report --sort=-cover | tail -n 23
 
@@ -87,6 +88,9 @@ test-kubelet: setup kube ## Run the tests on real nodes: an unmodified kubelet, 
 test-console: setup console ## Run the tests of the console, in Debian's Chromium and a text browser
 	@$(BIN)/python packaging/build_console.py --test
 	$(BIN)/pytest -n 2 --dist loadfile $(CONSOLE_TESTS)
+
+test-quality: setup ## Replay openb with every policy: where each of them loses, and that scarcity is nowhere below the others
+	$(BIN)/pytest $(QUALITY_TESTS) || [ $$? -eq 5 ]  # 5: the data are not there, as the head of the report says
 
 dist: setup console ## Build the wheel and the source archive, in dist/
 	rm -f dist/dovetail-*.whl dist/dovetail-*.tar.gz
