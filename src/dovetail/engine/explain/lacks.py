@@ -8,11 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from dovetail.engine.explain.fit_test.demands import Demands, Kept, bits
+from dovetail.engine.explain.fit_test.demands import Demands, Kept
+from dovetail.engine.explain.fit_test.parts import bits
 from dovetail.engine.explain.fit_test.tree_problem import TreeProblem
 
 GroupLack = tuple[Kept, frozenset[Kept]]
 """The amounts of a group, and what places leave unmet of it: one or the other has to go."""
+
+PlacesSeen = tuple[int, tuple[str, ...], frozenset[tuple[int, ...]]]
+"""A group, classes of it, and what places meet and have room for."""
 
 
 class Lacks:
@@ -21,6 +25,7 @@ class Lacks:
     def __init__(self, demands: Demands) -> None:
         self._demands = demands
         self._of_tree: dict[int, tuple[GroupLack, ...]] = {}
+        self._of_places_seen: dict[PlacesSeen, frozenset[Kept]] = {}
         self._bounds: dict[tuple[GroupLack, ...], dict[Kept, int]] = {}
 
     def fewest_changes(self, tree: TreeProblem, dropped: Kept) -> int:
@@ -61,15 +66,20 @@ class Lacks:
             for place, ways in zip(tree.places, tree.met(number), strict=True)
             for told in ways
         }
+        key = (number, tuple(amounts), frozenset(seen))
+        known = self._of_places_seen.get(key)
+        if known is not None:
+            return known
         found: set[Kept] = set()
         for told, *rooms in seen:
             unmet = bits(at for bit, at in enumerate(conditions) if not told >> bit & 1)
             short = (at for at, has in zip(amounts.values(), rooms, strict=True) if not has)
             found.add(unmet | bits(short))
         # A place that leaves more unmet than another bounds nothing.
-        return frozenset(
+        known = self._of_places_seen[key] = frozenset(
             one for one in found if not any(less != one and less & one == less for less in found)
         )
+        return known
 
 
 def fewest_bits(sets: frozenset[Kept]) -> int:

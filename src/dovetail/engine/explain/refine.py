@@ -18,12 +18,14 @@ from dovetail.core.explanation import Reason
 from dovetail.core.request import Affinity
 from dovetail.engine.explain.fit_test.alike import Kind, TreeViews
 from dovetail.engine.explain.fit_test.conditions import largest_units
-from dovetail.engine.explain.fit_test.demands import Kept, PartialRequest, numbers_in
+from dovetail.engine.explain.fit_test.demands import Kept, numbers_in
 from dovetail.engine.explain.fit_test.distance import Counts, fewest_changes, left_to_trees
 from dovetail.engine.explain.fit_test.fits import Work
 from dovetail.engine.explain.fit_test.fleet_problem import FleetProblem
-from dovetail.engine.explain.fit_test.offers import Place
+from dovetail.engine.explain.fit_test.offers import Offer, Offering, Place
+from dovetail.engine.explain.fit_test.parts import PartialRequest, members
 from dovetail.engine.explain.fit_test.tree_problem import Pins, TreeProblem, smallest_unit
+from dovetail.engine.work import is_step
 
 Changes = dict[Constraint, Constraint | None]
 """What becomes of constraints; None: dropped."""
@@ -52,8 +54,11 @@ class Refining:
         self._possible: Mask = np.empty(0, np.bool_)
         """By tree: whether it has a provider for every part of what is left."""
         self._ways: list[Way] = []
+        self._merged: dict[tuple[int, Offering], list[list[int]]] = {}
         self._asked: dict[int, PartialRequest] = {}
         """With one amount lowered, by that amount."""
+        self._too_much: set[tuple[int, int]] = set()
+        """Trees, and what of that amount they can give nowhere."""
 
     def changes(self) -> Work[Changes]:
         constraints = self._demands.constraints
@@ -175,9 +180,9 @@ class Refining:
             return 0
         helped: set[int] = set()
         left = sum(len(alike) for _, kinds in self._ways for alike in kinds)
-        for lowered, kinds in self._ways:
+        for number, (lowered, _) in enumerate(self._ways):
             partial = self._partial({**changed, **lowered})
-            for alike in kinds:
+            for alike in (yield from self._of_one_offer(number, partial)):
                 if len(helped) >= enough or len(helped) + left <= more_than:
                     return len(helped)
                 left -= len(alike)
@@ -185,6 +190,23 @@ class Refining:
                     helped.update(alike)
                 yield
         return len(helped)
+
+    def _of_one_offer(self, way: int, partial: PartialRequest) -> Work[list[list[int]]]:
+        """The trees of a way, those together that offer the same to what is asked for.
+
+        Relations with some groups less see the same offers, so this is done for the first of them.
+        """
+        key = (way, partial.offering)
+        found = self._merged.get(key)
+        if found is None:
+            by_offer: dict[Offer | int, list[int]] = {}
+            for alike in self._ways[way][1]:
+                offer = self._fleet.problem(alike[0]).offer(partial)
+                by_offer.setdefault(alike[0] if offer is None else offer, []).extend(alike)
+                yield
+            found = sorted(by_offer.values(), key=len, reverse=True)
+            self._merged[key] = found
+        return found
 
     # -- amounts ---------------------------------------------------------------------------------
 
@@ -202,17 +224,22 @@ class Refining:
         key = (number, "" if one.group else one.name)
         others = self._kept(self._changed)
         tried = TriedPlaces(self._fleet, one, others)
-        self._asked = {}
-        for most, tree, row in self._by_largest(one, others):
+        self._asked, self._too_much = {}, set()
+        inventories = self._fleet.snapshot.inventories_of(one.name)
+        is_plain = inventories is not None and inventories.plain
+        for step, (most, tree, row) in enumerate(self._by_largest(one, others)):
             if most <= best:
                 break
-            yield
-            if tried.before(tree, row):
+            if is_step(step):
+                yield
+            # Where amounts come in single units, the next one up is the same for all places.
+            if (is_plain and (tree, best + 1) in self._too_much) or tried.before(tree, row):
                 continue
             problem = self._fleet.problem(tree)
             place = problem.rows.index(row)
             amount = yield from self._most_of(problem, at, {key: place}, best, most)
             best = max(best, amount)
+            yield
         if best:
             self._changed[at] = with_amount(one, best)
 
@@ -233,7 +260,7 @@ class Refining:
         step = held.step_size
         low, high = max(best, smallest_unit(held) - step) // step, most // step
         # The next step first: that most trees cannot give it is known from others.
-        if low >= high or not (yield from self._gives(problem, at, (low + 1) * step, pins)):
+        if low >= high or not (yield from self._gives_more(problem, at, (low + 1) * step, pins)):
             return 0
         low, tried = low + 1, high
         while low < high:
@@ -244,6 +271,16 @@ class Refining:
             tried = (low + high + 1) // 2
             yield
         return low * step
+
+    def _gives_more(self, problem: TreeProblem, at: int, amount: int, pins: Pins) -> Work[bool]:
+        """The same, asked of the tree first: what it can give nowhere no other place of it can."""
+        asked = (problem.tree, amount)
+        if asked in self._too_much:
+            return False
+        if not (yield from problem.fits(self._with_amount(at, amount))):
+            self._too_much.add(asked)
+            return False
+        return (yield from self._gives(problem, at, amount, pins))
 
     def _gives(self, problem: TreeProblem, at: int, amount: int, pins: Pins) -> Work[bool]:
         return (yield from problem.fits(self._with_amount(at, amount), pins))
@@ -304,6 +341,7 @@ class TriedPlaces:
         self._snapshot = fleet.snapshot
         self._views = TreeViews(fleet.conditions, others, one.name)
         self._tried: dict[tuple[Kind, Place], list[list[int]]] = {}
+        self._trees: dict[int, tuple[Kind, list[int]]] = {}
         inventories = fleet.snapshot.inventories_of(one.name)
         wanted = [each.amount for each in others if each.name == one.name]
         self._left: Counts | None = None
@@ -317,17 +355,21 @@ class TriedPlaces:
         own = self._snapshot.rows_of(tree)
         # Rows of other trees are in the kind by their numbers.
         place = row - own.start if row in own else -1 - row
-        known = self._tried.setdefault((self._views.kind(tree), place), [])
-        left = [] if self._left is None else self._left[own.start : own.stop].tolist()
+        kind, left = self._seen(tree, own)
+        known = self._tried.setdefault((kind, place), [])
         for more in known:
             if all(map(le, left, more)):
                 return True
         known.append(left)
         return False
 
-
-def members(affinity: Affinity) -> frozenset[str]:
-    return affinity.together | affinity.apart
+    def _seen(self, tree: int, own: range) -> tuple[Kind, list[int]]:
+        """The kind of a tree, and what is left where; the same for all its rows."""
+        found = self._trees.get(tree)
+        if found is None:
+            left = [] if self._left is None else self._left[own.start : own.stop].tolist()
+            found = self._trees[tree] = (self._views.kind(tree), left)
+        return found
 
 
 def out_of_subtree(one: Constraint, out: frozenset[str]) -> Constraint:
