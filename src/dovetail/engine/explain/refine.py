@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from itertools import combinations
-from operator import le
 
 import numpy as np
 
@@ -16,15 +15,17 @@ from dovetail.core.columns import Mask
 from dovetail.core.constraints import Constraint, isolation, same_subtree, with_amount
 from dovetail.core.explanation import Reason
 from dovetail.core.request import Affinity
-from dovetail.engine.explain.fit_test.alike import Kind, TreeViews
+from dovetail.engine.explain.fit_test.alike import TreeViews
 from dovetail.engine.explain.fit_test.conditions import largest_units
 from dovetail.engine.explain.fit_test.demands import Kept, numbers_in
-from dovetail.engine.explain.fit_test.distance import Counts, fewest_changes, left_to_trees
+from dovetail.engine.explain.fit_test.distance import fewest_changes, left_to_trees
 from dovetail.engine.explain.fit_test.fits import Work
 from dovetail.engine.explain.fit_test.fleet_problem import FleetProblem
-from dovetail.engine.explain.fit_test.offers import Offer, Offering, Place
+from dovetail.engine.explain.fit_test.offers import Offer, Offering
 from dovetail.engine.explain.fit_test.parts import PartialRequest, members
 from dovetail.engine.explain.fit_test.tree_problem import Pins, TreeProblem, smallest_unit
+from dovetail.engine.explain.near import Asked, NearGroups
+from dovetail.engine.explain.tried_places import TriedPlaces
 from dovetail.engine.work import is_step
 
 Changes = dict[Constraint, Constraint | None]
@@ -33,6 +34,8 @@ Changed = dict[int, Constraint]
 Way = tuple[Changed, list[list[int]]]
 """Amounts that are lowered and not dropped, and trees that fit then, those alike together."""
 MANY = 2**30
+FEW = 8
+"""Trees that are asked about an amount before it is asked what is near it."""
 MOST_LET_OUT = 2
 """Groups of which every choice is tried; more are let out one by one."""
 
@@ -97,7 +100,7 @@ class Refining:
 
     def _alike(self, changed: Changed) -> Work[list[list[int]]]:
         """The trees that may fit, those together that these changes cannot tell apart."""
-        views = TreeViews(self._fleet.conditions, self._kept(changed))
+        views = TreeViews(self._fleet.conditions, list(self._kept(changed).values()))
         kinds = yield from views.kinds(np.flatnonzero(self._possible).astype(np.int32))
         return list(kinds.values())
 
@@ -105,12 +108,12 @@ class Refining:
         dropped = self._dropped & ~sum(1 << at for at in changed)
         return self._demands.without(dropped, changed)
 
-    def _kept(self, changed: Changed) -> list[Constraint]:
-        return [
-            changed.get(at, one)
+    def _kept(self, changed: Changed) -> Asked:
+        return {
+            at: changed.get(at, one)
             for at, one in enumerate(self._demands.constraints)
             if at in changed or not self._dropped >> at & 1
-        ]
+        }
 
     # -- relations -------------------------------------------------------------------------------
 
@@ -222,7 +225,8 @@ class Refining:
         self._changed.pop(at, None)
         number = next(n for n, g in enumerate(self._demands.groups) if g.suffix == one.group)
         key = (number, "" if one.group else one.name)
-        others = self._kept(self._changed)
+        asked = self._kept(self._changed)
+        near, others = NearGroups(self._fleet, at, asked), list(asked.values())
         tried = TriedPlaces(self._fleet, one, others)
         self._asked, self._too_much = {}, set()
         inventories = self._fleet.snapshot.inventories_of(one.name)
@@ -233,7 +237,9 @@ class Refining:
             if is_step(step):
                 yield
             # Where amounts come in single units, the next one up is the same for all places.
-            if (is_plain and (tree, best + 1) in self._too_much) or tried.before(tree, row):
+            if is_plain and not (yield from self._may_give(tree, best + 1, near)):
+                continue
+            if tried.before(tree, row):
                 continue
             problem = self._fleet.problem(tree)
             place = problem.rows.index(row)
@@ -242,6 +248,16 @@ class Refining:
             yield
         if best:
             self._changed[at] = with_amount(one, best)
+
+    def _may_give(self, tree: int, amount: int, near: NearGroups) -> Work[bool]:
+        if (tree, amount) in self._too_much:
+            return False
+        if not near.is_of_use or len(self._too_much) < FEW:
+            return True
+        if (yield from near.can_give(tree, amount)):
+            return True
+        self._too_much.add((tree, amount))
+        return False
 
     def _with_amount(self, at: int, amount: int) -> PartialRequest:
         found = self._asked.get(amount)
@@ -328,48 +344,6 @@ class Refining:
         for at in np.argsort(-amounts, kind="stable").tolist():
             if amounts[at]:
                 yield int(amounts[at]), int(all_trees[at]), int(all_rows[at])
-
-
-class TriedPlaces:
-    """Rows that were tried for an amount: which others cannot give more than those.
-
-    Of rows in the same place of trees that are alike, those whose trees have nowhere more left of
-    the class. If no other group wants of it, what is left elsewhere does not matter.
-    """
-
-    def __init__(self, fleet: FleetProblem, one: Constraint, others: Sequence[Constraint]) -> None:
-        self._snapshot = fleet.snapshot
-        self._views = TreeViews(fleet.conditions, others, one.name)
-        self._tried: dict[tuple[Kind, Place], list[list[int]]] = {}
-        self._trees: dict[int, tuple[Kind, list[int]]] = {}
-        inventories = fleet.snapshot.inventories_of(one.name)
-        wanted = [each.amount for each in others if each.name == one.name]
-        self._left: Counts | None = None
-        if wanted and inventories is not None:
-            most = sum(wanted) + one.amount
-            self._left = np.zeros(fleet.snapshot.tree.size, np.int64)
-            self._left[inventories.rows.values] = np.clip(inventories.headroom_of_all(), 0, most)
-
-    def before(self, tree: int, row: int) -> bool:
-        """Whether such a row was tried before; it is tried now, if not."""
-        own = self._snapshot.rows_of(tree)
-        # Rows of other trees are in the kind by their numbers.
-        place = row - own.start if row in own else -1 - row
-        kind, left = self._seen(tree, own)
-        known = self._tried.setdefault((kind, place), [])
-        for more in known:
-            if all(map(le, left, more)):
-                return True
-        known.append(left)
-        return False
-
-    def _seen(self, tree: int, own: range) -> tuple[Kind, list[int]]:
-        """The kind of a tree, and what is left where; the same for all its rows."""
-        found = self._trees.get(tree)
-        if found is None:
-            left = [] if self._left is None else self._left[own.start : own.stop].tolist()
-            found = self._trees[tree] = (self._views.kind(tree), left)
-        return found
 
 
 def out_of_subtree(one: Constraint, out: frozenset[str]) -> Constraint:

@@ -117,6 +117,11 @@ class Conditions:
         """Which of these constraints a row meets, a bit each."""
         return int(self._bits(tuple(numbers))[row])
 
+    def rows_bits(self, numbers: tuple[int, ...], start: int, stop: int) -> list[int]:
+        """The same of the rows from one to another."""
+        found: list[int] = self._bits(numbers)[start:stop].tolist()
+        return found
+
     def _bits(self, numbers: tuple[int, ...]) -> NDArray[np.int64]:
         """The same by row; beyond 62 bits in whole numbers of Python's."""
         found = self._columns.get(numbers)

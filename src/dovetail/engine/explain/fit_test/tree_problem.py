@@ -158,6 +158,14 @@ class TreeProblem:
             self._met[group] = found
         return found
 
+    def met_by_rows(self, numbers: tuple[int, ...]) -> frozenset[int]:
+        """Which of these constraints rows meet by themselves as they are: bits, of all rows."""
+        own = self.rows[: self._own]
+        met = self._conditions.rows_bits(numbers, own[0], own[-1] + 1)
+        return frozenset(met).union(
+            self._conditions.row_bits(numbers, row) for row in self.rows[self._own :]
+        )
+
     def supply(self, place: Place, class_name: str) -> Supply:
         return self.supplies.get((place, class_name), NOTHING)
 
