@@ -95,6 +95,10 @@ def test_never_and_not_now_are_told_apart(forest: Forest, request: Request) -> N
 @examples(600)
 @given(any_forest, any_request)
 def test_relaxations_help_and_no_smaller_ones_do(forest: Forest, request: Request) -> None:
+    check_relaxations(forest, request)
+
+
+def check_relaxations(forest: Forest, request: Request) -> None:
     assume(not brute.how_many(forest, request))
     smallest = brute.smallest_sets(forest, request, most=2)
     assume(smallest is not None)

@@ -22,9 +22,10 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 import msgspec
 
-from dovetail.engine.explain.fit_test.demands import Demands, PartialSlot
+from dovetail.engine.explain.fit_test.demands import Demands
 from dovetail.engine.explain.fit_test.fits import Work
 from dovetail.engine.explain.fit_test.offers import Place
+from dovetail.engine.explain.fit_test.parts import PartialSlot
 from dovetail.engine.explain.fit_test.tree_problem import TreeProblem
 
 Entry = tuple[Place, str]

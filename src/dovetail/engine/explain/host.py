@@ -23,9 +23,10 @@ from dovetail.core.inventory import Supply
 from dovetail.core.request import Request
 from dovetail.engine.explain.additions import NOTHING, additions
 from dovetail.engine.explain.fit_test.conditions import Conditions
-from dovetail.engine.explain.fit_test.demands import Demands, Kept, PartialRequest, bits
+from dovetail.engine.explain.fit_test.demands import Demands, Kept
 from dovetail.engine.explain.fit_test.fits import Work
 from dovetail.engine.explain.fit_test.offers import Place
+from dovetail.engine.explain.fit_test.parts import PartialRequest, bits
 from dovetail.engine.explain.fit_test.tree_problem import NO_PINS, Pins, SlotKey, TreeProblem
 from dovetail.engine.snapshot import Snapshot
 

@@ -6,13 +6,17 @@ dropped, or its amounts. Many trees lack the same, so bounds are kept by what is
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 
-from dovetail.engine.explain.fit_test.demands import Demands, Kept, bits
+from dovetail.engine.explain.fit_test.demands import Demands, Kept
+from dovetail.engine.explain.fit_test.parts import bits
 from dovetail.engine.explain.fit_test.tree_problem import TreeProblem
 
 GroupLack = tuple[Kept, frozenset[Kept]]
 """The amounts of a group, and what places leave unmet of it: one or the other has to go."""
+
+PlacesSeen = tuple[tuple[int, ...], frozenset[int]]
+"""Constraints, and which of them places meet: a bit each."""
 
 
 class Lacks:
@@ -21,6 +25,7 @@ class Lacks:
     def __init__(self, demands: Demands) -> None:
         self._demands = demands
         self._of_tree: dict[int, tuple[GroupLack, ...]] = {}
+        self._of_places_seen: dict[PlacesSeen, frozenset[Kept]] = {}
         self._bounds: dict[tuple[GroupLack, ...], dict[Kept, int]] = {}
 
     def fewest_changes(self, tree: TreeProblem, dropped: Kept) -> int:
@@ -53,22 +58,37 @@ class Lacks:
     def _of_places(
         self, tree: TreeProblem, number: int, amounts: Mapping[str, int]
     ) -> frozenset[Kept]:
-        constraints = self._demands.constraints
-        conditions = self._demands.groups[number].conditions
-        wanted = [(name, constraints[at].amount) for name, at in amounts.items()]
-        seen = {
-            (told, *[tree.has_room(place, name, amount) for name, amount in wanted])
+        group = self._demands.groups[number]
+        numbers = (*amounts.values(), *group.conditions)
+        # In a suffixed group a row meets what it meets, whatever its root says.
+        seen = (
+            tree.met_by_rows(numbers)
+            if group.suffix
+            else self._met_by_places(tree, number, [*amounts.values()])
+        )
+        key = (numbers, seen)
+        known = self._of_places_seen.get(key)
+        if known is not None:
+            return known
+        found = {bits(at for bit, at in enumerate(numbers) if not met >> bit & 1) for met in seen}
+        # A place that leaves more unmet than another bounds nothing.
+        known = self._of_places_seen[key] = frozenset(
+            one for one in found if not any(less != one and less & one == less for less in found)
+        )
+        return known
+
+    def _met_by_places(
+        self, tree: TreeProblem, number: int, amounts: Sequence[int]
+    ) -> frozenset[int]:
+        """Bits of the amounts that places have room for, and of what they meet, as each speaks."""
+        wanted = [self._demands.constraints[at] for at in amounts]
+        return frozenset(
+            bits(
+                bit for bit, one in enumerate(wanted) if tree.has_room(place, one.name, one.amount)
+            )
+            | told << len(wanted)
             for place, ways in zip(tree.places, tree.met(number), strict=True)
             for told in ways
-        }
-        found: set[Kept] = set()
-        for told, *rooms in seen:
-            unmet = bits(at for bit, at in enumerate(conditions) if not told >> bit & 1)
-            short = (at for at, has in zip(amounts.values(), rooms, strict=True) if not has)
-            found.add(unmet | bits(short))
-        # A place that leaves more unmet than another bounds nothing.
-        return frozenset(
-            one for one in found if not any(less != one and less & one == less for less in found)
         )
 
 

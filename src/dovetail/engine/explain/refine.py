@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from itertools import combinations
-from operator import le
 
 import numpy as np
 
@@ -16,14 +15,18 @@ from dovetail.core.columns import Mask
 from dovetail.core.constraints import Constraint, isolation, same_subtree, with_amount
 from dovetail.core.explanation import Reason
 from dovetail.core.request import Affinity
-from dovetail.engine.explain.fit_test.alike import Kind, TreeViews
+from dovetail.engine.explain.fit_test.alike import TreeViews
 from dovetail.engine.explain.fit_test.conditions import largest_units
-from dovetail.engine.explain.fit_test.demands import Kept, PartialRequest, numbers_in
-from dovetail.engine.explain.fit_test.distance import Counts, fewest_changes, left_to_trees
+from dovetail.engine.explain.fit_test.demands import Kept, numbers_in
+from dovetail.engine.explain.fit_test.distance import fewest_changes, left_to_trees
 from dovetail.engine.explain.fit_test.fits import Work
 from dovetail.engine.explain.fit_test.fleet_problem import FleetProblem
-from dovetail.engine.explain.fit_test.offers import Place
+from dovetail.engine.explain.fit_test.offers import Offer, Offering
+from dovetail.engine.explain.fit_test.parts import PartialRequest, members
 from dovetail.engine.explain.fit_test.tree_problem import Pins, TreeProblem, smallest_unit
+from dovetail.engine.explain.near import Asked, NearGroups
+from dovetail.engine.explain.tried_places import TriedPlaces
+from dovetail.engine.work import is_step
 
 Changes = dict[Constraint, Constraint | None]
 """What becomes of constraints; None: dropped."""
@@ -31,6 +34,8 @@ Changed = dict[int, Constraint]
 Way = tuple[Changed, list[list[int]]]
 """Amounts that are lowered and not dropped, and trees that fit then, those alike together."""
 MANY = 2**30
+FEW = 8
+"""Trees that are asked about an amount before it is asked what is near it."""
 MOST_LET_OUT = 2
 """Groups of which every choice is tried; more are let out one by one."""
 
@@ -52,8 +57,11 @@ class Refining:
         self._possible: Mask = np.empty(0, np.bool_)
         """By tree: whether it has a provider for every part of what is left."""
         self._ways: list[Way] = []
+        self._merged: dict[tuple[int, Offering], list[list[int]]] = {}
         self._asked: dict[int, PartialRequest] = {}
         """With one amount lowered, by that amount."""
+        self._too_much: set[tuple[int, int]] = set()
+        """Trees, and what of that amount they can give nowhere."""
 
     def changes(self) -> Work[Changes]:
         constraints = self._demands.constraints
@@ -92,7 +100,7 @@ class Refining:
 
     def _alike(self, changed: Changed) -> Work[list[list[int]]]:
         """The trees that may fit, those together that these changes cannot tell apart."""
-        views = TreeViews(self._fleet.conditions, self._kept(changed))
+        views = TreeViews(self._fleet.conditions, list(self._kept(changed).values()))
         kinds = yield from views.kinds(np.flatnonzero(self._possible).astype(np.int32))
         return list(kinds.values())
 
@@ -100,12 +108,12 @@ class Refining:
         dropped = self._dropped & ~sum(1 << at for at in changed)
         return self._demands.without(dropped, changed)
 
-    def _kept(self, changed: Changed) -> list[Constraint]:
-        return [
-            changed.get(at, one)
+    def _kept(self, changed: Changed) -> Asked:
+        return {
+            at: changed.get(at, one)
             for at, one in enumerate(self._demands.constraints)
             if at in changed or not self._dropped >> at & 1
-        ]
+        }
 
     # -- relations -------------------------------------------------------------------------------
 
@@ -175,9 +183,9 @@ class Refining:
             return 0
         helped: set[int] = set()
         left = sum(len(alike) for _, kinds in self._ways for alike in kinds)
-        for lowered, kinds in self._ways:
+        for number, (lowered, _) in enumerate(self._ways):
             partial = self._partial({**changed, **lowered})
-            for alike in kinds:
+            for alike in (yield from self._of_one_offer(number, partial)):
                 if len(helped) >= enough or len(helped) + left <= more_than:
                     return len(helped)
                 left -= len(alike)
@@ -185,6 +193,23 @@ class Refining:
                     helped.update(alike)
                 yield
         return len(helped)
+
+    def _of_one_offer(self, way: int, partial: PartialRequest) -> Work[list[list[int]]]:
+        """The trees of a way, those together that offer the same to what is asked for.
+
+        Relations with some groups less see the same offers, so this is done for the first of them.
+        """
+        key = (way, partial.offering)
+        found = self._merged.get(key)
+        if found is None:
+            by_offer: dict[Offer | int, list[int]] = {}
+            for alike in self._ways[way][1]:
+                offer = self._fleet.problem(alike[0]).offer(partial)
+                by_offer.setdefault(alike[0] if offer is None else offer, []).extend(alike)
+                yield
+            found = sorted(by_offer.values(), key=len, reverse=True)
+            self._merged[key] = found
+        return found
 
     # -- amounts ---------------------------------------------------------------------------------
 
@@ -200,21 +225,39 @@ class Refining:
         self._changed.pop(at, None)
         number = next(n for n, g in enumerate(self._demands.groups) if g.suffix == one.group)
         key = (number, "" if one.group else one.name)
-        others = self._kept(self._changed)
+        asked = self._kept(self._changed)
+        near, others = NearGroups(self._fleet, at, asked), list(asked.values())
         tried = TriedPlaces(self._fleet, one, others)
-        self._asked = {}
-        for most, tree, row in self._by_largest(one, others):
+        self._asked, self._too_much = {}, set()
+        inventories = self._fleet.snapshot.inventories_of(one.name)
+        is_plain = inventories is not None and inventories.plain
+        for step, (most, tree, row) in enumerate(self._by_largest(one, others)):
             if most <= best:
                 break
-            yield
+            if is_step(step):
+                yield
+            # Where amounts come in single units, the next one up is the same for all places.
+            if is_plain and not (yield from self._may_give(tree, best + 1, near)):
+                continue
             if tried.before(tree, row):
                 continue
             problem = self._fleet.problem(tree)
             place = problem.rows.index(row)
             amount = yield from self._most_of(problem, at, {key: place}, best, most)
             best = max(best, amount)
+            yield
         if best:
             self._changed[at] = with_amount(one, best)
+
+    def _may_give(self, tree: int, amount: int, near: NearGroups) -> Work[bool]:
+        if (tree, amount) in self._too_much:
+            return False
+        if not near.is_of_use or len(self._too_much) < FEW:
+            return True
+        if (yield from near.can_give(tree, amount)):
+            return True
+        self._too_much.add((tree, amount))
+        return False
 
     def _with_amount(self, at: int, amount: int) -> PartialRequest:
         found = self._asked.get(amount)
@@ -233,7 +276,7 @@ class Refining:
         step = held.step_size
         low, high = max(best, smallest_unit(held) - step) // step, most // step
         # The next step first: that most trees cannot give it is known from others.
-        if low >= high or not (yield from self._gives(problem, at, (low + 1) * step, pins)):
+        if low >= high or not (yield from self._gives_more(problem, at, (low + 1) * step, pins)):
             return 0
         low, tried = low + 1, high
         while low < high:
@@ -244,6 +287,16 @@ class Refining:
             tried = (low + high + 1) // 2
             yield
         return low * step
+
+    def _gives_more(self, problem: TreeProblem, at: int, amount: int, pins: Pins) -> Work[bool]:
+        """The same, asked of the tree first: what it can give nowhere no other place of it can."""
+        asked = (problem.tree, amount)
+        if asked in self._too_much:
+            return False
+        if not (yield from problem.fits(self._with_amount(at, amount))):
+            self._too_much.add(asked)
+            return False
+        return (yield from self._gives(problem, at, amount, pins))
 
     def _gives(self, problem: TreeProblem, at: int, amount: int, pins: Pins) -> Work[bool]:
         return (yield from problem.fits(self._with_amount(at, amount), pins))
@@ -291,43 +344,6 @@ class Refining:
         for at in np.argsort(-amounts, kind="stable").tolist():
             if amounts[at]:
                 yield int(amounts[at]), int(all_trees[at]), int(all_rows[at])
-
-
-class TriedPlaces:
-    """Rows that were tried for an amount: which others cannot give more than those.
-
-    Of rows in the same place of trees that are alike, those whose trees have nowhere more left of
-    the class. If no other group wants of it, what is left elsewhere does not matter.
-    """
-
-    def __init__(self, fleet: FleetProblem, one: Constraint, others: Sequence[Constraint]) -> None:
-        self._snapshot = fleet.snapshot
-        self._views = TreeViews(fleet.conditions, others, one.name)
-        self._tried: dict[tuple[Kind, Place], list[list[int]]] = {}
-        inventories = fleet.snapshot.inventories_of(one.name)
-        wanted = [each.amount for each in others if each.name == one.name]
-        self._left: Counts | None = None
-        if wanted and inventories is not None:
-            most = sum(wanted) + one.amount
-            self._left = np.zeros(fleet.snapshot.tree.size, np.int64)
-            self._left[inventories.rows.values] = np.clip(inventories.headroom_of_all(), 0, most)
-
-    def before(self, tree: int, row: int) -> bool:
-        """Whether such a row was tried before; it is tried now, if not."""
-        own = self._snapshot.rows_of(tree)
-        # Rows of other trees are in the kind by their numbers.
-        place = row - own.start if row in own else -1 - row
-        known = self._tried.setdefault((self._views.kind(tree), place), [])
-        left = [] if self._left is None else self._left[own.start : own.stop].tolist()
-        for more in known:
-            if all(map(le, left, more)):
-                return True
-        known.append(left)
-        return False
-
-
-def members(affinity: Affinity) -> frozenset[str]:
-    return affinity.together | affinity.apart
 
 
 def out_of_subtree(one: Constraint, out: frozenset[str]) -> Constraint:

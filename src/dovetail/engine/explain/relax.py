@@ -74,6 +74,7 @@ def smallest_sets(fleet: FleetProblem) -> Work[tuple[set[Kept], bool]]:
         found: set[Kept] = set()
         for tree in fleet.within(size):
             yield from conflicts.resolutions(tree, size, found)
+            yield
         if found:
             return found, True
     grown: list[Kept] = []

@@ -14,10 +14,10 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from dovetail.engine.explain.fit_test.demands import PartialSlot
 from dovetail.engine.explain.fit_test.fits import Work
 from dovetail.engine.explain.fit_test.fleet_problem import FleetProblem
 from dovetail.engine.explain.fit_test.offers import Place
+from dovetail.engine.explain.fit_test.parts import PartialSlot
 from dovetail.engine.moves.candidates import ENOUGH, AlikeHolders, Candidates, total
 from dovetail.engine.moves.holders import RowClass
 

@@ -62,10 +62,7 @@ def test_parts_of_a_host_may_change_places() -> None:
     fleet = FleetProblem(loaded(grow(*hosts)), request)
     partial = fleet.demands.without(0)
     problems = [fleet.problem(tree) for tree in range(6)]
-    offers = {
-        partial.offering.offer(each.form, [*map(each.options, partial.slots)], each.supplies, ())
-        for each in problems
-    }
+    offers = {each.offer(partial) for each in problems}
     assert len(offers) == 1
 
 

@@ -17,8 +17,9 @@ from numpy.typing import NDArray
 from dovetail.core.columns import Mask
 from dovetail.core.constraints import Constraint
 from dovetail.core.explanation import Reason
-from dovetail.engine.explain.fit_test.demands import Demands, bits
+from dovetail.engine.explain.fit_test.demands import Demands
 from dovetail.engine.explain.fit_test.offers import Form, Place
+from dovetail.engine.explain.fit_test.parts import bits
 from dovetail.engine.feasible import aggregate_mask, shared_pairs, trait_mask
 from dovetail.engine.inventories import ClassInventories, RowNumbers
 from dovetail.engine.snapshot import Snapshot
@@ -72,12 +73,31 @@ class Conditions:
         found: list[int] = rows[low:high].tolist()
         return found
 
-    def form(self, above: tuple[Place | None, ...]) -> Form:
-        """One for all trees whose places lie to each other like this."""
+    def form(self, own: range, shared: Sequence[int]) -> Form:
+        """Of a tree with these rows, and others that are shared with it.
+
+        One for all trees whose places lie to each other like this.
+        """
+        above = self._above(own, shared)
         found = self._forms.get(above)
         if found is None:
             found = self._forms[above] = Form(above)
         return found
+
+    def _above(self, own: range, shared: Sequence[int]) -> tuple[Place | None, ...]:
+        """By place: the next place above it."""
+        parents = self.snapshot.parent.values
+        above = [
+            None if parent < 0 else parent - own.start
+            for parent in parents[own.start : own.stop].tolist()
+        ]
+        at = {row: place for place, row in enumerate(shared, len(own))}
+        for row in shared:
+            up = int(parents[row])
+            while up >= 0 and up not in at:
+                up = int(parents[up])
+            above.append(at.get(up))
+        return tuple(above)
 
     def mask(self, at: int) -> Mask:
         """By row: whether it meets the constraint, seen by itself."""
@@ -96,6 +116,11 @@ class Conditions:
     def row_bits(self, numbers: Sequence[int], row: int) -> int:
         """Which of these constraints a row meets, a bit each."""
         return int(self._bits(tuple(numbers))[row])
+
+    def rows_bits(self, numbers: tuple[int, ...], start: int, stop: int) -> list[int]:
+        """The same of the rows from one to another."""
+        found: list[int] = self._bits(numbers)[start:stop].tolist()
+        return found
 
     def _bits(self, numbers: tuple[int, ...]) -> NDArray[np.int64]:
         """The same by row; beyond 62 bits in whole numbers of Python's."""

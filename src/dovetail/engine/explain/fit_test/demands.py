@@ -8,7 +8,7 @@ to be fitted into a tree (`tree_problem`).
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 
 import msgspec
@@ -17,7 +17,13 @@ from msgspec.structs import replace
 from dovetail.core.constraints import Constraint, constraints, tidy_affinities
 from dovetail.core.explanation import Reason
 from dovetail.core.request import Affinity, Request
-from dovetail.engine.explain.fit_test.offers import Offering, Verdicts
+from dovetail.engine.explain.fit_test.parts import (
+    PartialRequest,
+    PartialSlot,
+    Parts,
+    Relations,
+    bits,
+)
 
 Kept = int
 """A set of constraints: bit n is the constraint with number n."""
@@ -42,40 +48,6 @@ class GroupDemands(msgspec.Struct, frozen=True):
     @property
     def numbers(self) -> tuple[int, ...]:
         return (*self.amounts.values(), *self.conditions)
-
-
-class PartialSlot(msgspec.Struct, frozen=True):
-    """One provider to be found: for a suffixed group, or for one class of the unsuffixed one."""
-
-    group: int
-    class_name: str
-    """Of the unsuffixed group."""
-    need: int
-    """The group's conditions that are kept."""
-    amounts: tuple[tuple[str, int], ...]
-    unasked: tuple[str, ...]
-    """Classes that are not kept: the provider is to be one of those that have them, if any has."""
-    number: int = -1
-    """Of all slots that were made of the request."""
-
-
-class PartialRequest(msgspec.Struct, frozen=True):
-    roots: int
-    """Bit n: the n-th constraint on roots."""
-    slots: Sequence[PartialSlot]
-    contended: frozenset[str]
-    together: int
-    """Bit n: the n-th trait that the unsuffixed group's providers have to have between them."""
-    isolated: frozenset[str]
-    affinities: Sequence[Affinity]
-    bound: Sequence[int]
-    """The slots that have to do with others."""
-    offering: Offering
-    verdicts: Verdicts
-    """What was found out about trees."""
-
-    def asks_for_something(self) -> bool:
-        return any(slot.amounts for slot in self.slots)
 
 
 class Demands:
@@ -104,7 +76,7 @@ class Demands:
         self._partial: dict[tuple[Kept, Groups | None, bool, bool], PartialRequest] = {}
         self._bare: dict[Kept, Groups] = {}
         self._slots: dict[PartialSlot, PartialSlot] = {}
-        self._offerings: dict[Hashable, Offering] = {}
+        self._parts = Parts()
 
     def _group(self, suffix: str, own: Mapping[str | None, list[int]]) -> GroupDemands:
         mine = own.get(suffix, [])
@@ -174,7 +146,7 @@ class Demands:
         if found is None:
             if len(self._partial) >= MOST_REMEMBERED:
                 self._partial.clear()
-                self._offerings.clear()
+                self._parts.clear()
             found = self._partial[key] = self._make(kept, {}, gone, spare=spare, loose=loose)
         return found
 
@@ -207,7 +179,7 @@ class Demands:
                 is_free = loose and slot.unasked
                 slots.append(self._numbered(replace(slot, unasked=ANY) if is_free else slot))
             if spare and not group.suffix and amounts:
-                anywhere = [PartialSlot(number, name, need, (), ()) for name in dropped]
+                anywhere = [PartialSlot(number, "", name, need, (), ()) for name in dropped]
                 slots += map(self._numbered, anywhere)
         asked = Counter(name for slot in slots for name, _ in slot.amounts)
         suffixes = frozenset(group.suffix for _, group in groups if group.suffix)
@@ -218,62 +190,15 @@ class Demands:
         together = bits(place for place, at in enumerate(self.together) if kept >> at & 1)
         isolated = isolated & suffixes if len(suffixes) > 1 else frozenset()
         ties = [one for one in affinities if len(one.together) + len(one.apart) > 1]
-        bound = tuple(self._bound(slots, contended, bool(together), bool(isolated), ties))
-        return PartialRequest(
-            roots=bits(place for place, at in enumerate(self.roots) if kept >> at & 1),
-            slots=slots,
-            contended=contended,
-            together=together,
-            isolated=isolated,
-            affinities=ties,
-            bound=bound,
-            offering=self._offering(slots, bound, contended, together, is_tied=bool(ties)),
-            verdicts=Verdicts(),
-        )
+        roots = bits(place for place, at in enumerate(self.roots) if kept >> at & 1)
+        of_slots = Relations(contended, together, isolated, tuple(ties))
+        return PartialRequest(roots, slots, of_slots, self._parts)
 
     def _numbered(self, slot: PartialSlot) -> PartialSlot:
         """The same slot is one object, and has one number."""
         found = self._slots.get(slot)
         if found is None:
             found = self._slots[slot] = replace(slot, number=len(self._slots))
-        return found
-
-    def _bound(
-        self,
-        slots: Iterable[PartialSlot],
-        contended: frozenset[str],
-        together: bool,
-        isolated: bool,
-        affinities: Iterable[Affinity],
-    ) -> Iterator[int]:
-        """The slots that have to do with others."""
-        tied = {name for one in affinities for name in one.together | one.apart}
-        for at, slot in enumerate(slots):
-            suffix = self.groups[slot.group].suffix
-            if (
-                (isolated if suffix else together)
-                or suffix in tied
-                or any(name in contended for name, _ in slot.amounts)
-            ):
-                yield at
-
-    def _offering(
-        self,
-        slots: Sequence[PartialSlot],
-        bound: tuple[int, ...],
-        contended: frozenset[str],
-        together: int,
-        *,
-        is_tied: bool,
-    ) -> Offering:
-        """One for all that see trees alike, so that those are looked at once."""
-        key = (tuple(slot.number for slot in slots), bound, contended, together, is_tied)
-        found = self._offerings.get(key)
-        if found is None:
-            amounts = [dict(slot.amounts) for slot in slots]
-            traits = together.bit_count()
-            found = Offering(amounts, bound, contended, traits, is_tied=is_tied)
-            self._offerings[key] = found
         return found
 
     def _tidied(
@@ -308,16 +233,12 @@ def slots_of_group(
     unasked: tuple[str, ...],
 ) -> Iterator[PartialSlot]:
     if suffix:
-        yield PartialSlot(number, "", need, amounts, unasked)
+        yield PartialSlot(number, suffix, "", need, amounts, unasked)
         return
     for amount in amounts:
-        yield PartialSlot(number, amount[0], need, (amount,), ())
+        yield PartialSlot(number, "", amount[0], need, (amount,), ())
     for name in unasked:
-        yield PartialSlot(number, name, need, (), (name,))
-
-
-def bits(places: Iterable[int]) -> int:
-    return sum(1 << place for place in places)
+        yield PartialSlot(number, "", name, need, (), (name,))
 
 
 def numbers_in(kept: Kept) -> Iterator[int]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import numpy as np
 
 from dovetail.core.constraints import with_amount
@@ -55,10 +57,8 @@ class FleetProblem:
             found = self._problems[tree] = TreeProblem(self.conditions, tree, self.classes)
         return found
 
-    def within(self, changes: int) -> list[TreeProblem]:
+    def within(self, changes: int) -> Iterator[TreeProblem]:
         """One tree of each kind that may fit after so many changes."""
-        return [
-            self.problem(alike[0])
-            for alike in self.kinds.values()
-            if self.distance[alike[0]] <= changes
-        ]
+        for alike in self.kinds.values():
+            if self.distance[alike[0]] <= changes:
+                yield self.problem(alike[0])

@@ -57,8 +57,9 @@ class Levels:
     def __init__(self, wanted: Mapping[int, int]) -> None:
         """`wanted`: by slot, how much."""
         self._wanted = wanted
-        self._sums: dict[int, list[int]] = {}
-        """By the slots that a place may serve (bits): the sums of what they want, ascending."""
+        self._sums: dict[int, tuple[list[int], list[int]]] = {}
+        """By the slots that a place may serve (bits): the sums of what they want, ascending, and
+        the bits that each of them is told by."""
         self.slots = sum(1 << at for at in wanted)
         self._all = self._of(self.slots)
         self.width = len(self._all)
@@ -72,11 +73,13 @@ class Levels:
 
     def bits(self, slots: int, held: Supply) -> int:
         slots &= self.slots
-        sums = self._sums.get(slots)
-        if sums is None:
-            sums = self._sums[slots] = self._of(slots)
-        at = bisect_right(sums, min(held.free, held.max_unit)) - 1
-        return (1 << bisect_right(self._all, sums[max(at, 0)]) - 1) - 1
+        known = self._sums.get(slots)
+        if known is None:
+            sums = self._of(slots)
+            told = [(1 << bisect_right(self._all, each) - 1) - 1 for each in sums]
+            known = self._sums[slots] = (sums, told)
+        at = bisect_right(known[0], min(held.free, held.max_unit)) - 1
+        return known[1][max(at, 0)]
 
 
 class Offering:
@@ -169,9 +172,22 @@ class Form:
         for place in self._bottom_up:
             self._shapes[place] = b"(" + self._shape(self._below[place]) + b")"
         self.shape = self._shape(self._tops)
+        self._alike_tops = self._by_shape(self._tops)
+        self._inner = [
+            (place, self._by_shape(self._below[place]))
+            for place in self._bottom_up
+            if self._below[place]
+        ]
+        """Places that have others below them, from the bottom up; and those, by shape."""
 
     def _shape(self, places: Sequence[Place]) -> Shape:
         return b"".join(sorted(self._shapes[place] for place in places))
+
+    def _by_shape(self, places: Iterable[Place]) -> list[list[Place]]:
+        found: dict[Shape, list[Place]] = {}
+        for place in places:
+            found.setdefault(self._shapes[place], []).append(place)
+        return [found[shape] for shape in sorted(found)]
 
     def in_order(self, rows: Sequence[int]) -> list[int]:
         """The rows from the top down, in an order that is the same for trees that are mirrored.
@@ -180,14 +196,19 @@ class Form:
         places that lie alike have the same number.
         """
         flat: list[list[int]] = [[row] for row in rows]
-        for place in self._bottom_up:
-            self._append(flat[place], self._below[place], flat)
+        for place, below in self._inner:
+            append_in_order(flat[place], below, flat)
         found: list[int] = []
-        self._append(found, self._tops, flat)
+        append_in_order(found, self._alike_tops, flat)
         return found
 
-    def _append(self, found: list[int], places: Sequence[Place], flat: list[list[int]]) -> None:
-        if len(places) > 1:
-            places = sorted(places, key=lambda place: (self._shapes[place], flat[place]))
-        for place in places:
-            found += flat[place]
+
+def append_in_order(
+    found: list[int], by_shape: Sequence[Sequence[Place]], flat: Sequence[list[int]]
+) -> None:
+    for places in by_shape:
+        if len(places) == 1:
+            found += flat[places[0]]
+        else:
+            for each in sorted([flat[place] for place in places]):
+                found += each

@@ -3,9 +3,9 @@
 The explainers of hosts, relaxations and moves ask it thousands of times about one tree, so it is
 plain Python over the few rows a tree can be served from (places): its own and those shared with it.
 What was found out about other trees answers most of it (`offers`). A slot's options are the rows
-whose bits cover what is needed and that have room; slots that have nothing to do with each other
-need no search, the others are filled by backtracking with the rules of the search itself
-(`combine/rules`). It ends since backtracking does, and yields as that does.
+whose bits cover what is needed and that have room; slots that have to do with each other (`parts`)
+are filled by backtracking with the rules of the search itself (`combine/rules`), the others need no
+search. It ends since backtracking does, and yields as that does.
 """
 
 from __future__ import annotations
@@ -23,11 +23,17 @@ from dovetail.engine.combine.rules import (
     SubtreeRule,
 )
 from dovetail.engine.explain.fit_test.conditions import Conditions
-from dovetail.engine.explain.fit_test.demands import PartialRequest, PartialSlot
 from dovetail.engine.explain.fit_test.fits import Work
 from dovetail.engine.explain.fit_test.offers import Offer, Offering, Place
+from dovetail.engine.explain.fit_test.parts import (
+    Part,
+    PartialRequest,
+    PartialSlot,
+    Relations,
+    Served,
+    bits,
+)
 from dovetail.engine.inventories import ClassInventories
-from dovetail.engine.snapshot import Snapshot
 
 SlotKey = tuple[int, str]
 """Group and class of a slot, whatever is kept of it."""
@@ -35,6 +41,10 @@ Pins = Mapping[SlotKey, Place]
 """Slots that have to be served from one place."""
 NOTHING = Supply()
 NO_PINS: Pins = {}
+MOST_KEPT = 32
+"""Layouts, and offers, of a tree; beyond that all are forgotten."""
+Layout = tuple[list[list[Place]], Served]
+"""By slot: the places that may serve it, and the same in bits."""
 
 
 class TreeProblem:
@@ -57,32 +67,19 @@ class TreeProblem:
             inventories = snapshot.inventories_of(name)
             if inventories is not None:
                 self._read_supplies(name, inventories, own, shared)
-        self.form = conditions.form(self._above(snapshot, own, shared))
+        self.form = conditions.form(own, shared)
         self.ancestry = self.form.ancestry
         self._bits = {place: 1 << place for place in self.places}
         self._options: dict[int, list[Place]] = {}
         """By number of the slot."""
+        self._served: dict[int, int] = {}
+        """The same in bits."""
+        self._layouts: dict[tuple[int, ...], Layout | None] = {}
+        """By the numbers of slots, without pins."""
         self._roomy: dict[tuple[str, int], list[Place]] = {}
         """By class and amount: the places that have room for it."""
-        self._offer: tuple[Offering, Offer] | None = None
-        """The last that was made, without pins."""
-
-    def _above(
-        self, snapshot: Snapshot, own: range, shared: Sequence[int]
-    ) -> tuple[Place | None, ...]:
-        """By place: the next place above it."""
-        parents = snapshot.parent.values
-        above = [
-            None if parent < 0 else parent - own.start
-            for parent in parents[own.start : own.stop].tolist()
-        ]
-        at = {row: place for place, row in enumerate(shared, len(own))}
-        for row in shared:
-            up = int(parents[row])
-            while up >= 0 and up not in at:
-                up = int(parents[up])
-            above.append(at.get(up))
-        return tuple(above)
+        self._offers: dict[Offering, Offer] = {}
+        """Some that were made, without pins."""
 
     def _read_supplies(
         self, name: str, inventories: ClassInventories, own: range, shared: Sequence[int]
@@ -112,7 +109,8 @@ class TreeProblem:
         """The same tree where so much is free instead."""
         twin = object.__new__(TreeProblem)
         vars(twin).update(vars(self))
-        twin._options, twin._roomy, twin._offer = {}, {}, None
+        twin._options, twin._served, twin._layouts = {}, {}, {}
+        twin._roomy, twin._offers = {}, {}
         twin.supplies = dict(self.supplies)
         for at, amount in free.items():
             old = self.supplies[at]
@@ -134,6 +132,7 @@ class TreeProblem:
         for slot in slots:
             if not any(name in names for name, _ in slot.amounts):
                 twin._options[slot.number] = self.options(slot)
+                twin._served[slot.number] = self._served[slot.number]
         twin._holding = {name: list(places) for name, places in self._holding.items()}
         for at, more in added.items():
             if at not in twin.supplies:
@@ -159,6 +158,14 @@ class TreeProblem:
             self._met[group] = found
         return found
 
+    def met_by_rows(self, numbers: tuple[int, ...]) -> frozenset[int]:
+        """Which of these constraints rows meet by themselves as they are: bits, of all rows."""
+        own = self.rows[: self._own]
+        met = self._conditions.rows_bits(numbers, own[0], own[-1] + 1)
+        return frozenset(met).union(
+            self._conditions.row_bits(numbers, row) for row in self.rows[self._own :]
+        )
+
     def supply(self, place: Place, class_name: str) -> Supply:
         return self.supplies.get((place, class_name), NOTHING)
 
@@ -175,6 +182,7 @@ class TreeProblem:
         found = self._options.get(slot.number)
         if found is None:
             found = self._options[slot.number] = self._serving(slot)
+            self._served[slot.number] = bits(found)
         return found
 
     def _only(self, place: Place, slot: PartialSlot) -> list[Place]:
@@ -214,37 +222,76 @@ class TreeProblem:
     def fits(self, partial: PartialRequest, pins: Pins = NO_PINS) -> Work[bool]:
         if partial.roots & ~self.roots_met:
             return False
-        offering = partial.offering
-        if not pins and self._offer is not None and self._offer[0] is offering:
-            known = partial.verdicts.of(self._offer[1])
-            if known is not None:
-                return known
-        options = self._all_options(partial, pins)
-        if options is None:
+        laid_out = self._layout(partial, pins)
+        if laid_out is None:
             return False
-        if not partial.bound:
-            return True
-        if not offering.is_comparable:
-            return (yield from self._choice(partial, options)) is not None
-        traits = self._traits_of(partial.together) if partial.together else ()
-        offer = offering.offer(self.form, options, self.supplies, traits)
-        if not pins:
-            self._offer = (offering, offer)
-        known = partial.verdicts.of(offer)
+        options, served = laid_out
+        for numbers, part in partial.parts(served):
+            own = [options[at] for at in numbers]
+            if not (yield from self._part_fits(part, own, is_pinned=bool(pins))):
+                return False
+        return True
+
+    def _part_fits(
+        self, part: Part, options: Sequence[list[Place]], *, is_pinned: bool
+    ) -> Work[bool]:
+        if not part.offering.is_comparable:
+            return (yield from self._choice(part, options)) is not None
+        offer = None if is_pinned else self._offers.get(part.offering)
+        if offer is None:
+            offer = self._offer(part.offering, part.relations, options)
+            if not is_pinned:
+                if len(self._offers) >= MOST_KEPT:
+                    self._offers.clear()
+                self._offers[part.offering] = offer
+        known = part.verdicts.of(offer)
         if known is None:
-            known = (yield from self._choice(partial, options)) is not None
-            partial.verdicts.add(offer, fits=known)
+            known = (yield from self._choice(part, options)) is not None
+            part.verdicts.add(offer, fits=known)
         return known
+
+    def offer(self, partial: PartialRequest) -> Offer | None:
+        """What decides, with the roots, whether the tree fits; None if offers do not tell that."""
+        laid_out = self._layout(partial, NO_PINS)
+        if laid_out is None or not partial.offering.is_comparable:
+            return None
+        return self._offer(partial.offering, partial.relations, laid_out[0])
+
+    def _offer(
+        self, offering: Offering, relations: Relations, options: Sequence[list[Place]]
+    ) -> Offer:
+        traits = self._traits_of(relations.together) if relations.together else ()
+        return offering.offer(self.form, options, self.supplies, traits)
 
     def assignment(self, partial: PartialRequest, pins: Pins = NO_PINS) -> Work[list[Place] | None]:
         """A place for each slot, if there are such places."""
         if partial.roots & ~self.roots_met:
             return None
-        options = self._all_options(partial, pins)
-        return None if options is None else (yield from self._choice(partial, options))
+        laid_out = self._layout(partial, pins)
+        if laid_out is None:
+            return None
+        options, served = laid_out
+        chosen = [found[0] for found in options]
+        for numbers, part in partial.parts(served):
+            places = yield from self._choice(part, [options[at] for at in numbers])
+            if places is None:
+                return None
+            for at, place in zip(numbers, places, strict=True):
+                chosen[at] = place
+        return chosen
 
-    def _all_options(self, partial: PartialRequest, pins: Pins) -> list[list[Place]] | None:
-        """By slot; None if one has none."""
+    def _layout(self, partial: PartialRequest, pins: Pins) -> Layout | None:
+        """None if a slot has no options."""
+        if pins:
+            return self._laid_out(partial, pins)
+        key = partial.slot_numbers
+        if key not in self._layouts:
+            if len(self._layouts) >= MOST_KEPT:
+                self._layouts.clear()
+            self._layouts[key] = self._laid_out(partial, pins)
+        return self._layouts[key]
+
+    def _laid_out(self, partial: PartialRequest, pins: Pins) -> Layout | None:
         options = []
         for slot in partial.slots:
             pin = pins.get((slot.group, slot.class_name)) if pins else None
@@ -252,43 +299,41 @@ class TreeProblem:
             if not found:
                 return None
             options.append(found)
-        return options
+        if pins:
+            return options, tuple(map(bits, options))
+        return options, tuple(map(self._served.__getitem__, partial.slot_numbers))
 
-    def _choice(
-        self, partial: PartialRequest, options: Sequence[list[Place]]
-    ) -> Work[list[Place] | None]:
-        chosen = [found[0] for found in options]
-        if not partial.bound:
-            return chosen
-        order = sorted(partial.bound, key=lambda at: len(options[at]))
+    def _choice(self, part: Part, options: Sequence[list[Place]]) -> Work[list[Place] | None]:
+        order = sorted(range(len(options)), key=lambda at: len(options[at]))
         steps = [options[at] for at in order]
-        rules = self._rules(partial, [partial.slots[at] for at in order], steps)
+        rules = self._rules(part.relations, [part.slots[at] for at in order], steps)
         if rules is None:
             return None
         for combination in Backtracking(range(len(order)), steps, rules).combinations():
             if combination is None:
                 yield
                 continue
+            chosen = [0] * len(options)
             for at, place in zip(order, combination, strict=True):
                 chosen[at] = place
             return chosen
         return None
 
     def _rules(
-        self, partial: PartialRequest, slots: Sequence[PartialSlot], steps: Sequence[list[Place]]
+        self, relations: Relations, slots: Sequence[PartialSlot], steps: Sequence[list[Place]]
     ) -> list[Rule] | None:
         """What the slots demand of each other; None if that plainly cannot be kept."""
         rules: list[Rule] = []
-        suffixes = [self._conditions.demands.groups[slot.group].suffix for slot in slots]
-        if partial.contended:
-            rule = self._capacity_rule(partial.contended, slots, steps)
+        suffixes = [slot.suffix for slot in slots]
+        if relations.contended:
+            rule = self._capacity_rule(relations.contended, slots, steps)
             if rule is None:
                 return None
             rules.append(rule)
-        if partial.isolated:
-            isolated = [name in partial.isolated if name else None for name in suffixes]
+        if relations.isolated:
+            isolated = [name in relations.isolated if name else None for name in suffixes]
             rules.append(IsolationRule(isolated, self._bits))
-        for one in partial.affinities:
+        for one in relations.affinities:
             rules.append(
                 SubtreeRule(
                     [name in one.together for name in suffixes],
@@ -298,13 +343,13 @@ class TreeProblem:
                     self._bits,
                 )
             )
-        if partial.together:
+        if relations.together:
             giving = [
                 not name and bool(slot.amounts or not slot.unasked)
                 for slot, name in zip(slots, suffixes, strict=True)
             ]
             spread = giving if any(giving) else [not name for name in suffixes]
-            rules.append(self._collective_rule(partial.together, spread, steps))
+            rules.append(self._collective_rule(relations.together, spread, steps))
         return rules
 
     def _capacity_rule(
@@ -347,9 +392,3 @@ class TreeProblem:
 def smallest_unit(held: Supply) -> int:
     """The least that can be had in one allocation, however much is free."""
     return -(-max(held.min_unit, 1) // held.step_size) * held.step_size
-
-
-def largest_unit(held: Supply, most: int) -> int:
-    """The most that can be had in one allocation, and no more than `most`; 0 if nothing can."""
-    amount = min(held.free, held.max_unit, most) // held.step_size * held.step_size
-    return amount if amount >= smallest_unit(held) else 0
