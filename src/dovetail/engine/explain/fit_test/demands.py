@@ -18,10 +18,10 @@ from dovetail.core.constraints import Constraint, constraints, tidy_affinities
 from dovetail.core.explanation import Reason
 from dovetail.core.request import Affinity, Request
 from dovetail.engine.explain.fit_test.parts import (
+    KeptRelations,
     PartialRequest,
     PartialSlot,
     Parts,
-    Relations,
     bits,
 )
 
@@ -191,7 +191,7 @@ class Demands:
         isolated = isolated & suffixes if len(suffixes) > 1 else frozenset()
         ties = [one for one in affinities if len(one.together) + len(one.apart) > 1]
         roots = bits(place for place, at in enumerate(self.roots) if kept >> at & 1)
-        of_slots = Relations(contended, together, isolated, tuple(ties))
+        of_slots = KeptRelations(contended, together, isolated, tuple(ties))
         return PartialRequest(roots, slots, of_slots, self._parts)
 
     def _numbered(self, slot: PartialSlot) -> PartialSlot:

@@ -40,7 +40,7 @@ class PartialSlot(msgspec.Struct, frozen=True):
     """Of all slots that were made of the request."""
 
 
-class Relations(msgspec.Struct, frozen=True):
+class KeptRelations(msgspec.Struct, frozen=True):
     """What slots demand of each other."""
 
     contended: frozenset[str] = frozenset()
@@ -49,11 +49,11 @@ class Relations(msgspec.Struct, frozen=True):
     isolated: frozenset[str] = frozenset()
     affinities: tuple[Affinity, ...] = ()
 
-    def within(self, slots: Sequence[PartialSlot]) -> Relations:
+    def within(self, slots: Sequence[PartialSlot]) -> KeptRelations:
         """As far as they are about these, which are all that a tie is about, or none."""
         names = Counter(name for slot in slots for name, _ in slot.amounts)
         suffixes = frozenset(slot.suffix for slot in slots if slot.suffix)
-        return Relations(
+        return KeptRelations(
             frozenset(name for name in self.contended if names[name] > 1),
             self.together if len(suffixes) < len(slots) else 0,
             self.isolated & suffixes if len(suffixes) > 1 else frozenset(),
@@ -61,11 +61,11 @@ class Relations(msgspec.Struct, frozen=True):
         )
 
 
-class Part(msgspec.Struct, frozen=True):
+class RequestPart(msgspec.Struct, frozen=True):
     """Slots that have to do with each other; `Parts` makes one for all requests that have it."""
 
     slots: Sequence[PartialSlot]
-    relations: Relations
+    relations: KeptRelations
     offering: Offering
     verdicts: Verdicts
     """What was found out about trees."""
@@ -75,20 +75,20 @@ class Parts:
     """All parts that were made of a request."""
 
     def __init__(self) -> None:
-        self._known: dict[Hashable, Part] = {}
+        self._known: dict[Hashable, RequestPart] = {}
         self._offerings: dict[Hashable, Offering] = {}
 
-    def of(self, slots: Sequence[PartialSlot], relations: Relations) -> Part:
+    def of(self, slots: Sequence[PartialSlot], relations: KeptRelations) -> RequestPart:
         own = relations.within(slots)
         key = (tuple(slot.number for slot in slots), own)
         found = self._known.get(key)
         if found is None:
             offering = self.offering(slots, range(len(slots)), own)
-            found = self._known[key] = Part(slots, own, offering, Verdicts())
+            found = self._known[key] = RequestPart(slots, own, offering, Verdicts())
         return found
 
     def offering(
-        self, slots: Sequence[PartialSlot], bound: Sequence[int], relations: Relations
+        self, slots: Sequence[PartialSlot], bound: Sequence[int], relations: KeptRelations
     ) -> Offering:
         """One for all that see trees alike, so that those are looked at once."""
         contended, together = relations.contended, relations.together
@@ -107,7 +107,7 @@ class Parts:
         self._offerings.clear()
 
 
-NumberedPart = tuple[list[int], Part]
+NumberedPart = tuple[list[int], RequestPart]
 """With the numbers of its slots in a partial request."""
 
 
@@ -115,7 +115,7 @@ class PartialRequest:
     """What is left of a request."""
 
     def __init__(
-        self, roots: int, slots: Sequence[PartialSlot], relations: Relations, parts: Parts
+        self, roots: int, slots: Sequence[PartialSlot], relations: KeptRelations, parts: Parts
     ) -> None:
         """`roots`: bit n is the n-th constraint on roots."""
         self.roots, self.slots, self.relations = roots, slots, relations
@@ -177,7 +177,7 @@ class PartialRequest:
                 yield numbers, self._known.of(slots, self.relations)
 
 
-def tied_slots(slots: Sequence[PartialSlot], relations: Relations) -> list[int]:
+def tied_slots(slots: Sequence[PartialSlot], relations: KeptRelations) -> list[int]:
     """By slot: bits of itself and of others that it is tied to, whatever the tree; 0 if to none."""
     found = [0] * len(slots)
     groups = [members(one) for one in relations.affinities]
@@ -190,7 +190,7 @@ def tied_slots(slots: Sequence[PartialSlot], relations: Relations) -> list[int]:
     return found
 
 
-def meeting_slots(slots: Sequence[PartialSlot], relations: Relations) -> list[list[int]]:
+def meeting_slots(slots: Sequence[PartialSlot], relations: KeptRelations) -> list[list[int]]:
     """By slot: others that matter to it if one place may serve both."""
     found: list[set[int]] = [set() for _ in slots]
     for name in relations.contended:

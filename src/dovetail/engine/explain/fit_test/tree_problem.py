@@ -26,10 +26,10 @@ from dovetail.engine.explain.fit_test.conditions import Conditions
 from dovetail.engine.explain.fit_test.fits import Work
 from dovetail.engine.explain.fit_test.offers import Offer, Offering, Place
 from dovetail.engine.explain.fit_test.parts import (
-    Part,
+    KeptRelations,
     PartialRequest,
     PartialSlot,
-    Relations,
+    RequestPart,
     Served,
     bits,
 )
@@ -233,7 +233,7 @@ class TreeProblem:
         return True
 
     def _part_fits(
-        self, part: Part, options: Sequence[list[Place]], *, is_pinned: bool
+        self, part: RequestPart, options: Sequence[list[Place]], *, is_pinned: bool
     ) -> Work[bool]:
         if not part.offering.is_comparable:
             return (yield from self._choice(part, options)) is not None
@@ -258,7 +258,7 @@ class TreeProblem:
         return self._offer(partial.offering, partial.relations, laid_out[0])
 
     def _offer(
-        self, offering: Offering, relations: Relations, options: Sequence[list[Place]]
+        self, offering: Offering, relations: KeptRelations, options: Sequence[list[Place]]
     ) -> Offer:
         traits = self._traits_of(relations.together) if relations.together else ()
         return offering.offer(self.form, options, self.supplies, traits)
@@ -303,7 +303,9 @@ class TreeProblem:
             return options, tuple(map(bits, options))
         return options, tuple(map(self._served.__getitem__, partial.slot_numbers))
 
-    def _choice(self, part: Part, options: Sequence[list[Place]]) -> Work[list[Place] | None]:
+    def _choice(
+        self, part: RequestPart, options: Sequence[list[Place]]
+    ) -> Work[list[Place] | None]:
         order = sorted(range(len(options)), key=lambda at: len(options[at]))
         steps = [options[at] for at in order]
         rules = self._rules(part.relations, [part.slots[at] for at in order], steps)
@@ -320,7 +322,7 @@ class TreeProblem:
         return None
 
     def _rules(
-        self, relations: Relations, slots: Sequence[PartialSlot], steps: Sequence[list[Place]]
+        self, relations: KeptRelations, slots: Sequence[PartialSlot], steps: Sequence[list[Place]]
     ) -> list[Rule] | None:
         """What the slots demand of each other; None if that plainly cannot be kept."""
         rules: list[Rule] = []
